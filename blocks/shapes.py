@@ -18,7 +18,8 @@ def numbers(block: LeafSystem, argument: str, value: npt.ArrayLike) -> FloatArra
     try:
         return as_numbers(value, argument)
     except ValueRefusedError as error:
-        raise refusal(block, f"real numbers for {argument}", str(error.found)) from None
+        wanted = f"real numbers for {argument}"
+        raise refusal(block, wanted, str(error.found), error.remedy) from None
 
 
 def single(block: LeafSystem, argument: str, value: npt.ArrayLike) -> float:

@@ -266,7 +266,7 @@ def call_site() -> str:
 def warn(text: str) -> None:
     """Warn, as from the line of the innermost caller outside of Flexure itself."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and is_inside(frame.f_code.co_filename):
+    while frame.f_back is not None and _is_on_the_way(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, stacklevel=level)
 
@@ -279,6 +279,12 @@ _FOLDERS = tuple(f"{_ROOT}/{folder}/" for folder in ("flexure", "diagrams", "blo
 def _short_name(filename: str) -> str:
     """Return the last part of the path of a source file."""
     return Path(filename).name
+
+
+@functools.cache
+def _is_on_the_way(filename: str) -> bool:
+    """Tell whether a source file belongs to Flexure, or to SciPy, which calls what it is given."""
+    return is_inside(filename) or "/scipy/" in Path(filename).as_posix()
 
 
 @functools.cache

@@ -137,6 +137,8 @@ def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
 
 def as_numbers(value: object, attempt: str, wanted: str = "real numbers") -> FloatArray:
     """Copy real numbers of any shape into a float64 array; refuse texts, None, complex numbers."""
+    if isinstance(value, (np.ma.MaskedArray, list, tuple)):
+        refuse_masked(value, attempt, wanted)
     try:
         array = np.array(value)
         kind = array.dtype.kind
@@ -145,6 +147,24 @@ def as_numbers(value: object, attempt: str, wanted: str = "real numbers") -> Flo
     except (OverflowError, TypeError, ValueError):
         pass
     raise ValueRefusedError(attempt, expected=wanted, found=shown(value))
+
+
+def refuse_masked(value: object, attempt: str, wanted: str = "numbers") -> None:
+    """Refuse arrays in which numbers are masked, as there may be anything behind the mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            count = int(np.sum(np.ma.getmaskarray(value)))
+            raise ValueRefusedError(
+                attempt,
+                expected=f"{wanted}, none of them masked",
+                found=f"a masked array with {count} of {value.size} masked",
+                remedy="Pass array.compressed() to leave them out, or array.filled(...) with "
+                "numbers for them",
+            )
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            if isinstance(each, (np.ma.MaskedArray, list, tuple)):
+                refuse_masked(each, attempt, wanted)
 
 
 def check_bounds(
@@ -220,6 +240,8 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
             found="None",
             remedy="Let the method return the value",
         )
+    if isinstance(value, (list, tuple, np.ma.MaskedArray)):
+        refuse_masked(value, f"Cannot use the result of {subject()}", _wanted((size,)))
     try:
         if isinstance(value, (list, tuple)):
             value = np.hstack([scalars.array(entry) for entry in value]) if len(value) else ()

@@ -14,7 +14,7 @@ from flexure.blocks.forces.fit_report import FitReport
 from flexure.blocks.forces.law_fits import fit_constants
 from flexure.diagrams.arguments import flag, require, shown
 from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.values import FloatArray, as_numbers, check_bounds, check_size
+from flexure.diagrams.values import FloatArray, as_numbers, check_bounds, check_size, refuse_masked
 
 _ATTEMPT = "Cannot fit a dynamic stiffness"
 
@@ -264,6 +264,7 @@ def _positive(
 def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex128]:
     """Return the measured stiffness."""
     expected = f"{count} complex numbers in one row"
+    refuse_masked(values, attempt, expected)
     try:
         numbers = np.asarray(values, dtype=np.complex128)
     except (TypeError, ValueError, OverflowError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_b
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
+#: Number beyond which squares and products overflow.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -206,13 +208,26 @@ def slot_of(context: Context, port: Port) -> int:
     )
 
 
-def _shown(context: Context, place: Place) -> tuple[int | None, Sequence[int]]:
+#: A slot and components of its value, or components of the state.
+Shown: TypeAlias = tuple[int | None, Sequence[int]]
+
+
+def shown(context: Context, place: Place) -> Shown:
     """Return the slot and the components of an output; of a state no slot, but its place in x."""
     handle, components = place.handle, place.components
     if not isinstance(handle, ContinuousState):
         return slot_of(context, handle), components.tolist()
     first = context.find_leaf(handle.system, handle).x_slice.start
     return None, (first + components).tolist()
+
+
+def read_equations(store: Store, outputs: Iterable[Shown]) -> list[Any]:
+    """Read derivatives and outputs, numbers or symbols."""
+    values: list[Any] = []
+    for slot, part in outputs:
+        value = store.x if slot is None else store.value(slot)
+        values += [value[k] for k in part]
+    return [*store.time_derivatives(), *values]
 
 
 def state_names(context: Context) -> list[str]:
@@ -225,6 +240,21 @@ def state_names(context: Context) -> list[str]:
         names = tuple(name for state in states if state for name in Place.of(state).names)
         kept.put(key, names, 1 + len(names))
     return list(names)
+
+
+def refuse_beyond_numbers(
+    numbers: FloatArray, names: Sequence[str], what: str, attempt: str
+) -> None:
+    """Refuse rates or forces with whose squares nothing can be computed, and name the largest."""
+    sizes = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
+    if sizes.size and np.max(sizes) > LARGEST:
+        worst = int(np.argmax(sizes))
+        raise EvaluationError(
+            attempt,
+            expected=f"{what} of at most {LARGEST:g}, with which can be computed",
+            found=f"{numbers[worst]:.6g} of {names[worst]}",
+            remedy="Look at the units of loads, masses and stiffnesses",
+        )
 
 
 def refuse_sampled(
@@ -293,18 +323,18 @@ class Equations:
     ) -> None:
         self._store = store = context.store
         self._variables = variables
-        self._shown = [_shown(context, place) for place in outputs]
+        self._shown = [shown(context, place) for place in outputs]
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         self._compiled: BoundProgram | None = None
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
-        shown = tuple([(slot, tuple(part)) for slot, part in self._shown])
+        read = tuple([(slot, tuple(part)) for slot, part in self._shown])
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", shown, tuple(keys)),
+                ("rates and outputs", read, tuple(keys)),
                 lambda: self._traced(keys),
                 lambda known: self._take(known, known.computed(store)),
             )
@@ -382,11 +412,7 @@ class Equations:
 
     def _read(self, store: Store) -> list[Any]:
         """Read derivatives and outputs, numbers or symbols."""
-        outputs: list[Any] = []
-        for slot, part in self._shown:
-            value = store.x if slot is None else store.value(slot)
-            outputs += [value[k] for k in part]
-        return [*store.time_derivatives(), *outputs]
+        return read_equations(store, self._shown)
 
     def _move_to(self, point: FloatArray) -> None:
         store, start = self._store, self._store.layout.num_states

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, FlexureError, UnknownNameError
+from flexure.diagrams.errors import EvaluationError, FlexureError, UnknownNameError, quoted
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Way, find_place, several, shows_state
 from flexure.diagrams.starts import require_start
@@ -23,11 +23,12 @@ from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations import (
     Equations,
     find_variables,
+    refuse_beyond_numbers,
     refuse_sampled,
     state_names,
 )
 from flexure.solvers.analysis.sample_steps import SampleSteps
-from flexure.solvers.analysis.tangents import require_holding
+from flexure.solvers.analysis.tangents import open_stops, require_holding
 
 _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
@@ -215,6 +216,7 @@ def settled(
         point, needed = equations.point(), np.ones(len(names), dtype=bool)
     normal = _normal_form(start, unknown)
     begin = normal(point)
+    refuse_beyond_numbers(equations.values(begin)[: len(names)], names, "rates", attempt)
     is_free = period is None and not variables and bool(np.all(unknown))
     ways = _ways(
         equations, begin, moving, needed, normal, max_iterations, start if is_free else None
@@ -230,13 +232,20 @@ def settled(
         expected, moved = "derivatives that become zero", "rate"
         if isinstance(equations, SampleSteps):
             expected, moved = "a period that changes nothing", "change"
+        remedy = "Raise max_iterations, start" if iterations == max_iterations else "Start"
+        remedy += " nearer to an equilibrium, or name free= inputs that can hold it"
+        stops = open_stops(start)
+        if stops:
+            remedy += (
+                f". What is to rest on {quoted(stops)} is found from where it touches, as at the"
+                " end of a simulation"
+            )
         raise EvaluationError(
             attempt,
             expected=expected,
             found=f"a {moved} of {names[worst]} of {values[worst]:.6g} where it is "
             f"{point[worst]:.6g}, after {iterations} steps",
-            remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
-            + " nearer to an equilibrium, or name free= inputs that can hold it",
+            remedy=remedy,
         )
 
     result = start_context(system, context, attempt)

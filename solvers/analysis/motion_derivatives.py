@@ -7,14 +7,16 @@ With ẋ = f(t, x, p), the matrix S = ∂x/∂p follows ::
 along the motion, and outputs y = g(t, x, p) have the derivatives ∂g/∂x S + ∂g/∂p. The Jacobians are
 exact. States and sensitivities are integrated together, each column of S times the size of its
 parameter, so that one tolerance fits all. Of an initial state, S(t₀) is a column of the identity.
+
+Native code does that where it may (`flexure.solvers.analysis.native_motion`); else Python does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,64 +31,17 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.assembled_slopes import AssembledSlopes
-from flexure.solvers.analysis.equations import Equations, Variable
+from flexure.solvers.analysis.drives import Drive
+from flexure.solvers.analysis.equations import Variable
+from flexure.solvers.analysis.interpreted_motion import InterpretedMotion, exact_jacobian
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.integration.methods import is_implicit, method_name
-from flexure.solvers.integration.pace import Pace
-from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, assess
-from flexure.solvers.simulation.diagnosis import explain_non_finite
+from flexure.solvers.analysis.long_motions import LongMotions
+from flexure.solvers.analysis.native_motion import NativeMotion
+from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.simulation.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import Key, trace
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-# Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
-_STIFF_METHOD = "Radau"
-_STRAIGHT = 1e-12  # of the values: less of a bend is rounding
-
-
-@dataclass(frozen=True, eq=False)
-class Drive:
-    """Free input ports that follow straight lines between given points.
-
-    Attributes
-    ----------
-    slot : int
-        The slot of the port.
-    times : ndarray, shape (k,)
-        Instants of the points.
-    values : ndarray, shape (k, size)
-        The points.
-    """
-
-    slot: int
-    times: FloatArray
-    values: FloatArray
-    _bends: FloatArray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        ways = np.diff(self.values, axis=0)
-        lengths = np.diff(self.times)[:, np.newaxis]
-        turn = np.abs(ways[1:] - ways[:-1] * lengths[1:] / lengths[:-1])
-        bends = np.any(turn > _STRAIGHT * np.max(np.abs(self.values)), axis=1)
-        object.__setattr__(self, "_bends", self.times[1:-1][bends])
-
-    def apply(self, store: Store, time: float) -> None:
-        """Fix the port at the value of a time."""
-        last = len(self.times) - 2
-        k = min(max(int(np.searchsorted(self.times, time, side="right")) - 1, 0), last)
-        share = (time - self.times[k]) / (self.times[k + 1] - self.times[k])
-        value = self.values[k] + share * (self.values[k + 1] - self.values[k])
-        if not (store.holds(self.slot) and np.array_equal(store.cache[self.slot], value)):
-            store.fix(self.slot, freeze(value))
-
-    def next_bend(self, time: float) -> float:
-        """Return the next instant at which the line bends."""
-        k = int(np.searchsorted(self._bends, time, side="right"))
-        return float(self._bends[k]) if k < len(self._bends) else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +76,6 @@ def refuse_events(context: Context, attempt: str) -> None:
                 )
 
 
-def _iterates(method: Method) -> bool:
-    """Tell whether a method makes do with a Jacobian from which some coupling is left out."""
-    return is_implicit(method) and method_name(method) != "Rodas5P"
-
-
 class MotionDerivatives:
     """The motion of a context with its derivatives, which is traced once for any number of runs.
 
@@ -141,6 +91,13 @@ class MotionDerivatives:
         Free input ports that change along the motion.
     attempt : str
         Beginning of messages.
+    watch : LongMotions, optional
+        Warns of motions that take long, for all of a study.
+
+    Attributes
+    ----------
+    why : str
+        Why the last run was interpreted; nothing if it was not.
     """
 
     def __init__(
@@ -150,6 +107,7 @@ class MotionDerivatives:
         outputs: Sequence[Place],
         attempt: str,
         drives: Sequence[Drive] = (),
+        watch: LongMotions | None = None,
     ) -> None:
         self._context = context
         self._store = store = context.store
@@ -164,10 +122,12 @@ class MotionDerivatives:
         self._variables = [variable for variable in variables if not variable.is_state]
         self._initial = _initial_jacobian(context, keys, attempt)
         self._rates = Derivatives(store, compiled=True)
-        self._slopes: ExactJacobian | None = None
-        self._shown: Equations | None = None
-        self._method: Method | None = None
-        self._assembled = AssembledSlopes(context, self._variables, _exact)
+        self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
+        self._native: NativeMotion | None = None
+        self._no_native = ""
+        self._interpreted: InterpretedMotion | None = None
+        self._watch = LongMotions(attempt) if watch is None else watch
+        self.why = ""
         self.scale = np.ones(len(keys))
 
     def run(
@@ -188,7 +148,7 @@ class MotionDerivatives:
         self._drive(store.time)
         initial = self._initial(store.time, store.x)
         initialize(self._context)
-        self._trace()
+        self._prepare()
         names = [variable.place.path for variable in self._all for _ in variable.keys]
         initial = self._assembled.closed(initial, self._steering, names)
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
@@ -201,36 +161,45 @@ class MotionDerivatives:
         outputs, slopes = self._show(grid, samples[:, :n], columns)
         return MotionSamples(samples[:, :n], outputs, columns, slopes)
 
-    def _trace(self) -> None:
-        """Trace the equations, the first time."""
-        if self._slopes is None:
-            self._slopes = _exact(Equations(self._context, self._variables))
-        if self._shown is None and self._places:
-            self._shown = Equations(self._context, self._variables, self._places)
-            _exact(self._shown)
+    def _prepare(self) -> None:
+        """Trace the equations, the first time: for native code, or else for Python."""
+        if self._native is None and not self._no_native:
+            try:
+                self._native = NativeMotion(
+                    self._context,
+                    self._variables,
+                    self._steering,
+                    len(self.scale),
+                    self._places,
+                    self._drives,
+                )
+            except UnsuitableError as reason:
+                self._no_native = str(reason)
+        if self._native is None:
+            self._by_python()
+
+    def _by_python(self) -> InterpretedMotion:
+        """Return the way by Python, traced the first time; native code shows outputs, if any."""
+        if self._interpreted is None:
+            self._interpreted = InterpretedMotion(
+                self._context,
+                self._variables,
+                self._steering,
+                self._places if self._native is None else (),
+                self._drives,
+                self._rates,
+                self._watch,
+                self._attempt,
+            )
+        return self._interpreted
 
     def _show(
         self, grid: FloatArray, states: FloatArray, columns: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the outputs and their derivatives at the times of samples."""
-        if self._shown is None:
+        if not self._places:
             return np.zeros((len(grid), 0)), np.zeros((len(grid), 0, len(self.scale)))
-        n, store = self._size, self._store
-        end, x_end = store.time, store.x
-        parameters = self._shown.point()[n:]
-        values, slopes = [], []
-        for time, x, column in zip(grid.tolist(), states, columns, strict=True):
-            self._drive(time)
-            store.set_motion(time, freeze(x.copy()))
-            point = np.concatenate([x, parameters])
-            values.append(self._shown.values(point)[n:])
-            matrix = self._shown.jacobian(point)[n:]
-            slope = matrix[:, :n] @ column
-            slope[:, self._steering] += matrix[:, n:]
-            slopes.append(slope)
-        self._drive(end)
-        store.set_motion(end, x_end)
-        found = np.array(values), np.array(slopes)
+        found = (self._native or self._by_python()).shown(grid, states, columns)
         if not all(np.isfinite(each).all() for each in found):
             raise NonFiniteError(
                 self._attempt,
@@ -248,93 +217,41 @@ class MotionDerivatives:
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
     ) -> FloatArray:
         """Integrate up to a time and return the values at the times of the grid."""
-        from flexure.solvers.integration.integration import integrate
-
         samples = [self._x for time in grid if time == self._time]
         if not self._size:
             return np.zeros((len(grid), 0))
-        method = self._chosen(method, t_final)
-        pace = Pace(self._time, t_final)
-        first_step = None
+        self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
+        motion = self._begun(t_final, method, (rtol, atol))
+        jumps = True
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             stop = min(self._next_breaks().values(), default=math.inf)
             bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
+            anew = jumps  # the rates go on behind a bend
             jumps = stop <= min(t_final, bend)
             stop = min(stop, t_final, bend)
-            segment = integrate(
-                self._derivatives,
-                self._time,
-                self._x,
-                stop,
-                method=method,
-                rtol=rtol,
-                atol=atol,
-                jac=self._jacobian if _iterates(method) else None,
-                first_step=first_step,
-                keep_dense=True,
-                blame=self._blame,
-                pace=pace,
-                t_clip=math.nextafter(stop, -math.inf) if jumps else math.inf,
-            )
-            for time in grid[(grid > self._time) & (grid <= stop)]:
-                index = int(np.searchsorted(segment.t, time)) - 1
-                exact = time == segment.t[index + 1]
-                samples.append(segment.x[index + 1] if exact else segment.interpolants[index](time))
-            first_step = None if jumps else segment.next_step  # the rates go on behind a bend
+            clip = math.nextafter(stop, -math.inf) if jumps else math.inf
+            times = grid[(grid > self._time) & (grid <= stop)]
+            before = self._time, self._x
+            found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
+            samples += found
+            if self._time < stop:
+                self.why = "compiled loops came to something unusual"
+                motion = self._begun(t_final, method, (rtol, atol))
+                times = times[len(found) :]
+                found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
+                samples += found
             if jumps:
-                self._refuse_moving_jump(stop, segment.x[-1, : self._size])
-            self._time, self._x = stop, segment.x[-1]
+                self._refuse_moving_jump(stop, self._x[: self._size], before)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
         return np.array(samples)
 
-    def _chosen(self, method: Method, t_final: float) -> Method:
-        """Choose a method where the user left it open."""
-        if not (isinstance(method, str) and method == "auto"):
-            return method
-        if self._method is not None:
-            return self._method
-
-        def jacobian(time: float, x: FloatArray) -> FloatArray:
-            return self._jacobian_of(time, x)[:, : self._size]
-
-        states = self._x[: self._size]
-        verdict = assess(self._rates, self._time, states, t_final - self._time, jac=jacobian)
-        self._method = _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
-        return self._method
-
-    def _jacobian_of(self, time: float, x: FloatArray) -> FloatArray:
-        """Return the derivatives of the rates by states and steering variables."""
-        assert self._slopes is not None
-        return self._slopes(time, x)
-
-    def _derivatives(self, time: float, x: FloatArray) -> FloatArray:
-        n = self._size
-        self._drive(time)
-        states, columns = x[:n], x[n:].reshape(-1, n)
-        slopes = self._jacobian_of(time, states)
-        motion = columns @ slopes[:, :n].T
-        motion[self._steering] += (slopes[:, n:] * self.scale[self._steering]).T
-        return np.concatenate([self._rates(time, states), motion.ravel()])
-
-    def _jacobian(self, time: float, x: FloatArray) -> csc_array:
-        """Return the blocks on the diagonal; those beside them only couple one way."""
-        from scipy.sparse import csc_array, eye_array, kron
-
-        self._drive(time)
-        block = csc_array(self._jacobian_of(time, x[: self._size])[:, : self._size])
-        return csc_array(kron(eye_array(x.size // self._size), block))
-
-    def _blame(self, time: float, x: FloatArray, xdot: FloatArray | None) -> Exception:
-        """Make the error for something that is not finite."""
-        n = self._size
-        if np.isfinite(x[:n]).all() and (xdot is None or np.isfinite(xdot[:n]).all()):
-            return NonFiniteError(
-                f"{self._attempt} at t = {float(time):.9g} s",
-                expected="finite derivatives by states and parameters",
-                found="NaN or infinity",
-                remedy="Look for a root or a quotient whose slope is infinite there",
-            )
-        return explain_non_finite(self._store, float(time), freeze(np.array(x[:n])))
+    def _begun(
+        self, t_final: float, method: Method, tolerances: tuple[float, float]
+    ) -> NativeMotion | InterpretedMotion:
+        """Begin a motion where this one is, natively if nothing is in the way."""
+        motion = self._by_python() if self.why or self._native is None else self._native
+        motion.begin(self._time, self._x, self.scale, t_final, method, tolerances, self.why)
+        return motion
 
     # Break times ---------------------------------------------------------------------------
 
@@ -346,7 +263,9 @@ class MotionDerivatives:
             if leaf.system.has_break_times
         }
 
-    def _refuse_moving_jump(self, stop: float, states: FloatArray) -> None:
+    def _refuse_moving_jump(
+        self, stop: float, states: FloatArray, begin: tuple[float, FloatArray]
+    ) -> None:
         """Refuse a jump of the derivatives at a time that depends on a parameter."""
         before, after = (
             self._rates(math.nextafter(stop, -math.inf), states),
@@ -355,7 +274,7 @@ class MotionDerivatives:
         size = np.maximum(np.abs(before), np.abs(after))
         if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
             return
-        self._store.set_motion(self._time, freeze(self._x[: self._size].copy()))
+        self._store.set_motion(begin[0], freeze(begin[1][: self._size].copy()))
         breaking = [block for block, time in self._next_breaks().items() if time == stop]
         for variable in self._variables:
             numbers = variable.read(self._store)
@@ -372,14 +291,6 @@ class MotionDerivatives:
                         found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
                         remedy="Take differences of two simulations instead",
                     )
-
-
-def _exact(equations: Equations) -> ExactJacobian:
-    """Return the exact Jacobian, or raise what is in its way."""
-    if equations.exact is None:
-        assert equations.obstacle is not None
-        raise equations.obstacle
-    return equations.exact
 
 
 def _initial_jacobian(
@@ -415,4 +326,4 @@ def _initial_jacobian(
     return ExactJacobian(context.store, found.slopes)
 
 
-__all__ = ["Drive", "MotionDerivatives", "MotionSamples", "refuse_events"]
+__all__ = ["MotionDerivatives", "MotionSamples", "refuse_events"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexure.blocks.math import quaternion_rate_from_w_A
 from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody.constraints import RigidStop
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError
@@ -68,6 +69,17 @@ def require_holding(context: Context, attempt: str) -> None:
                 )
 
 
+def open_stops(context: Context) -> list[str]:
+    """Return the names of rigid stops on which nothing rests."""
+    return [
+        each.name
+        for leaf in context.leaves()
+        if isinstance(leaf.system, MultibodyTree)
+        for each in leaf.system.constraints
+        if isinstance(each, RigidStop) and not np.any(each.held(leaf))
+    ]
+
+
 def constraint_ports(context: Context) -> list[OutputPort]:
     """Return the outputs that stay zero in any motion: errors of constraints and their rates.
 
@@ -109,4 +121,10 @@ def tangent(
     return np.asarray(free @ directions[rank:].T)
 
 
-__all__ = ["constraint_ports", "quaternions_and_locked", "tangent"]
+__all__ = [
+    "constraint_ports",
+    "open_stops",
+    "quaternions_and_locked",
+    "require_holding",
+    "tangent",
+]

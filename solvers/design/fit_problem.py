@@ -16,6 +16,7 @@ from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.solvers.analysis.long_motions import LongMotions
 from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
 from flexure.solvers.design.records import Record, names_of
 from flexure.solvers.simulation.method_selection import Method
@@ -106,12 +107,13 @@ class FitProblem(LeastSquares):
         self.unknowns = self._list(limits, logarithmic, offsets)
         self._contexts = [context.clone() for context in contexts]
         self._motions = []
+        watch = LongMotions(attempt)
         for context, record in zip(self._contexts, records, strict=True):
             _check_span(context, record, attempt)
             refuse_events(context, attempt)
             places = [record.places[path] for path in record.outputs]
             drives = record.drives(context)
-            motion = MotionDerivatives(context, self.variables, places, attempt, drives)
+            motion = MotionDerivatives(context, self.variables, places, attempt, drives, watch)
             self._motions.append(motion)
         blocks = [np.hstack(list(record.outputs.values())) for record in records]
         self.measured = np.concatenate([block.ravel() for block in blocks])

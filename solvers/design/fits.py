@@ -136,11 +136,12 @@ def fit(
     ----------
     system : System
         A block or diagram without events that change states, other than at the beginning.
-    records : mapping, DataFrame, str, Path, or iterable of them
+    records : mapping, DataFrame, str, Path, SimulationResult, or iterable of them
         One record or several: a mapping of paths to values with the times in s as "time", a pandas
-        DataFrame with a column "time" or the times as its index, or the name of a CSV file. Columns
-        are ports, continuous states, or components of them. Those of free input ports drive them,
-        on straight lines between the samples; the others are compared with what the system gives.
+        DataFrame with a column "time" or the times as its index, the name of a CSV file, or the
+        result of a simulation, of which ``signals`` are taken at all of its steps. Columns are
+        ports, continuous states, or components of them. Those of free input ports drive them, on
+        straight lines between the samples; the others are compared with what the system gives.
     parameters : Handle, str, iterable of them, or mapping
         What is looked for: parameters and fixed input ports, common to all records, and initial
         states such as ``"plant.x[angle]"``, of which each record has its own. A mapping gives
@@ -150,7 +151,8 @@ def fit(
         Contexts are not changed; what is common starts at its value in the first one. A default
         context when omitted.
     signals : Handle, str or iterable of them, optional
-        Which columns of the records are used, measured inputs included; all when omitted.
+        Which columns of the records are used, measured inputs included; all when omitted. Of the
+        result of a simulation, some have to be named.
     offsets : Handle, str or iterable of them, optional
         Measured signals with an unknown error that is constant in each record.
     bounds : mapping of path or handle to (float, float), optional

@@ -19,11 +19,15 @@ from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
+from flexure.solvers.analysis.drives import Drive
 from flexure.solvers.analysis.equations import carries_vector, slot_of
-from flexure.solvers.analysis.motion_derivatives import Drive
+from flexure.solvers.results.result import SimulationResult
 
 _TIME = "time"
-_FORM = "a mapping with 'time' and a column for each signal, a DataFrame, or the name of a CSV file"
+_FORM = (
+    "a mapping with 'time' and a column for each signal, a DataFrame, the name of a CSV file, "
+    "or a SimulationResult"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,8 @@ def read_records(
     UnknownNameError
         When a column leads to no signal, or none of them is an output.
     """
-    one = isinstance(records, (Mapping, str, os.PathLike)) or hasattr(records, "columns")
+    kinds = Mapping, str, os.PathLike, SimulationResult
+    one = isinstance(records, kinds) or hasattr(records, "columns")
     given = (records,) if one else items_of(records, f"records, each {_FORM}", attempt)
     if not given:
         raise ValueRefusedError(attempt, expected="at least one record", found="none")
@@ -80,7 +85,7 @@ def read_records(
     found = []
     for number, each in enumerate(given):
         where = attempt if len(given) == 1 else f"{attempt} to record {number}"
-        found.append(_checked(system, _columns(each, where), chosen, where))
+        found.append(_checked(system, _columns(each, chosen, where), chosen, where))
     return found
 
 
@@ -94,9 +99,11 @@ def unit_of(place: Place) -> str:
     return str(getattr(place.handle, "unit", ""))
 
 
-def _columns(record: Any, attempt: str) -> dict[str, Any]:
+def _columns(record: Any, chosen: Sequence[str] | None, attempt: str) -> dict[str, Any]:
     """Return the columns of a record by path."""
-    if isinstance(record, Mapping):
+    if isinstance(record, SimulationResult):
+        columns = _simulated(record, chosen, attempt)
+    elif isinstance(record, Mapping):
         columns = {path_of(key): values for key, values in record.items()}
     elif isinstance(record, (str, os.PathLike)):
         columns = read_columns(file_path(record, attempt), attempt)
@@ -116,6 +123,22 @@ def _columns(record: Any, attempt: str) -> dict[str, Any]:
             attempt, expected="a column 'time' with times in seconds", found=quoted(columns)
         )
     return columns
+
+
+def _simulated(
+    result: SimulationResult, chosen: Sequence[str] | None, attempt: str
+) -> dict[str, Any]:
+    """Return chosen signals of a simulation at its steps; after a jump where there is one."""
+    if not chosen:
+        raise ValueRefusedError(
+            attempt,
+            expected="signals=, which of all the signals of a SimulationResult were measured",
+            found="none",
+            remedy=f"Name some, as signals={list(result.foremost[:1])!r}",
+        )
+    times = np.unique(result.time)
+    samples = result.sample_all(chosen, times)
+    return {_TIME: times, **dict(zip(chosen, samples, strict=True))}
 
 
 def read_columns(path: str, attempt: str) -> dict[str, Any]:

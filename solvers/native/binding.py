@@ -45,7 +45,7 @@ class BoundProgram:
         With values that the program does not serve, another program takes its place.
         """
         if not self.fits:
-            self._use(program_of(self._store))
+            self._use(program_of(self._store, self.program.driven))
         store, program = self._store, self.program
         is_short = len(self._env) <= program.environment.size  # since somebody asked for a Jacobian
         if is_short or self._revision != store.revision:

@@ -8,6 +8,7 @@ by ``print(plan)``; `program` compiles it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from flexure.solvers.tracing.effort import SHARED, WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
+    from flexure.solvers.native.emission.block_factors import BlockFactors
     from flexure.solvers.native.emission.sparse_factors import SparseFactors
     from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 _MANY = 200
 #: With fewer calculations, from this many operations on: for free bodies it pays from there.
 _LONG = 3000
+#: With so many blocks of one kind and so many states, as the segments of beams have, there usually
+#: are that many. Then sharing is tried before everything is traced together.
+_ALIKE, _STATES = 8, 80
+_IS_LONG = f"they are {_LONG} operations or more"
 #: Characters of derivatives, about 3000 operations, beyond which one explicit step serves all
 #: systems: a step of its own is translated and compiled anew for each.
 _LARGE = 200_000
@@ -79,16 +85,26 @@ class JacobianPlan:
         How they are computed.
     factors : SparseFactors or None
         What solving with sparse factors needs; None where dense ones are as fast.
+    blocks : BlockFactors or None
+        What solving with factors in blocks of states needs; None where sparse ones are as fast.
     """
 
     entries: int
     way: str
     factors: SparseFactors | None
+    blocks: BlockFactors | None = None
 
     def __str__(self) -> str:
         solved = "dense factors, because sparse ones would hardly be shorter"
         if self.factors is not None:
             solved = f"sparse factors, because they take {self.factors.products} products"
+        if self.blocks is not None:
+            assert self.factors is not None
+            solved = (
+                f"factors in {self.blocks.count} blocks of {self.blocks.size} states, "
+                f"{self.blocks.expressed} others expressed by these, because they take "
+                f"{self.blocks.products} products in tiles, and sparse ones {self.factors.products}"
+            )
         return f"{self.entries} entries, computed {self.way}; {solved}"
 
 
@@ -192,8 +208,8 @@ def make_plan(
 ) -> tuple[Plan, SharedDerivatives | None]:
     """Trace a root system, and decide how its derivatives become code.
 
-    Whether code is shared is decided by the number of blocks, before anything is traced, or else by
-    the trace.
+    Whether code is shared is decided by the number of blocks and their kinds, before anything is
+    traced, or else by the trace.
 
     Parameters
     ----------
@@ -218,14 +234,16 @@ def make_plan(
     """
     shared, because = None, f"fewer than {_LONG} gain nothing by sharing"
     has_many = len(layout.plan) + len(layout.dynamic) >= _MANY
-    if has_many:
-        shared, because = _share(layout, traced, environment)
-        because = because or f"blocks have {_MANY} calculations or more"
+    is_tried = has_many or _may_be_long(layout)
+    if is_tried:
+        shared, obstacle = _share(layout, traced, environment, least=0 if has_many else _LONG)
+        reason = f"blocks have {_MANY} calculations or more" if has_many else _IS_LONG
+        because = obstacle or reason
 
     def read(store: SymbolicStore) -> tuple[SharedDerivatives | None, str]:
         rates = traced.read_derivatives(store)
         found: tuple[SharedDerivatives | None, str] = None, because
-        if traced.operations >= _LONG and not has_many:
+        if traced.operations >= _LONG and not is_tried:
             found = _share_long(store, rates, traced, environment)
         if found[0] is None:
             refuse_beyond(WRITTEN, traced.operations, "derivatives")
@@ -261,13 +279,24 @@ def _share_long(
         return None, "one part of a block makes up too much of them"
     refuse_beyond(SHARED, traced.operations, "derivatives")
     shared, obstacle = _share(store.layout, traced, environment)
-    return shared, obstacle or f"they are {_LONG} operations or more"
+    return shared, obstacle or _IS_LONG
+
+
+def _may_be_long(layout: Layout) -> bool:
+    """Tell whether many blocks are of one kind, and states so many that they compute much."""
+    if layout.num_states < _STATES or len(layout.leaves) < _ALIKE:
+        return False
+    from flexure.solvers.native.sharing.structural_key import structural_key
+
+    return max(Counter(map(structural_key, layout.leaves)).values()) >= _ALIKE
 
 
 def _share(
-    layout: Layout, traced: SystemTrace, environment: Environment
+    layout: Layout, traced: SystemTrace, environment: Environment, *, least: int = 0
 ) -> tuple[SharedDerivatives | None, str]:
     """Return the derivatives with the code of what is alike shared, or why that does not pay."""
+    if environment.driven:
+        return None, "inputs change with time"
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         # Such a system is not traced as a whole, which events and Jacobians need.
         return None, "some parameters or states are no numbers"
@@ -275,7 +304,7 @@ def _share(
     from flexure.solvers.native.sharing.walk import UnlikeError
 
     try:
-        return SharedDerivatives(layout, environment, traced.zeros), ""
+        return SharedDerivatives(layout, environment, traced.zeros, least), ""
     except UnlikeError as error:
         return None, str(error)
 

@@ -35,8 +35,8 @@ def require_native(layout: Layout) -> None:
         raise UnsuitableError("there is no continuous state")
 
 
-def native_program(store: Store) -> Program:
-    """Return the native code that serves a context.
+def native_program(store: Store, driven: frozenset[int] = frozenset()) -> Program:
+    """Return the native code that serves a context, some inputs of which may change with time.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def native_program(store: Store) -> Program:
     """
     require_native(store.layout)
     try:
-        return program_of(store)
+        return program_of(store, driven)
     except TraceError as error:
         raise UnsuitableError.because(error) from error
 

@@ -30,6 +30,7 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
+from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
 from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
@@ -76,6 +77,8 @@ class Program:
         Of the system.
     zeros : collection of Key, optional
         Components of parameters that are zero in all contexts that the program is to serve.
+    driven : frozenset of int, optional
+        Slots of inputs that whoever calls the functions changes with time, in the environment.
 
     Attributes
     ----------
@@ -103,8 +106,11 @@ class Program:
         When the derivatives cannot be traced, or would take too long to compile.
     """
 
-    def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
+    def __init__(
+        self, layout: Layout, zeros: Collection[Key] = (), driven: frozenset[int] = frozenset()
+    ) -> None:
         self._layout = ref(layout)
+        self.driven = driven
         self._lock = Lock()  # while functions are added
         self.num_states = layout.num_states
         self.trace = SystemTrace(frozenset(zeros), DiscretePlaces(layout))
@@ -112,7 +118,8 @@ class Program:
         for (_, position, index), component in self.zeros:
             self._zeros_of_parameters.setdefault((position, index), []).append(component)
         self.num_discrete = self.trace.discrete.count
-        self.environment = Environment(self.num_discrete, self.trace.discrete.starts)
+        starts = self.trace.discrete.starts
+        self.environment = Environment(self.num_discrete, starts, driven)
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self.plan, shared = make_plan(layout, self.trace, self.environment)
@@ -184,6 +191,16 @@ class Program:
         """What linear equations with the Jacobian need; None where dense factors are as fast."""
         return None if self.plan.jacobian is None else self.plan.jacobian.factors
 
+    @property
+    def block_factors(self) -> BlockFactors | None:
+        """What they need in blocks of states; None where that is not cheaper."""
+        return None if self.plan.jacobian is None else self.plan.jacobian.blocks
+
+    @property
+    def tile(self) -> int:
+        """The size of the tiles of these blocks; zero where there are none."""
+        return 0 if self.block_factors is None else self.block_factors.size
+
     # Compilation ---------------------------------------------------------------------------
 
     def _compile(self, shared: SharedDerivatives | None) -> None:
@@ -209,7 +226,8 @@ class Program:
         with self._lock:
             if self.trace.derivatives is None:
                 found = simplify(trace_derivatives(self.layout), self.zeros, checked=True)
-                environment = Environment(self.environment.size, self.trace.discrete.starts)
+                starts = self.trace.discrete.starts
+                environment = Environment(self.environment.size, starts, self.driven)
                 self._environments.append(environment)
                 self.environment = environment
                 self.trace.derivatives = found  # last, so that an interruption spoils nothing
@@ -259,7 +277,8 @@ class Program:
     def _make_attempt(self, name: str) -> Address:
         method, step, factors = METHODS[name], self.plan.step(name), self.sparse_factors
         if step.states is None:
-            return generic_attempt(name)
+            tiled = method.linear and self.tile > 0
+            return generic_attempt(name, self.tile) if tiled else generic_attempt(name)
         text, declarations = self._rhs_text if step.is_inlined else ("", set())
         text = text.replace("define void @rhs(", "define internal void @rhs(")
         text = text.replace(" #0 {", " #0 alwaysinline {")
@@ -353,6 +372,7 @@ class Program:
         library = found.code.compile()
         rows, columns = (np.array(each, np.int64) for each in (found.rows, found.columns))
         factors = find_sparse_factors(self.num_states, rows, columns)
+        blocks = find_block_factors(self.num_states, rows, columns, factors)
         patience = DeferredInterrupt()
         with patience:
             self.environment = self._environments[-1] = environment
@@ -360,7 +380,8 @@ class Program:
                 self._prepare.append((native_function(library.address("prepare")), found.base))
             self.shared_jacobian = None
             self.jacobian_entries = rows, columns
-            self.plan = replace(self.plan, jacobian=JacobianPlan(len(rows), found.way, factors))
+            made = JacobianPlan(len(rows), found.way, factors, blocks)
+            self.plan = replace(self.plan, jacobian=made)
             self._jacobian_address = library.address("jacobian")
         patience.deliver()
 
@@ -380,7 +401,7 @@ class Program:
         self.read_discrete(store, env)
         keys = found.environment.keys
         env[list(keys.values())] = [number_behind(store, key) for key in keys]
-        _run_preparation(found.prepare, found.base, env)
+        run_preparation(found.prepare, found.base, env)
         return env
 
     def make_projection(self) -> None:
@@ -455,7 +476,7 @@ class Program:
     def prepare(self, env: FloatArray) -> None:
         """Compute what depends on parameters alone."""
         for function, base in self._prepare:
-            _run_preparation(function, base, env)
+            run_preparation(function, base, env)
 
     def read_discrete(self, store: Store, env: FloatArray) -> None:
         """Put the discrete values of a context into an environment."""
@@ -480,7 +501,7 @@ class _Projection:
     base: int
 
 
-def _run_preparation(function: Callable[..., None], base: int, env: FloatArray) -> None:
+def run_preparation(function: Callable[..., None], base: int, env: FloatArray) -> None:
     """Compute what depends on parameters alone, to a place in an environment."""
     nothing, start = np.zeros(1), address_of(env)
     function(0.0, address_of(nothing), start, start + 8 * base)
@@ -497,4 +518,4 @@ def _in_a_sentence(error: TraceError) -> str:
     return error.attempt[0].lower() + error.attempt[1:]
 
 
-__all__ = ["EventKey", "Program", "native_function"]
+__all__ = ["EventKey", "Program", "native_function", "run_preparation"]

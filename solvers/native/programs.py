@@ -53,8 +53,15 @@ _known: WeakKeyDictionary[Layout, _Known] = WeakKeyDictionary()
 _lock = Lock()
 
 
-def program_of(store: Store) -> Program:
+def program_of(store: Store, driven: frozenset[int] = frozenset()) -> Program:
     """Return a program of a root system that serves a context, made when there is none.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context.
+    driven : frozenset of int, optional
+        Slots of inputs that change with time.
 
     Raises
     ------
@@ -63,11 +70,12 @@ def program_of(store: Store) -> Program:
     """
     known = _known_of(store.layout)
     with known.lock:
-        for program in known.programs:
+        alike = [program for program in known.programs if program.driven == driven]
+        for program in alike:
             if program.serves(store):
                 return program
-        zeros = known.zeros_of(store).intersection(*(each.zeros for each in known.programs))
-        return _make(store.layout, known, zeros)
+        zeros = known.zeros_of(store).intersection(*(each.zeros for each in alike))
+        return _make(store.layout, known, zeros, driven)
 
 
 def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
@@ -81,7 +89,7 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
     known = _known_of(layout)
     with known.lock:
         for program in known.programs:
-            if program.zeros == zeros:
+            if program.zeros == zeros and not program.driven:
                 return program
         return _make(layout, known, zeros)
 
@@ -101,11 +109,13 @@ def _known_of(layout: Layout) -> _Known:
         return _known[layout]
 
 
-def _make(layout: Layout, known: _Known, zeros: Collection[Key]) -> Program:
+def _make(
+    layout: Layout, known: _Known, zeros: Collection[Key], driven: frozenset[int] = frozenset()
+) -> Program:
     """Make a program and remember it; refuse again what was refused before."""
     if known.refusal is None:
         try:
-            known.programs.append(Program(layout, zeros))
+            known.programs.append(Program(layout, zeros, driven))
         except TraceError as error:
             known.refusal = copy(error)  # without what was going on when it was raised
     if known.refusal is not None:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
+from flexure.solvers.native.emission.block_factors import BlockFactors
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.kernels.blocks import BlockData
 from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.kernels.rows import RowLayout
 from flexure.solvers.native.kernels.run import Run
@@ -110,6 +112,19 @@ def set_factors(factors: StructureArrays, found: SparseFactors) -> None:
             factors.indices(name, value)
 
 
+def set_blocks(memory: StructureArrays, found: BlockFactors) -> None:
+    """Put the places of factors in blocks into a part `BlockData`, and make room for them."""
+    for name, kind in types_of(BlockData).items():
+        value = getattr(found, name, None)
+        if isinstance(value, tuple):
+            memory.indices(name, value)
+        elif value is not None:
+            setattr(memory.fields, name, value)
+        elif kind == "Floats":
+            in_tiles = name in ("tiles", "passed")
+            memory.room(name, len(found.direct) if in_tiles else len(found.links))
+
+
 class RunMemory(StructureArrays):
     """A structure `Run` with its arrays.
 
@@ -123,6 +138,8 @@ class RunMemory(StructureArrays):
         Tolerances.
     max_step : float
         Longest step in seconds.
+    columns : int
+        How many columns of derivatives lie behind the states.
     """
 
     def __init__(
@@ -132,17 +149,23 @@ class RunMemory(StructureArrays):
         rtol: FloatArray,
         atol: FloatArray,
         max_step: float = np.inf,
+        columns: int = 0,
     ) -> None:
         super().__init__(Run)
         self.program = program
         self.method = METHODS[method]
+        self.size = program.num_states * (1 + columns)
         set_tolerances(self, rtol, atol, max_step)
         self._prepare_system()
         self._prepare_step()
         if self.method.linear:
             self._prepare_linear()
-        n = program.num_states
-        attempt = program.attempt(method) if n else generic_attempt(method)
+        self._prepare_attempt()
+
+    def _prepare_attempt(self) -> None:
+        """Provide the trial step."""
+        program, name = self.program, self.method.name
+        attempt = program.attempt(name) if program.num_states else generic_attempt(name)
         self.parts["system"].link("attempt", attempt)
 
     def _prepare_system(self) -> None:
@@ -156,7 +179,7 @@ class RunMemory(StructureArrays):
 
     def _prepare_step(self) -> None:
         """Provide what a step computes."""
-        step, n = self.parts["step"], self.program.num_states
+        step, n = self.parts["step"], self.size
         self._step = step.fields
         step.fields.keeping = 1
         for name in ("work", "point", "time_slope"):
@@ -203,10 +226,12 @@ class RunMemory(StructureArrays):
         fields.nonzeros = len(rows)
         linear.attach("rows", rows)
         linear.attach("columns", columns)
-        linear.room("entries", len(rows))
-        sparse = program.sparse_factors
+        linear.room("entries", len(rows) + 1)  # the last one is zero
+        sparse, blocks = program.sparse_factors, program.block_factors
         fields.sparse = sparse is not None
-        if sparse is not None:
+        if blocks is not None:
+            set_blocks(linear.parts["blocks"], blocks)
+        elif sparse is not None:
             set_factors(linear.parts["factors"], sparse)
             linear.room("values", len(sparse.column))
             linear.room("row", n)

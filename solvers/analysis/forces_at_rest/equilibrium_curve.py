@@ -429,8 +429,8 @@ class EquilibriumCurve:
         except EvaluationError as error:
             self.refusal = error
             raise LostError from error
-        weights = self._weights(point)[:, np.newaxis]
-        K = self.scales[:, np.newaxis] * point.stiffness * self.scales
+        weights, units = self._weights(point)[:, np.newaxis], self._row_scales(point)
+        K = units[:, np.newaxis] * point.stiffness * self.scales
         H = weights * _rows(point) * self.scales
         C = H
         if point.pushes.size:
@@ -443,7 +443,7 @@ class EquilibriumCurve:
         along = point.loads @ change
         if self._leg.released is not None:
             along = along + self._leg.released
-        pull = np.concatenate([self.scales * along, weights[:, 0] * kept])
+        pull = np.concatenate([units * along, weights[:, 0] * kept])
         return point, matrix, UNIT_LOAD * pull
 
     def _left(self, point: StaticPoint, load: float) -> FloatArray:
@@ -454,7 +454,19 @@ class EquilibriumCurve:
         forces = point.forces
         if self._leg.released is not None:
             forces = forces - (1.0 - load) * self._leg.released
-        return np.concatenate([self.scales * forces, self._weights(point) * missing])
+        return np.concatenate([self._row_scales(point) * forces, self._weights(point) * missing])
+
+    def _row_scales(self, point: StaticPoint) -> FloatArray:
+        """Return what forces are scaled by; rates of other states, to rows as large as theirs.
+
+        So it does not matter how slowly a controller integrates beside how stiff a mechanism is.
+        """
+        d, scales = point.num_displacements, self.scales.copy()
+        rows = np.max(np.abs(point.stiffness * scales), axis=1, initial=0.0)
+        largest = np.max(scales[:d] * rows[:d], initial=0.0)
+        fits = (rows[d:] > 0.0) & np.isfinite(rows[d:]) & np.isfinite(largest) & (largest > 0.0)
+        scales[d:] = np.divide(largest, rows[d:], out=scales[d:], where=fits)
+        return scales
 
     def _weights(self, point: StaticPoint) -> FloatArray:
         """Return what constraints and holders are scaled by, to rows as large as those of K."""
@@ -497,13 +509,23 @@ class EquilibriumCurve:
             self.refusal = error
 
     def _stiffnesses(self, point: StaticPoint) -> FloatArray:
-        """Return the eigenvalues of the scaled stiffness where holders leave it free."""
-        K = self.scales[:, np.newaxis] * point.stiffness * self.scales
+        """Return the eigenvalues of the scaled stiffness where holders leave it free.
+
+        Columns of other states are as large as those of displacements. Positive factors of rows and
+        columns do not change whether a small displacement takes work, and rounding does.
+        """
+        d, rows, columns = point.num_displacements, self._row_scales(point), self.scales.copy()
+        K = rows[:, np.newaxis] * point.stiffness
+        sizes = np.max(np.abs(K), axis=0, initial=0.0)
+        largest = np.max(sizes[:d] * columns[:d], initial=0.0)
+        fits = (sizes[d:] > 0.0) & np.isfinite(sizes[d:]) & (largest > 0.0)
+        columns[d:] = np.divide(largest, sizes[d:], out=columns[d:], where=fits)
+        K = K * columns
         if point.normals.size:
-            pushes = np.vstack([point.pushes, point.directions]) * self.scales
-            K = allowed_motions(_rows(point) * self.scales, pushes).stiffness(K)
+            pushes = np.vstack([point.pushes, point.directions]) * rows
+            K = allowed_motions(_rows(point) * columns, pushes).stiffness(K)
         elif point.directions.size:
-            H = point.directions * self.scales
+            H = point.directions * columns
             basis = np.linalg.svd(H)[2][np.linalg.matrix_rank(H) :].T
             K = basis.T @ K @ basis
         if point.asymmetry < _SYMMETRIC:

@@ -46,7 +46,12 @@ from flexure.diagrams.places import Place
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
+from flexure.solvers.analysis.equations import (
+    Variable,
+    refuse_beyond_numbers,
+    refuse_sampled,
+    slot_of,
+)
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
     Indices,
@@ -93,6 +98,8 @@ class StaticPoint:
         The forces of their multipliers.
     error_slopes : ndarray, shape (c, m)
         Their derivatives by the variables.
+    num_displacements : int
+        How many of the unknowns are displacements; other states are behind them.
     """
 
     forces: FloatArray
@@ -107,6 +114,7 @@ class StaticPoint:
     normals: FloatArray
     pushes: FloatArray
     error_slopes: FloatArray
+    num_displacements: int
 
     @property
     def is_closed(self) -> bool:
@@ -120,7 +128,14 @@ class StaticPoint:
 
     @property
     def asymmetry(self) -> float:
-        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials."""
+        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials.
+
+        Where a force follows other states, there is no potential: their rates are no forces, and
+        numbers of different units say nothing about each other.
+        """
+        d = self.num_displacements
+        if np.any(self.stiffness[:d, d:]) or np.any(self.stiffness[d:, :d]):
+            return 1.0
         largest = np.max(np.abs(self.stiffness), initial=0.0)
         difference = np.max(np.abs(self.stiffness - self.stiffness.T), initial=0.0)
         return float(difference / largest) if largest > 0.0 else 0.0
@@ -201,6 +216,7 @@ class StaticEquations:
                 remedy="Divide beams into fewer segments; 8 to 32 are accurate to 1e-5 and better",
             )
         self.coordinates = StaticCoordinates(context, self._found_states())
+        refuse_beyond_numbers(self.forces(), self.coordinates.names, "forces", attempt)
 
     @property
     def how(self) -> str:
@@ -289,6 +305,7 @@ class StaticEquations:
             strokes[:c],
             by_unknowns[:c],
             *_independent(strokes[:c], by_unknowns[:c], directions[:c], by_variables[:c]),
+            num_displacements=d,
         )
 
     # Reading the equations -------------------------------------------------------------------
@@ -437,6 +454,7 @@ class StaticEquations:
             errors,
             slopes[n:],
             *_independent(errors, slopes[n:], pushes, by_variables[n:]),
+            num_displacements=self.coordinates.num_displacements,
         )
 
     def _constraints(self) -> tuple[FloatArray, FloatArray]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
 _SHOWN = 0.05  # share that a table mentions
-_ROUNDING = 1e-11  # of what cancels in a row of exact derivatives, and
+_ROUNDING = 1e-12  # of what cancels in a row of exact derivatives, and
 _DIFFERENCES = 1e-6  # of central differences
 _AT_REST = 1e-6  # of the terms that balance in a derivative
 _ROWS = 40  # modes in a notebook
@@ -359,7 +359,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
     are described by as many displacements as they have velocities: quaternions turn in three ways,
     and locked joints do not move. So nothing but the motion has a pole.
 
-    A mode counts as free when what is left of its stiffness is less than 1e-11 of the terms that
+    A mode counts as free when what is left of its stiffness is less than 1e-12 of the terms that
     cancel in it, joint by joint, so that it does not matter what else is in the diagram. Where
     several modes have equal poles, any combination of them is a mode, too; their shapes are chosen
     orthogonal in the mass matrix, each next to one joint coordinate.

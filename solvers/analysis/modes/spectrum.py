@@ -27,6 +27,9 @@ _LEAST = 1e-15  # of the largest number, what is not looked at
 _UNDAMPED = 1e-12  # damping ratio that counts as rounding
 _EQUAL = 1e-8  # relative distance of poles that count as equal
 _INDEPENDENT = 1e-6  # least singular value of normalized shapes that count as independent
+_NEEDED = 1e-8  # least part of a column in what leads to it
+_NOTHING = 1e-14  # of the largest number, what rounding leaves between undamped shapes
+_SLOWEST = 1e-6  # part of the fastest frequency, as the unit of a shape without any
 _REAL = 1e-6  # of a basis, what is left over when it is made real
 _MOVES = 1e-6  # least share of a shape that counts as a motion of a mechanism
 _ALIKE = 0.9  # least assurance of two shapes of one overdamped oscillation
@@ -98,10 +101,10 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
         return []
     displacements, rates = coordinates.displacements, coordinates.rates
     balanced, scale = _balanced(A, coordinates, tolerance)
-    shapes = _Shapes(displacements, coordinates.mass, scale)
-    still, chains = _at_zero(balanced, coordinates.groups, tolerance)
+    shapes = _Shapes(coordinates, scale)
+    still, chains = _at_zero(balanced, coordinates, tolerance)
     free, idle = shapes.split(still)
-    poles, vectors = _regular(balanced, chains)
+    poles, vectors = _regular(balanced, (still, chains), shapes)
     clusters = _clusters(poles)
     poles = np.concatenate([np.zeros(0), *(poles[c] for c in clusters)])
     vectors = _side_by_side(len(A), [shapes.apart(vectors[:, c]) for c in clusters])
@@ -205,33 +208,72 @@ def _balanced(
 
 
 def _at_zero(
-    A: FloatArray, groups: Sequence[Indices], tolerance: float
+    A: FloatArray, coordinates: MinimalCoordinates, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return orthonormal bases of the null space of A, and of all that powers of A lead to it."""
-    still = _null_space(A, groups, tolerance)
+    still = _leading_to(A, np.zeros((len(A), 0)), coordinates, tolerance)
     chains = still
     while chains.shape[1]:
-        longer = _range(_null_space(np.hstack([A, -chains]), groups, tolerance)[: len(A)])
+        longer = _leading_to(A, chains, coordinates, tolerance)
         if longer.shape[1] <= chains.shape[1]:
             break
         chains = longer
     return still, chains
 
 
-def _null_space(matrix: FloatArray, groups: Sequence[Indices], tolerance: float) -> FloatArray:
-    """Return an orthonormal basis of what a matrix maps to zero.
+def _leading_to(
+    A: FloatArray, chains: FloatArray, coordinates: MinimalCoordinates, tolerance: float
+) -> FloatArray:
+    """Return an orthonormal basis of what A leads to some columns, or to zero.
+
+    Rates are known from the rows of displacements, which say that they are rates. So what is asked
+    of is the stiffness alone, beside which damping may be as large as it wants.
+    """
+    q, v = coordinates.displacements, coordinates.rates
+    rest = np.setdiff1d(np.arange(len(A)), v)  # what is unknown, and
+    below = np.setdiff1d(np.arange(len(A)), q)  # the equations that are left
+    inverse = np.linalg.inv(A[np.ix_(q, v)])
+    known = -inverse @ A[np.ix_(q, rest)], inverse @ chains[q]
+    moved = A[np.ix_(below, rest)] + A[np.ix_(below, v)] @ known[0]
+    pulled = A[np.ix_(below, v)] @ known[1]
+    pulled *= np.abs(pulled) > tolerance * (np.abs(A[np.ix_(below, v)]) @ np.abs(known[1]))
+    place = np.full(len(A), -1)
+    place[below] = np.arange(len(below))
+    groups = [place[group] for group in coordinates.groups if np.all(place[group] >= 0)]
+    found = _null_space(moved, pulled - chains[below], groups, tolerance)
+    whole = np.zeros((len(A), found.shape[1]))
+    whole[rest] = found[: len(rest)]
+    whole[v] = known[0] @ found[: len(rest)] + known[1] @ found[len(rest) :]
+    lengths = np.linalg.norm(whole, axis=0)
+    return np.asarray(np.linalg.qr(whole / lengths)[0])
+
+
+def _null_space(
+    matrix: FloatArray, more: FloatArray, groups: Sequence[Indices], tolerance: float
+) -> FloatArray:
+    """Return a basis of what a matrix, with more columns beside it, maps to zero.
 
     The rows of a group are divided by the largest number in them. So a soft spring beside stiff
-    ones is no rounding, and what is left where the terms of a row cancel is.
+    ones is no rounding, and what is left where the terms of a row cancel is. Those that need none
+    of the other columns come first.
     """
-    weighed = np.zeros_like(matrix)
+    weighed, beside = np.zeros_like(matrix), more.copy()
     for group in groups:
         largest = np.max(np.abs(matrix[group]), initial=0.0)
         if largest > _LEAST * np.max(np.abs(matrix)):
             weighed[group] = matrix[group] / largest
-    _, sizes, right = np.linalg.svd(weighed)
-    rank = int(np.sum(sizes > tolerance * max(np.max(sizes, initial=0.0), 1.0)))
-    return np.asarray(right[rank:].T)
+            beside[group] = more[group] / largest
+    sizes = np.max(np.abs(beside), axis=0, initial=0.0)
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    _, stretches, right = np.linalg.svd(np.hstack([weighed, beside / units]))
+    rank = int(np.sum(stretches > tolerance * max(np.max(stretches, initial=0.0), 1.0)))
+    found = right[rank:].T
+    _, shares, turn = np.linalg.svd(found[len(matrix.T) :])
+    needing = int(np.sum(shares > _NEEDED))
+    found = found @ np.vstack([turn[needing:], turn[:needing]]).T
+    found[len(matrix.T) :] /= units[:, np.newaxis]
+    found[len(matrix.T) :, : found.shape[1] - needing] = 0.0
+    return np.asarray(found)
 
 
 def _range(matrix: FloatArray) -> FloatArray:
@@ -246,17 +288,85 @@ def _complement(basis: FloatArray) -> FloatArray:
     return np.asarray(whole[:, basis.shape[1] :])
 
 
-def _regular(A: FloatArray, chains: FloatArray) -> tuple[ComplexArray, ComplexArray]:
-    """Return the eigenvalues that are not zero, one of each pair, and their eigenvectors."""
+# What is not ------------------------------------------------------------------------------------
+
+
+def _regular(
+    A: FloatArray, zero: tuple[FloatArray, FloatArray], shapes: _Shapes
+) -> tuple[ComplexArray, ComplexArray]:
+    """Return the eigenvalues that are not zero, one of each pair, and their eigenvectors.
+
+    They are found in coordinates of undamped shapes, each with the unit of its own frequency. There
+    slow modes stand beside fast ones as a small number beside a large one, also where damping makes
+    the large ones larger by orders; in coordinates of joints, they are what is left where large
+    numbers cancel. What does not act on each other is solved by itself.
+    """
+    turned, T, inverse = _by_shapes(A, zero[0], shapes)
+    chains = inverse @ zero[1]
+    chains[np.abs(chains) < _NOTHING * np.max(np.abs(chains), axis=0, initial=0.0)] = 0.0
+    chains = np.linalg.qr(chains)[0]
     others = _complement(chains)
-    nilpotent, coupling = chains.T @ A @ chains, chains.T @ A @ others
-    poles, small = np.linalg.eig(others.T @ A @ others)
-    poles, small = poles[poles.imag >= 0.0].astype(complex), small[:, poles.imag >= 0.0]
+    nilpotent, coupling = chains.T @ turned @ chains, chains.T @ turned @ others
+    poles, small = _apart(others.T @ turned @ others)
     vectors = (others @ small).astype(complex)
     for k, pole in enumerate(poles):
         shifted = pole * np.eye(len(nilpotent)) - nilpotent
         vectors[:, k] += chains @ np.linalg.solve(shifted, coupling @ small[:, k])
-    return poles, vectors
+    return poles, T @ vectors
+
+
+def _by_shapes(
+    A: FloatArray, still: FloatArray, shapes: _Shapes
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return A in coordinates of undamped shapes, the matrix that leads from them, and its inverse.
+
+    Between shapes, what is rounding is left out.
+    """
+    q, v = shapes.displacements, shapes.rates
+    T, inverse = np.eye(len(A)), np.eye(len(A))
+    if not len(q):
+        return A, T, inverse
+    metric, metric_of_rates = shapes.metrics
+    back, back_of_rates = np.linalg.inv(metric), np.linalg.inv(metric_of_rates)
+    stiffness = -metric_of_rates @ A[np.ix_(v, q)] @ back
+    damping = -metric_of_rates @ A[np.ix_(v, v)] @ back_of_rates
+    free = _range(metric @ shapes.free(still))
+    rest = _complement(free)
+    squares, turn = np.linalg.eigh(rest.T @ (stiffness + stiffness.T) @ rest / 2.0)
+    squares, turn = np.append(np.zeros(free.shape[1]), squares), np.hstack([free, rest @ turn])
+    fastest = np.sqrt(np.max(np.abs(squares))) or 1.0
+    units = np.maximum(np.sqrt(np.abs(squares)), _SLOWEST * fastest)
+    T[np.ix_(q, q)], inverse[np.ix_(q, q)] = back @ turn, turn.T @ metric
+    T[np.ix_(v, v)] = back_of_rates @ (turn * units)
+    inverse[np.ix_(v, v)] = (turn / units).T @ metric_of_rates
+    turned = inverse @ A @ T
+    for columns, matrix, weight in ((q, stiffness, 1.0), (v, damping, units)):
+        part = turn.T @ matrix @ turn
+        diagonal = np.diag(part).copy()
+        part[np.abs(part) <= _NOTHING * np.max(np.abs(part))] = 0.0
+        np.fill_diagonal(part, diagonal)
+        turned[np.ix_(v, columns)] = -part * weight / units[:, np.newaxis]
+    return turned, T, inverse
+
+
+def _apart(A: FloatArray) -> tuple[ComplexArray, ComplexArray]:
+    """Return eigenvalues of a matrix, one of each pair, and eigenvectors.
+
+    Unknowns that do not act on each other, on whatever way, have eigenvalues of their own.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    count, group = connected_components(A != 0.0, directed=False)
+    poles, vectors = [np.zeros(0, dtype=complex)], []
+    for number in range(count):
+        own = np.flatnonzero(group == number)
+        found, shapes = np.linalg.eig(A[np.ix_(own, own)])
+        upper = found.imag >= 0.0
+        columns = np.zeros((len(A), int(np.sum(upper))), dtype=complex)
+        columns[own] = shapes[:, upper]
+        poles.append(found[upper].astype(complex))
+        vectors.append(columns)
+    return np.concatenate(poles), _side_by_side(len(A), vectors)
 
 
 # Equal poles, and lengths of shapes -------------------------------------------------------------
@@ -279,17 +389,28 @@ class _Shapes:
 
     Parameters
     ----------
-    displacements : ndarray of int
-        The coordinates to which ``mass`` belongs.
-    mass : ndarray
-        The mass matrix.
+    coordinates : MinimalCoordinates
+        What the coordinates are.
     scale : ndarray
         The unit of each balanced coordinate.
+
+    Attributes
+    ----------
+    displacements, rates : ndarray of int
+        Those of mechanisms.
+    scale : ndarray
+        These units.
+    metrics : tuple of ndarray
+        The matrices that weigh displacements, and rates, by the root of the mass.
     """
 
-    def __init__(self, displacements: Indices, mass: FloatArray, scale: FloatArray) -> None:
-        self.displacements, self.scale = displacements, scale
-        self._metric = (np.linalg.cholesky(mass).T if len(mass) else mass) * scale[displacements]
+    def __init__(self, coordinates: MinimalCoordinates, scale: FloatArray) -> None:
+        self.displacements, self.rates = coordinates.displacements, coordinates.rates
+        self.scale = scale
+        mass = coordinates.mass
+        root = np.linalg.cholesky(mass).T if len(mass) else mass
+        self.metrics = root * scale[self.displacements], root * scale[self.rates]
+        self._metric = self.metrics[0]
         self._sizes = np.linalg.norm(self._metric, axis=0)
 
     def weighed(self, vectors: ComplexArray) -> ComplexArray:
@@ -330,9 +451,17 @@ class _Shapes:
 
     def split(self, still: FloatArray) -> tuple[ComplexArray, ComplexArray]:
         """Return bases of a null space: of what moves mechanisms, and of the rest."""
+        moving, idle = self._parted(still)
+        return self.apart(moving), self.apart(idle)
+
+    def free(self, still: FloatArray) -> FloatArray:
+        """Return the displacements of what moves mechanisms, of a null space."""
+        return self._parted(still)[0][self.displacements]
+
+    def _parted(self, still: FloatArray) -> tuple[FloatArray, FloatArray]:
         _, sizes, right = np.linalg.svd(still[self.displacements])
         rank = int(np.sum(sizes > _MOVES))
-        return self.apart(still @ right[:rank].T), self.apart(still @ right[rank:].T)
+        return still @ right[:rank].T, still @ right[rank:].T
 
 
 def _are_independent(columns: ComplexArray) -> bool:

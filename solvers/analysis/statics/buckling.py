@@ -216,7 +216,8 @@ def buckling(
             remedy="Hold it, or lock a joint",
         )
     rest, step = equations.context.clone(), np.concatenate(steps)
-    states = CriticalStates(equations, step, size_of(rest))
+    unit = float(np.max(np.abs(step)))  # so that no load is too large for squares
+    states = CriticalStates(equations, step / unit, size_of(rest))
     estimates = states.estimates()
     found = []
     for estimate in estimates[:count]:
@@ -227,7 +228,7 @@ def buckling(
         first = states.first(ahead[0].factor) if ahead else None
         if first is not None:
             found.append((states.nearest(first, estimates), first))
-    loads_found = [_told(*each, rest, equations) for each in found]
+    loads_found = [_told(*each, unit, equations) for each in found]
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
     return Buckling(rest, given, tuple(_different(loads_found)[:count]), equations.how)
 
@@ -254,15 +255,16 @@ def _loads(
 
 
 def _told(
-    estimate: Estimate, critical: Critical, rest: Context, equations: StaticEquations
+    estimate: Estimate, critical: Critical, unit: float, equations: StaticEquations
 ) -> CriticalLoad:
-    """Return a critical load with names and a context."""
+    """Return a critical load with names and a context, for a load in some unit."""
     shape = critical.shape / critical.shape[np.argmax(np.abs(critical.shape))]
     named = dict(zip(equations.coordinates.names, map(float, shape), strict=True))
     equations.set_variables(critical.variables)
     equations.move_to(critical.x)
     context = equations.context.clone()
-    return CriticalLoad(critical.factor, estimate.factor, critical.kind, named, context)
+    factors = critical.factor / unit, estimate.factor / unit
+    return CriticalLoad(*factors, critical.kind, named, context)
 
 
 def _different(found: list[CriticalLoad]) -> list[CriticalLoad]:

@@ -34,6 +34,9 @@ _SYMMETRIC = 1e-6  # relative asymmetry of the stiffness under conservative forc
 _CONVERGED = 1e-6  # part of the way, of a last step, whose error is about the square
 _ENOUGH = 1e-4  # of one that cannot be taken, since nothing resists some motion
 _LOAD = 10.0  # times the first factor is one load, beside which motions are seen
+_TRIES = 12
+_LITTLE, _SOME, _MUCH = 1e-6, 1e-3, 1.0  # scaled change by a unit of load, that is enough for K'
+_NOISE, _MORE = 1e-13, 1e6  # change that is rounding, and times the unit then
 _ALIKE = 0.5  # resemblance of shapes before and after a step
 _NEARER = 0.1  # part of a step by which it has to come nearer
 _ROUNDS = 60
@@ -68,7 +71,7 @@ class CriticalStates:
     equations : StaticEquations
         The forces, at the equilibrium without the load.
     step : ndarray
-        What a factor of 1 adds to the variables.
+        What a factor of 1 adds to the variables; its largest number is about 1.
     size : float
         Length that counts as much as a radian, in m.
     """
@@ -77,10 +80,33 @@ class CriticalStates:
         self._equations = equations
         self._start, self._base = equations.states, equations.variables
         self._step, self._size = step, size
-        self._begin(1.0)
+        self._begin_measured()
         rough = self._vanishing(self._origin, self._origin.along[-1])
         if rough:
             self._begin(_LOAD * abs(self._factor(self._origin, rough[0][0])))
+
+    def _begin_measured(self) -> None:
+        """Measure the load by a factor with which it does something, but not much.
+
+        A load may be given in any unit, and far from what buckles anything.
+        """
+        unit = 1.0
+        for _ in range(_TRIES):
+            self._begin(unit)
+            change = self._change()
+            if _LITTLE <= change <= _MUCH:
+                break
+            unit *= _SOME / change if change > _NOISE else _MORE
+
+    def _change(self) -> float:
+        """Return how far a step of the unit of the load moves everything, or changes stiffness."""
+        along = self._origin.along
+        moved = float(np.linalg.norm(along[:-1]) / max(abs(along[-1]), 1e-300))
+        if moved > _LITTLE:
+            return moved
+        K, slope, _ = self._along_path(self._origin, float(along[-1]))
+        size = np.outer(alike(K), alike(K))
+        return max(moved, float(np.max(np.abs(slope / size), initial=0.0)))
 
     def _begin(self, unit: float) -> None:
         """Measure the load by a factor, since it ought to be about that of the first state."""

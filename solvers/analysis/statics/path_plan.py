@@ -14,7 +14,13 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.places import Place, Way, find_place, path_of
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
-from flexure.solvers.analysis.equations import Variable, can_vary, carries_vector, find_variables
+from flexure.solvers.analysis.equations import (
+    LARGEST,
+    Variable,
+    can_vary,
+    carries_vector,
+    find_variables,
+)
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import Leg
 
 _STRAIGHT = 1e-9  # part of the way by which stations may be off one line
@@ -145,6 +151,7 @@ def _stations(context: Context, place: Place, values: Any, attempt: str) -> Floa
     attempt = f"{attempt} along '{place.path}'"
     numbers = as_numbers(values, attempt)
     check_bounds(numbers, attempt)
+    check_bounds(numbers, attempt, lower=-LARGEST, upper=LARGEST)
     size = place.components.size
     shape = place.shape if size > 1 else ()
     if numbers.shape == (shape or ()):

@@ -11,17 +11,18 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody import Plant
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.components import SPATIAL_FORCE
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import one_of
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading, note
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import trees_of
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in, trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
 from flexure.solvers.analysis.statics.rest import settle
@@ -42,7 +43,7 @@ from flexure.solvers.results.mechanisms.pictures import only_plant
 
 #: The components of twists and of loads.
 TWIST = ("rx", "ry", "rz", "x", "y", "z")
-LOAD = ("tx", "ty", "tz", "fx", "fy", "fz")
+LOAD = SPATIAL_FORCE
 TWIST_UNITS = ("rad", "rad", "rad", "m", "m", "m")
 LOAD_UNITS = ("N m", "N m", "N m", "N", "N", "N")
 _LEAST = 1e-9  # of the largest motion of a frame, below which it does not move
@@ -442,7 +443,16 @@ def find_frame(system: System, frame: FrameLike | str, attempt: str) -> Frame:
     """Return a frame that is given, or has a name in the only plant of a system."""
     if isinstance(frame, str):
         return only_plant(system, "plant.frame('name') in the place of a name").frame(frame)
-    return as_frame(frame, attempt)
+    found = as_frame(frame, attempt)
+    plant = plant_of(found)
+    if not any(plant is each for each in plants_in(system)):
+        raise UnknownNameError(
+            f"{attempt} at '{found.name}'",
+            expected=f"a frame of a plant in '{system.label}'",
+            found=f"one of a plant '{plant.label}' that is not in it",
+            remedy=f"Pass its name, or take it from the plant, as in plant.frame({found.name!r})",
+        )
+    return found
 
 
 def plant_of(frame: Frame) -> Plant:

@@ -20,7 +20,7 @@ from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.language.values import constant
 from flexure.solvers.native.llvm.library import VectorFunction
-from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key
+from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME, Key
 
 CHUNK = 1000  # operations
 _COPIES = 100  # results that are only copied, from which on a loop over a table copies them
@@ -51,10 +51,13 @@ class Environment:
         Where the inputs of the trace and other nodes are, by index of the node.
     keys : dict
         Where parameters and fixed inputs are, by key.
+    driven : frozenset of int
+        Slots of inputs that are not fixed, but change with time.
     """
 
     size: int = 0
     discrete: Sequence[Sequence[int]] = ()
+    driven: frozenset[int] = frozenset()
     places: dict[int, Place] = field(default_factory=dict)
     keys: dict[Key, int] = field(default_factory=dict)
 
@@ -76,7 +79,8 @@ class Environment:
         for node in nodes:
             if node.op == "input":
                 key = key_of(node)
-                if key[0][0] in _MOVING:
+                what, where, _ = key[0]
+                if what in _MOVING or (what == INPUT and where in self.driven):
                     moving.add(node.index)
                 if node.index not in self.places:
                     self.places[node.index] = self._place_of(key)

@@ -7,6 +7,7 @@ alone, or here.
 from __future__ import annotations
 
 from flexure.solvers.native.kernels.clocks import ClockData
+from flexure.solvers.native.kernels.columns import ColumnData
 from flexure.solvers.native.kernels.linear import LinearData
 from flexure.solvers.native.kernels.manifold import ManifoldData
 from flexure.solvers.native.kernels.pace import PaceData
@@ -148,6 +149,7 @@ class Run(Structure):
     tolerances: ToleranceData
     step: StepData
     linear: LinearData
+    columns: ColumnData
     motion: MotionData
     stiffness: StiffnessData
     pace: PaceData

@@ -77,6 +77,8 @@ class SharedDerivatives:
         Gives the room that is needed.
     zeros : collection of Key
         Components of parameters that are zero.
+    least : int
+        Operations from which on sharing gains anything.
 
     Attributes
     ----------
@@ -103,12 +105,16 @@ class SharedDerivatives:
     """
 
     def __init__(
-        self, layout: Layout, environment: Environment, zeros: Collection[Key] = ()
+        self,
+        layout: Layout,
+        environment: Environment,
+        zeros: Collection[Key] = (),
+        least: int = 0,
     ) -> None:
         with quietly():
             walk = Walk(layout, environment, zeros)
             live = live_columns(walk.variants)
-            writer, moving = self._write(walk, live)
+            writer, moving = self._write(walk, live, least)
         self.jacobian = partial(shared_jacobian, moving, walk.columns, layout.num_states)
         self.blocks = sum(len(family.positions) for family in walk.families)
         self.kinds = len(walk.families)
@@ -124,7 +130,7 @@ class SharedDerivatives:
         level = 2 if size < _LARGE else 1 if size < _HUGE else 0
         self.code = ModuleTexts([text], level, has_loops=True)
 
-    def _write(self, walk: Walk, live: set[int]) -> tuple[RepetitionWriter, list[Job]]:
+    def _write(self, walk: Walk, live: set[int], least: int) -> tuple[RepetitionWriter, list[Job]]:
         """Write the derivatives and what prepares them; return the jobs of the former, too."""
         stages = Stages(live)
         for family in walk.families:
@@ -136,6 +142,8 @@ class SharedDerivatives:
         everything = list(chain(*functions.values()))
         self.operations = sum(job.operations * len(job.levels) for job in everything)
         self.written = sum(job.operations for job in everything)
+        if self.operations < least:
+            raise UnlikeError(f"fewer than {least} operations gain nothing by sharing")
         if self.operations < _SAVING * self.written:
             raise UnlikeError("sharing code saves too little")
         writer = RepetitionWriter()

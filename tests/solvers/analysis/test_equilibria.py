@@ -176,6 +176,11 @@ def test_a_torque_too_large_is_refused() -> None:
         fx.equilibrium(*hanging(20.0))
 
 
+def test_a_torque_beyond_numbers_is_refused_without_a_warning() -> None:
+    with pytest.raises(EvaluationError, match=r"at most 1e\+100, .* of x\[rate\]"):
+        fx.equilibrium(*hanging(1e200))
+
+
 def test_a_start_that_is_not_finite_is_refused() -> None:
     with pytest.raises(EvaluationError, match="a rate of x of nan"):
         fx.equilibrium(Flow(lambda x: np.sqrt(x) - 1.0, [-1.0]))

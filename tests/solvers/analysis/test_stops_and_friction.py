@@ -88,6 +88,22 @@ def test_an_equilibrium_beyond_a_limit_is_refused() -> None:
         fx.equilibrium(plant, context)
 
 
+def test_what_falls_onto_a_stop_is_told_how_its_rest_is_found() -> None:
+    builder = fx.PlantBuilder("drop")
+    ball = builder.add_body("ball", fx.SpatialInertia.point_mass(1.0))
+    down = builder.add_joint(fx.PrismaticJoint("down", builder.world, ball, axis=(0, 0, 1)))
+    builder.add_constraint(fx.RigidStop("floor", down, restitution=0.2, lower=0.0))
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_positions(context, [0.01])
+    with pytest.raises(EvaluationError, match=r"rest on 'floor' .* the end of a simulation"):
+        fx.equilibrium(plant, context)
+    simulator = fx.Simulator(plant, context)
+    simulator.advance_to(1.0)
+    found = fx.equilibrium(plant, simulator.context).context
+    np.testing.assert_allclose(plant.get_positions(found), [0.0], atol=1e-9)
+
+
 def test_statics_along_which_modes_change_are_refused_by_name() -> None:
     for options, name in (({"friction": 1.0}, "seal"), ({"stop": -1.0}, "stop")):
         plant, context = arm(**options)

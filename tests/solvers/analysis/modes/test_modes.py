@@ -475,3 +475,49 @@ def test_modes_that_differences_take_for_free_ones_are_told(
     with pytest.warns(UserWarning, match=r"free mode of 'oscillator' may be a slow one \(1 of 1\)"):
         found = fx.modes(oscillator(stiffness=0.0))
     assert found[0].kind == "rigid"
+
+
+def leaf(*, free: bool = False, damping_time: float | None = None) -> fx.Plant:
+    """Return a short leaf in eight segments, whose fastest mode has 1e6 rad/s and more."""
+    builder = fx.PlantBuilder("leaf", gravity=(0.0, 0.0, 0.0))
+    names = ("base", "tip") if free else ("tip",)
+    ends = [
+        builder.add_body(name, fx.SpatialInertia.solid_sphere(0.01, radius=0.01)) for name in names
+    ]
+    joints = [builder.add_joint(fx.PlanarJoint(f"at_{b.name}", builder.world, b)) for b in ends]
+    joints[-1].default_positions = np.array([0.04, 0.0, 0.0])
+    builder.add_force_element(
+        fx.LeafSpring(
+            "spring",
+            ends[0] if free else builder.world,
+            ends[-1],
+            length=0.04,
+            width=0.02,
+            thickness=0.0005,
+            material=fx.Material.common("structural steel S235"),
+            segments=8,
+            planar=True,
+            damping_time=damping_time,
+        )
+    )
+    return builder.build()
+
+
+def test_damping_in_proportion_to_stiffness_leaves_every_mode_at_its_place() -> None:
+    time = 1e-4
+    undamped = [mode.poles[0].imag for mode in fx.modes(leaf())]
+    found = fx.modes(leaf(damping_time=time))
+    assert len(found) == len(undamped)
+    for mode, frequency in zip(found, undamped, strict=True):
+        pole = mode.poles[0]
+        terms = pole**2, time * frequency**2 * pole, frequency**2
+        assert abs(sum(terms)) < 1e-6 * max(map(abs, terms)), mode
+
+
+def test_a_free_beam_that_is_stiff_has_three_free_motions_and_nothing_beside_zero() -> None:
+    found = fx.modes(leaf(free=True))
+    kinds = [mode.kind for mode in found]
+    assert kinds[:3] == ["rigid"] * 3
+    assert set(kinds[3:]) == {"oscillation"}
+    assert len(found) == 3 * 9
+    assert abs(found[3].poles[0]) > 1e3

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
+from tests.support.beams import cantilever
 
 DOWN = (0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
 
@@ -206,3 +207,12 @@ def test_texts_and_copies_of_critical_loads() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found)).factors, found.factors)
     with pytest.raises(fx.errors.ValueRefusedError, match="one of 2 critical loads"):
         found[2]
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e200])
+def test_the_unit_of_a_load_does_not_matter(unit: float) -> None:
+    beam = cantilever(2)
+    expected = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, count=1)
+    found = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -unit, 0.0, 0.0]}, count=1)
+    np.testing.assert_allclose(found.factors * unit, expected.factors, rtol=1e-9)
+    assert expected.factors[0] == pytest.approx(np.pi**2 / 4.0, rel=1e-2)

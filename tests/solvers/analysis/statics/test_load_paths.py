@@ -350,6 +350,28 @@ def test_the_lag_of_an_actuator_goes_along() -> None:
     assert path.stable.all()
 
 
+@pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e8])
+def test_a_slow_integral_controller_is_as_stable_as_its_sign_says(stiffness: float) -> None:
+    def held(ki: float) -> fx.Diagram:
+        builder = fx.PlantBuilder("stage", gravity=NO_GRAVITY)
+        table = builder.add_body("table", POINT, com=(0.001, 0.0, 0.0))
+        slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, (1, 0, 0)))
+        builder.add_force_element(fx.JointSpring("spring", slide, stiffness=stiffness))
+        builder.add_actuator("motor", slide)
+        outer = fx.DiagramBuilder("held")
+        outer.add(builder.build())
+        outer.add_all(fx.PIDController("pid", kp=0.0, ki=ki), fx.Constant("target", 0.0))
+        outer.connect_chain("target", "pid.setpoint")
+        outer.connect_chain("pid", "stage.motor")
+        outer.connect_chain("stage.slide.translation", "pid.measurement")
+        return outer.build()
+
+    for ki in (100.0, -100.0):  # poles at about -ki / stiffness, beside those of the spring
+        system = held(ki)
+        path = fx.load_path(system, {"target.value": 10.0 / stiffness})
+        assert (path.stable == (ki > 0.0)).all(), (stiffness, ki)
+
+
 def test_a_path_without_traces_has_differences() -> None:
     builder = fx.PlantBuilder("arm", gravity=NO_GRAVITY)
     arm = builder.add_body("arm", POINT, com=(0.5, 0.0, 0.0))
@@ -454,6 +476,7 @@ def test_wrong_wishes_are_refused_and_change_nothing() -> None:
         ({"nothing": 1.0}, UnknownNameError, "nothing"),
         ({"left.stiffness": -1.0}, ValueRefusedError, "stiffness"),
         ({"left.stiffness": np.nan}, ValueRefusedError, "left.stiffness"),
+        ({"left.stiffness": 1e200}, ValueRefusedError, r"values in \[-1e\+100, 1e\+100\]"),
         ({"left.stiffness": [1000.0]}, ValueRefusedError, "two or more"),
         ({"left.stiffness": [1000.0, 1000.0]}, ValueRefusedError, "change from each station"),
         ({"left.stiffness": [900.0, 800.0], "right.stiffness": 5.0}, None, ""),
