@@ -8,32 +8,25 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
 
-_folder_of_bytecode: str | None = None
 
-
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Compile each Python file once in a run, also where bytecode is not to be kept beside it.
 
     The processes that run the tests, and those that tests start, share what is compiled.
     """
-    global _folder_of_bytecode
     if sys.dont_write_bytecode:
-        _folder_of_bytecode = tempfile.mkdtemp(prefix="bytecode")
+        folder = tempfile.mkdtemp(prefix="bytecode")
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
         sys.dont_write_bytecode = False
-        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _folder_of_bytecode
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = folder
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
-def pytest_unconfigure() -> None:
-    """Leave no bytecode behind that was not to be kept."""
-    if _folder_of_bytecode is not None:
-        shutil.rmtree(_folder_of_bytecode, ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:
