@@ -7,7 +7,7 @@ import time
 from flexure.diagrams.errors import warn
 
 _LONG = 60.0  # seconds, beyond which somebody is told,
-_EARLY = 2.0  # after so many, since the first steps may be short
+_STRETCH = 3.0  # looked at for so many at a time: the first steps may be short
 
 
 class LongMotions:
@@ -23,8 +23,9 @@ class LongMotions:
         self._attempt = attempt
         self._has_warned = False
         self._why = ""
-        self._spent = 0.0  # in earlier motions
         self._begun = self._start = self._end = 0.0
+        self._mark = 0.0, 0.0
+        self._stretches = 0
 
     def begin(self, start: float, end: float, why: str) -> None:
         """Note that a motion begins.
@@ -38,6 +39,8 @@ class LongMotions:
         """
         self._start, self._end, self._why = start, end, why
         self._begun = time.perf_counter()
+        self._mark = self._begun, start  # where the present stretch began
+        self._stretches = 0
 
     def look(self, reached: float) -> None:
         """Look how far the motion is; warn, once, if the study takes more than a minute.
@@ -47,18 +50,21 @@ class LongMotions:
         UserWarning
             With the reason and a way out.
         """
-        spent = time.perf_counter() - self._begun
-        if self._has_warned or spent < _EARLY or not reached > self._start:
+        now, (before, there) = time.perf_counter(), self._mark
+        if self._has_warned or now - before < _STRETCH or not reached > there:
             return
-        whole = spent * (self._end - self._start) / (reached - self._start)
-        if whole > _LONG:
+        self._mark = now, reached
+        self._stretches += 1
+        whole = now - self._begun + (self._end - reached) * (now - before) / (reached - there)
+        if self._stretches > 1 and whole > _LONG:
             self._has_warned = True
-            minutes = f"{whole / 60.0:.2g} minutes" if whole < 6e3 else "hours"
+            lasting = f"{whole / 60.0:.2g} minutes" if whole < 6e3 else f"{whole / 3600:.2g} hours"
             warn(
-                f"{self._attempt.replace('Cannot', 'Slow to', 1)}: after {spent:.0f} s, "
-                f"{reached - self._start:.3g} s of {self._end - self._start:g} s are done, so that "
-                f"one motion takes about {minutes}. Its derivatives are computed in Python, "
-                f"because {self._why}. {self._way_out()}"
+                f"{self._attempt.replace('Cannot', 'It takes long to', 1)}: after "
+                f"{now - self._begun:.0f} s, {reached - self._start:.3g} s of "
+                f"{self._end - self._start:g} s are done, and at this pace the motion takes about "
+                f"{lasting}. Its derivatives are computed in Python, because {self._why}. "
+                f"{self._way_out()}"
             )
 
     def _way_out(self) -> str:

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.places import Place
@@ -34,7 +33,6 @@ from flexure.solvers.native.sensitivity_program import SensitivityProgram
 from flexure.solvers.native.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
 from flexure.solvers.simulation.method_selection import Method
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at
-from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.trace import trace
 
 _SMALLEST_RTOL = float(100 * np.finfo(float).eps)  # which SciPy's methods raise others to
@@ -95,31 +93,26 @@ class NativeMotion:
         """Return the functions beside those of the program, kept ones or new ones."""
         store, layout = self._store, self._store.layout
         keys = [key for variable in variables for key in variable.keys]
+        n = layout.num_states
         with np.errstate(all="ignore"):
             expected = np.array(read_equations(store, self._read), dtype=float)
-        rates = expected[: layout.num_states]
 
         def made() -> TracedEquations:
             found = trace(layout, lambda symbols: read_equations(symbols, self._read))
-            n = layout.num_states
             native = SensitivityProgram(layout, found[:n], found[n:], keys, driven)
-            return TracedEquations(layout, found, [], more=native)
+            return TracedEquations(layout, [], [], more=native)
 
         def agrees(traced: TracedEquations) -> bool:
-            expressions = traced.expressions
+            own = traced.more
+            outputs = partial(own.outputs, store.time, env=own.fill(store))
+            return agrees_at(outputs, store.x, expected[n:])
 
-            def values(x: FloatArray) -> FloatArray:
-                numbers = numbers_behind(store, expressions, store.time, x)
-                with np.errstate(all="ignore"):
-                    return np.array(scalars.evaluate(expressions, numbers), dtype=float)
-
-            return agrees_at(values, store.x, expected)
-
+        if not agrees_at(partial(self._bound, store.time), store.x, expected[:n]):
+            raise UnsuitableError(OTHER_NUMBERS)
         read = tuple([(slot, tuple(part)) for slot, part in self._read])
         question = "native sensitivities", read, tuple(keys), driven
         found, known = kept_equations(layout, question, made, agrees)
-        native = partial(self._bound, store.time)
-        if not (known or agrees(found)) or not agrees_at(native, store.x, rates):
+        if not (known or agrees(found)):
             raise UnsuitableError(OTHER_NUMBERS)
         program: SensitivityProgram = found.more
         return program

@@ -261,6 +261,19 @@ def test_the_table_of_a_simulation_is_a_record(tmp_path: Path) -> None:
     assert fx.fit(pendulum, tmp_path / "run.csv", "length", start)["length"] == pytest.approx(0.5)
 
 
+def test_the_result_of_a_simulation_is_a_record_of_the_signals_that_are_named() -> None:
+    pendulum, start, _ = swing()
+    run = fx.simulate(pendulum, 4.0, start, rtol=1e-10, atol=1e-12)
+    start.set("length", 0.47)
+    found = fx.fit(pendulum, run, "length", start, signals=["angle"])
+    assert found["length"] == pytest.approx(0.5)
+    assert len(found.times[0]) == len(np.unique(run.time))
+    both = fx.fit(pendulum, [run, run], "length", start, signals=["angle", "x[rate]"])
+    assert both["length"] == pytest.approx(0.5)
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"signals=\['angle'\]"):
+        fx.fit(pendulum, run, "length", start)
+
+
 def test_bare_states_and_their_components_are_measured_signals() -> None:
     pendulum, start, record = swing(noise=0.01, length=0.47)
     shown = fx.fit(pendulum, record, "length", start)
