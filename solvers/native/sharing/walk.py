@@ -161,8 +161,8 @@ class Walk:
                 )
                 for row, k in enumerate(positions)
             ]
-            varied = [each for each, _ in varied_of[first]]
-            family = Family(prototype, positions, bases, self.columns, varied)
+            own = [each for each, _ in varied_of[first]]
+            family = Family(prototype, positions, bases, self.columns, own)
             self.families.append(family)
             for k, each in zip(positions, bases, strict=True):
                 self._blocks[k] = family, each
