@@ -261,7 +261,8 @@ class FoldedGuide(FlexureAssembly):
     outer_distance, inner_distance : float
         Distances along y of the two outer leaves, and of the two inner ones, in m.
     shuttle : SpatialInertia
-        Mass, center of mass and inertia of the shuttle, in a frame that unstressed is A.
+        Mass, center of mass and inertia of the shuttle, in a frame that unstressed is A;
+        ``.shifted((length, 0, 0))`` puts a solid to the ends of the leaves.
     length, width, thickness : float
         Dimensions of all leaves in m.
     material : Material
@@ -294,7 +295,7 @@ class FoldedGuide(FlexureAssembly):
     ...     table,
     ...     outer_distance=0.06,
     ...     inner_distance=0.02,
-    ...     shuttle=SpatialInertia.solid_box(mass=0.02, size=(0.005, 0.06, 0.01)),
+    ...     shuttle=SpatialInertia.solid_box(0.02, size=(0.005, 0.06, 0.01)).shifted((0.05, 0, 0)),
     ...     length=0.05,
     ...     width=0.01,
     ...     thickness=3e-4,

@@ -11,8 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.beam_options import (
+    require_one_shape,
+    require_parts,
+    require_warping,
+)
 from flexure.blocks.flexures.beam_segment import (
-    PLACES,
     BeamSegment,
     Shape,
     divide,
@@ -35,8 +39,9 @@ from flexure.blocks.flexures.range_checks import (
     bending_measures,
     slenderness,
 )
-from flexure.blocks.flexures.rectangle_section import RectangleSection
+from flexure.blocks.flexures.section_forces import PLACES, place_names, section_force_names
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.strength import safety
 from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.flexures.tapered_segment import Taper, TaperedSegment
 from flexure.blocks.flexures.warping import part_left_by_warping
@@ -48,11 +53,12 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, FrameLike
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.components import SPATIAL_FORCE
 from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.arguments import flag
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
@@ -70,15 +76,18 @@ class Beam(HalfwayElement):
     the position p = l n of Co from Ao in the frame halfway between them, and the length h::
 
         u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
-        q = θ + θ × (0, -w, u)                    turns: twist, and bending about y and z
-        Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
+        u* = u/(1 + Φ_z)   w* = w/(1 + Φ_y)       what of the chord's angles turns the sections
+        q = θ + θ × (0, -w*, u*)                  turns: twist, and bending about y and z
+        Q = h (q_y² + q_z²)/24 + h ((1 - 5 Φ_z²) u*² + (1 - 5 Φ_y²) w*²)/10 + (I_p/A) q_x²/(2 h)
         N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
-        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
+        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
+            + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
-    deflection by shear over that by bending.
+    deflection by shear over that by bending; shear turns no sections, and an axial force acts along
+    their normals, as in geometrically exact rods.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
@@ -90,13 +99,13 @@ class Beam(HalfwayElement):
     of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
     beam, which a length or curvature in a context does not change. Outputs are those of the whole,
     without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
-    of all segments, one after the other.
+    of all segments, one after the other, which are called ``Mz_2_A`` and ``2_A`` in the second.
 
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
-    - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
-      torque T, the moments M_y and M_z, the tension N and the shear forces V_y and V_z, about and
-      along the axes of that section, on the side that faces C, in N m and N;
+    - ``section_forces``, called ``Mz_A`` and so on: at A, ``middle`` and C, the torque T, moments
+      My and Mz, tension N and shear forces Vy and Vz, about and along the axes of that section, on
+      the side that faces C, in N m and N;
     - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
@@ -247,33 +256,15 @@ class Beam(HalfwayElement):
             inside = divide(name, frame_a, frame_c, count, self.planar, segment)
         super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
         self.num_segments = count
-        require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
-        require(
-            isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
-        )
+        require_parts(section, end_section, material, attempt)
         self.shear = flag(shear, "shear", attempt, error=DeclarationError)
         self.plate = flag(plate, "plate", attempt, error=DeclarationError)
         self.clamped_warping = flag(
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
-        if end_section is not None and type(end_section) is not type(section):
-            raise DeclarationError(
-                attempt,
-                expected=f"an end_section of the kind of its section, {type(section).__name__}",
-                found=repr(end_section),
-            )
-        if self.clamped_warping and end_section is not None:
-            raise DeclarationError(
-                attempt, expected="clamped_warping or end_section", found="both of them"
-            )
-        if self.clamped_warping and not isinstance(section, RectangleSection):
-            raise DeclarationError(
-                attempt,
-                expected="a RectangleSection with clamped_warping",
-                found=repr(section),
-                remedy="Omit clamped_warping; round sections do not warp",
-            )
+        if self.clamped_warping:
+            require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None
         self.section = ShapeParameters(self, section)
         self.end_section: ShapeParameters[Section] | None = None
@@ -340,23 +331,13 @@ class Beam(HalfwayElement):
         """Declare how the beam stands while it is unstressed."""
         self.curvature: NumericParameter | None = None
         self.unstressed_pose: RigidTransform | None = None
-        if curvature is not None and pose is not None:
-            raise DeclarationError(
-                attempt, expected="curvature or unstressed_pose", found="both of them"
-            )
+        require_one_shape(curvature, pose, self.num_segments, attempt)
         if curvature is not None:
             self.curvature = self.declare_numeric_parameter(
                 "curvature",
                 as_number(curvature, (2,), f"{attempt} with curvature"),
                 unit="1/m",
                 doc="curvature of the unstressed beam about y and z",
-            )
-        if pose is not None and self.inside:
-            raise DeclarationError(
-                attempt,
-                expected="curvature, from which it follows where the nodes are",
-                found=f"unstressed_pose of a beam of {self.num_segments} segments",
-                remedy="Pass curvature, or join several beams, each with its own pose",
             )
         if pose is not None:
             self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")
@@ -395,6 +376,7 @@ class Beam(HalfwayElement):
             6,
             self._calc_force_on_A,
             prerequisites=self._sections[:1],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on A about Ao, expressed in A",
         )
         self.force_on_frame_C = self.declare_vector_output(
@@ -402,11 +384,12 @@ class Beam(HalfwayElement):
             6,
             self._calc_force_on_C,
             prerequisites=self._sections[-1:],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on C about Co, expressed in C",
         )
 
     def _declare_stresses(self) -> None:
-        places = PLACES * self.num_segments
+        places = place_names(self.num_segments)
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
             self._calc_forces_of_sections,
@@ -419,17 +402,19 @@ class Beam(HalfwayElement):
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * places,
+            6 * len(places),
             self._calc_section_forces,
             prerequisites=[self._forces_of_sections],
-            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C, of each segment",
+            element_names=section_force_names(places),
+            doc="T, My, Mz, N, Vy, Vz at A, in the middle and at C, of each segment",
         )
         self.stress = self.declare_vector_output(
             "stress",
-            places,
-            self._calc_stress,
+            len(places),
+            self._stresses,
             prerequisites=[self._stresses],
             unit="Pa",
+            element_names=places,
             doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
         self.greatest_stress = self.declare_vector_output(
@@ -538,7 +523,7 @@ class Beam(HalfwayElement):
 
     def _calc_stresses(self, context: Any) -> Array:
         rows = self._forces_of_sections(context)
-        within = np.linspace(0.0, 1.0, PLACES)
+        within = np.linspace(0.0, 1.0, len(PLACES))
         segments = np.arange(self.num_segments)[:, None]
         parts = np.ravel((segments + within) / self.num_segments)
         return scalars.array(
@@ -551,18 +536,12 @@ class Beam(HalfwayElement):
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
 
-    def _calc_stress(self, context: Any) -> Array:
-        return self._stresses(context)
-
     def _calc_greatest_stress(self, context: Any) -> Array:
         return np.max(self._stresses(context))
 
     def _calc_safety(self, context: Any) -> Array:
         assert self.material.yield_strength is not None
-        stress = np.max(self._stresses(context))
-        is_free = stress == 0.0
-        safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
-        return np.where(is_free, np.inf, safety)
+        return safety(self.material.yield_strength(context), np.max(self._stresses(context)))
 
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the stress for each strength, how thick the beam is, and how far it bends."""

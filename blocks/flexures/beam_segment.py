@@ -11,6 +11,7 @@ import numpy as np
 
 from flexure.blocks.flexures.beam_law import BeamLaw
 from flexure.blocks.flexures.range_checks import BENDING_LIMITS, bending_measures
+from flexure.blocks.flexures.section_forces import PLACES, section_force_names
 from flexure.blocks.flexures.tapered_beam_law import STATIONS, WEIGHTS
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
@@ -30,8 +31,6 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.values import Array
 
-#: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
-PLACES = 3
 #: Gauss' points on 0 to 1, and their weights: exact for the inertia of what is straight.
 _POINTS = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])
 _WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
@@ -81,9 +80,10 @@ class BeamSegment(HalfwayElement):
         self._declare_outputs()
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * PLACES,
+            6 * len(PLACES),
             self._calc_section_forces,
             prerequisites=[self._frame_forces, self._deformation, self.constants],
+            element_names=section_force_names(PLACES),
         )
         self.declare_limits(
             BENDING_LIMITS, self._calc_bent, prerequisites=[self._deformation, self.constants]

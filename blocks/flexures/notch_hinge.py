@@ -14,6 +14,7 @@ from flexure.blocks.flexures.flexure_parameters import (
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notch_law import NotchCompliance, NotchLaw
 from flexure.blocks.flexures.notches import Notch
+from flexure.blocks.flexures.section_forces import SECTION_FORCES
 from flexure.blocks.flexures.strength import StressedElement, stress_limits
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.halfway_element import HalfwayElement
@@ -48,7 +49,7 @@ class NotchHinge(StressedElement, HalfwayElement):
 
     Inputs: ``pose_A``, ``velocity_A``, ``pose_C`` and ``velocity_C`` of the bodies, but for the
     world. Outputs: those of `LinearBushing`; ``section_forces``, the torque T, the moments
-    M_y and M_z, the tension N and the shear forces V_y and V_z in the middle, on the side that
+    My and Mz, the tension N and the shear forces Vy and Vz in the middle, on the side that
     faces C, without damping, in N m and N;
     ``greatest_stress`` in Pa; ``safety`` against yield; ``utilization`` of its limits.
 
@@ -156,7 +157,8 @@ class NotchHinge(StressedElement, HalfwayElement):
             6,
             self._calc_section_forces,
             prerequisites=deformed,
-            doc="T, M_y, M_z, N, V_y, V_z in the middle",
+            element_names=SECTION_FORCES,
+            doc="T, My, Mz, N, Vy, Vz in the middle",
         )
         self._declare_stress(deformed)
         limits = [

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.multibody.components import along_joint
 from flexure.blocks.multibody.constraints.couplings import Coupling
 from flexure.blocks.multibody.force_element import ForceElement, JointEnd
 from flexure.blocks.multibody.multibody_forces import MultibodyForces
-from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams import scalars
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
@@ -229,7 +229,7 @@ class CompliantCoupling(ForceElement):
                 joint.num_velocities,
                 partial(self._calc_force_on, k),
                 prerequisites=both,
-                unit=force_unit(joint),
+                **along_joint(joint),
             )
             for k, joint in enumerate(made.joints)
         ]

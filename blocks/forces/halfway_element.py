@@ -11,6 +11,7 @@ import numpy as np
 from flexure.blocks.forces.halfway_law import Deformation, DeformationRates, HalfwayLaw
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.components import SPATIAL_FORCE
 from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.values import Array
@@ -111,6 +112,7 @@ class HalfwayElement(BodyForceElement):
             6,
             self._calc_force_on_frame_A,
             prerequisites=[self._frame_forces],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on A about Ao, expressed in A",
         )
         self.force_on_frame_C = self.declare_vector_output(
@@ -118,6 +120,7 @@ class HalfwayElement(BodyForceElement):
             6,
             self._calc_force_on_frame_C,
             prerequisites=[self._frame_forces, self._deformation],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on C about Co, expressed in C",
         )
 

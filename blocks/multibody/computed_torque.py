@@ -10,6 +10,7 @@ from typing import Any
 from flexure.blocks.math import shift_mass_properties
 from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.components import along_joint, along_joints
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.kinematics import calc_motions, calc_placements, world_inertias
@@ -18,7 +19,6 @@ from flexure.blocks.multibody.tree_constants import (
     TreeConstants,
     declare_gravity,
     declare_weight,
-    force_unit,
 )
 from flexure.blocks.multibody.unit_inertia import mass_properties
 from flexure.blocks.shapes import flag, refusal
@@ -79,6 +79,7 @@ class PlantModel(LeafSystem):
             self.topology.num_velocities,
             self._forces,
             prerequisites=[self._forces],
+            **along_joints(mobilizer.joint for mobilizer in self.topology.mobilizers),
         )
         self.efforts: tuple[LeafOutputPort, ...] = tuple(
             self.declare_vector_output(
@@ -86,7 +87,7 @@ class PlantModel(LeafSystem):
                 actuator.joint.num_velocities,
                 partial(self._calc_effort, self.topology.mobilizer_of(actuator.joint).v),
                 prerequisites=[self._forces],
-                unit=force_unit(actuator.joint),
+                **along_joint(actuator.joint),
                 doc=f"for the motor on {actuator.joint.name}",
             )
             for actuator in actuators

@@ -39,7 +39,8 @@ class Division:
 
     def declare_input(self, whole: LeafSystem, name: str, source: OutputPort) -> InputPort:
         """Declare an input of the whole that the plant connects to an output of a segment."""
-        port = whole.declare_vector_input(name, source.size or 0, unit=source.unit)
+        size, names = source.size or 0, source.element_names
+        port = whole.declare_vector_input(name, size, unit=source.unit, element_names=names)
         self.wires.append((source, port))
         return port
 

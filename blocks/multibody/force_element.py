@@ -19,6 +19,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
+from flexure.blocks.multibody.components import SPATIAL_FORCE, along_joint
 from flexure.blocks.multibody.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints.joint import Joint
@@ -26,7 +27,6 @@ from flexure.blocks.multibody.limits import Limited
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
-from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
 from flexure.diagrams.values import Array
@@ -373,16 +373,14 @@ class BodyForceElement(ForceElement):
                 6,
                 partial(self._force, k),
                 prerequisites=[self._forces],
+                element_names=SPATIAL_FORCE,
                 doc=f"spatial force on '{each.body.name}' about its origin, in the world",
             )
             for k, each in enumerate(self.attachments)
         )
         if self.inside:
-            for what, unit in (
-                ("stored_energy", "J"),
-                ("conservative_power", "W"),
-                ("non_conservative_power", "W"),
-            ):
+            powers = {"conservative_power": "W", "non_conservative_power": "W"}
+            for what, unit in {"stored_energy": "J", **powers}.items():
                 ports = self.inside.declare_inputs(self, what)
                 self._declare_energy(what, partial(total, ports), ports, unit)
         else:
@@ -567,7 +565,7 @@ class JointForceElement(ForceElement):
             joint.num_velocities,
             self.calc_generalized_force,
             prerequisites=both if stores_energy or losses_need_position else rates,
-            unit=force_unit(joint),
+            **along_joint(joint),
         )
         end = JointEnd(joint, self.position, self.velocity, self.generalized_force)
         self.joint_ends = (end,)

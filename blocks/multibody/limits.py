@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -72,7 +73,8 @@ class Limited(LeafSystem):
         """Declare quantities that have to stay below a bound, for the element to be what it says.
 
         The element then has the output ``utilization``: each quantity over its bound, above 1 where
-        it is out of range. `flexure.check_limits` and `flexure.doctor` tell about it.
+        it is out of range. A component is called as its quantity is, such as ``angle``.
+        `flexure.check_limits` and `flexure.doctor` tell about it.
 
         Parameters
         ----------
@@ -94,11 +96,13 @@ class Limited(LeafSystem):
             found = f"{len(self.limits)} of them already" if self.limits else "none"
             raise DeclarationError(attempt, expected="at least one limit, at once", found=found)
         self.limits = tuple(limits)
+        names = [re.sub(r"\W+", "_", each.quantity) for each in self.limits]
         self.utilization = self.declare_vector_output(
             "utilization",
             len(self.limits),
             partial(self._utilization, calc),
             prerequisites=prerequisites,
+            element_names=names if len(set(names)) == len(names) > 1 else None,
             doc=f"{', '.join(each.quantity for each in self.limits)}, each over its limit",
         )
 

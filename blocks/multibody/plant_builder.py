@@ -398,7 +398,7 @@ class PlantBuilder:
         ----------
         name : str
             Name of the input: moment about the origin of the body and force, (t, f) of size 6, in
-            N m and N, expressed in the world.
+            N m and N, expressed in the world. Its components are called tx, ty, tz, fx, fy, fz.
         body : Body
             What the force acts on.
         """

@@ -12,6 +12,13 @@ import numpy.typing as npt
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.components import (
+    POSITION,
+    SPATIAL_FORCE,
+    SPATIAL_VELOCITY,
+    along_joint,
+    common_unit,
+)
 from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
@@ -23,16 +30,11 @@ from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
 from flexure.blocks.multibody.reactions import reaction
 from flexure.blocks.multibody.topology import Mobilizer, Topology
-from flexure.blocks.multibody.tree_constants import common_unit, force_unit
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.tree_totals import declare_totals
 from flexure.diagrams import scalars
 from flexure.diagrams.ports import Prerequisite
 from flexure.diagrams.values import Array
-
-_POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
-_SPATIAL_VELOCITY = ("wx", "wy", "wz", *_VELOCITY)
-_SPATIAL_FORCE = ("tx", "ty", "tz", "fx", "fy", "fz")
 
 
 class MultibodyTree(TreeDynamics):
@@ -176,14 +178,14 @@ class MultibodyTree(TreeDynamics):
             partial(self._calc_position, number),
             prerequisites=[self.placements],
             unit="m",
-            element_names=_POSITION,
+            element_names=POSITION,
         )
         self.declare_vector_output(
             f"{body.name}_spatial_velocity",
             6,
             partial(self._calc_velocity, number),
             prerequisites=[self.motions],
-            element_names=_SPATIAL_VELOCITY,
+            element_names=SPATIAL_VELOCITY,
             doc="angular velocity, then velocity of the origin, in the world",
         )
         self.declare_vector_output(
@@ -201,7 +203,7 @@ class MultibodyTree(TreeDynamics):
             6,
             partial(self._calc_reaction, mobilizer),
             prerequisites=[self._transmitted, self.placements],
-            element_names=_SPATIAL_FORCE,
+            element_names=SPATIAL_FORCE,
             doc="moment about Mo and force on the child body by the joint, in the frame M on it",
         )
         if mobilizer.is_weld:
@@ -266,7 +268,7 @@ class MultibodyTree(TreeDynamics):
                 6,
                 partial(self._calc_constraint_reaction, k, constraint),
                 prerequisites=[self.multipliers, self.conditions, self.placements],
-                element_names=_SPATIAL_FORCE,
+                element_names=SPATIAL_FORCE,
                 doc="moment about Mo and force on the body of M, in the frame M on it",
             )
 
@@ -299,8 +301,7 @@ class MultibodyTree(TreeDynamics):
                 joint.num_velocities,
                 constraint.force,
                 prerequisites=[*needs, self.multipliers],
-                unit=force_unit(joint),
-                element_names=joint.VELOCITY_SUFFIXES,
+                **along_joint(joint),
             )
             self.declare_vector_output(
                 f"{name}_non_conservative_power",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, InertiaInput, joined
+from flexure.blocks.multibody.components import common_unit
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.topology import Topology
@@ -233,22 +234,9 @@ def _declare_rotor(
     return ratio, inertia
 
 
-def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
-    """Return the unit of all coordinates of a joint, by their names; none where they differ."""
-    if "qw" in coordinates:  # a quaternion
-        return ""
-    units = {turning if name[0] in "qw" else sliding for name in coordinates}
-    return units.pop() if len(units) == 1 else ""
-
-
-def force_unit(joint: Joint) -> str:
-    """Return the unit of the generalized forces along all velocities of a joint, if it is one."""
-    return common_unit(joint.VELOCITY_SUFFIXES, "N m", "N")
-
-
 def _neither_zero_nor_one(value: FloatArray) -> str | None:
     """Say what is wrong with a flag."""
     return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
 
 
-__all__ = ["TreeConstants", "common_unit", "declare_gravity", "declare_weight", "force_unit"]
+__all__ = ["TreeConstants", "declare_gravity", "declare_weight"]

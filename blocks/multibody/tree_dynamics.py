@@ -15,6 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.components import SPATIAL_FORCE, along_joint, along_joints
 from flexure.blocks.multibody.constraints.consistency import compared, require_consistent, unmet
 from flexure.blocks.multibody.constraints.constrained_motion import Multipliers, find_multipliers
 from flexure.blocks.multibody.constraints.constraint import (
@@ -39,7 +40,7 @@ from flexure.blocks.multibody.kinematics import (
 )
 from flexure.blocks.multibody.reactions import transmitted_forces
 from flexure.blocks.multibody.topology import Topology
-from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity, force_unit
+from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity
 from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort, Prerequisite
@@ -181,18 +182,20 @@ class TreeDynamics(ConstrainedTree):
             if isinstance(force.target, Body):
                 number = force.target.number
                 assert number is not None  # the plant builder numbers bodies before
-                port = self.declare_vector_input(force.name, 6, default=np.zeros(6))
+                port = self.declare_vector_input(
+                    force.name, 6, default=np.zeros(6), element_names=SPATIAL_FORCE
+                )
                 self._on_bodies.append((port, force, number))
             else:
                 size = force.target.num_velocities
                 port = self.declare_vector_input(
-                    force.name, size, default=np.zeros(size), unit=force_unit(force.target)
+                    force.name, size, default=np.zeros(size), **along_joint(force.target)
                 )
                 part = self.velocities_of(force.target)
                 self._on_joints.append((port, force, part))
         size = self.topology.num_velocities
         self.generalized_force = self.declare_vector_input(
-            "generalized_force", size, default=np.zeros(size)
+            "generalized_force", size, default=np.zeros(size), **along_joints(self.joints)
         )
 
     def _declare_cache(self) -> None:

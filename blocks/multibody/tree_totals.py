@@ -10,11 +10,11 @@ import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody import energy
+from flexure.blocks.multibody.components import POSITION, VELOCITY
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.ports import Prerequisite
 from flexure.diagrams.values import Array
 
-_POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
 _MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
 
 
@@ -32,8 +32,8 @@ def declare_totals(tree: TreeDynamics) -> None:
         ("damping_power", _damping_power, moving, "W", ()),
         ("input_power", _input_power, given, "W", ()),
         ("momentum", _momentum, motion, "", _MOMENTUM),
-        ("center_of_mass", _center_of_mass, [tree.inertias], "m", _POSITION),
-        ("center_of_mass_velocity", _center_of_mass_velocity, motion, "m/s", _VELOCITY),
+        ("center_of_mass", _center_of_mass, [tree.inertias], "m", POSITION),
+        ("center_of_mass_velocity", _center_of_mass_velocity, motion, "m/s", VELOCITY),
     ]
     for name, calc, needs, unit, names in totals:
         tree.declare_vector_output(

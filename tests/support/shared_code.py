@@ -16,6 +16,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native import plan
+from flexure.solvers.native.emission import jacobian_emission
+from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.sharing import repetition, shared_derivatives, shared_jacobian
 from flexure.solvers.tracing.trace import Key
@@ -71,15 +73,37 @@ def derivatives(program: Program, context: fx.Context) -> FloatArray:
 
 def jacobian(context: fx.Context, *, everywhere: bool) -> FloatArray:
     """Return the Jacobian by code that is shared wherever it can be, or written out."""
-    store = context.store
-    with sharing(everywhere), pytest.MonkeyPatch.context() as patch:
+    found, way = jacobian_by(context, "entry by entry" if everywhere else "written out")
+    assert ("shared code" in way) is everywhere
+    return found
+
+
+def jacobian_by(context: fx.Context, way: str, states: int = 8000) -> tuple[FloatArray, str]:
+    """Return the Jacobian in one of four ways, and what is said of that.
+
+    Parameters
+    ----------
+    context : Context
+        A context.
+    way : {'entry by entry', 'along directions', 'written out', 'written out along directions'}
+        The first two share code wherever it can be.
+    states : int
+        Sums that depend on more states are taken apart.
+    """
+    is_shared = "written out" not in way
+    with sharing(is_shared), pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_jacobian, "LONG", -1)
-        patch.setattr(shared_jacobian, "_TURNS", 1000)
+        patch.setattr(shared_jacobian, "_MANY", 0)
+        patch.setattr(shared_jacobian, "_TURNS", states / WIDTH)
+        if way == "along directions":
+            patch.setattr(shared_jacobian, "_ENTRIES", -1)
+        if way == "written out along directions":
+            patch.setattr(jacobian_emission, "LONG", -1)
         program = Program(context.system.layout)
         call = equation_at(program.jacobian())
     assert program.plan.jacobian is not None
-    assert ("shared code" in str(program.plan.jacobian)) is everywhere
     assert program.jacobian_entries is not None
+    store = context.store
     env = np.full(program.environment.size + 1, np.nan)
     program.refresh(store, env)
     entries = np.full(len(program.jacobian_entries[0]) + 1, np.nan)
@@ -87,8 +111,9 @@ def jacobian(context: fx.Context, *, everywhere: bool) -> FloatArray:
     assert np.isnan(entries[-1])
     assert np.isnan(env[-1])
     found = np.zeros((program.num_states, program.num_states))
+    assert len({*zip(*program.jacobian_entries, strict=True)}) == len(entries) - 1
     found[program.jacobian_entries] = entries[:-1]
-    return found
+    return found, program.plan.jacobian.way
 
 
 def shared(context: fx.Context, zeros: Collection[Key] = (), **how: int | bool) -> FloatArray:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree, Plant
+from flexure.blocks.multibody.components import common_unit
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY
 from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.tree_constants import common_unit
 from flexure.diagrams.context import Context, LeafContext
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes, require
+from flexure.blocks.multibody.components import mixed_unit
+from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, name_axis, tidy
 from flexure.diagrams.errors import ValueRefusedError
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _FORCES = {"rad": "N m", "m": "N"}  # units of what holds a coordinate
 _NAMED = {"limit": "limit point", "branch": "branch point"}
+_CURVES = ("load path", "unstable part")  # what Matplotlib knows the lines by
+_LABEL = "label of a special point"
 _MOST_LABELS = 12
 _SAME = 2e-3  # parts of the picture, within which points have one label
 _FINE = 8  # parts of a curve between two points
@@ -56,7 +60,8 @@ def plot_load_path(
         *_parts(ax, curve, found, stable=True, color=color),
         *_parts(ax, curve, found, stable=False, color=color),
     ]
-    lines[0].set_gid("load path")
+    for line, name in zip(lines, _CURVES, strict=True):
+        line.set_gid(name)
     ax.plot(along[0], up[0], "o", color=color, markersize=5, markerfacecolor="white", zorder=4)
     labels = []
     others: list[Any] = [line for line in ax.lines if line.get_gid() == "special point"]
@@ -81,9 +86,21 @@ def plot_load_path(
     for draw, rows in ((ax.axhline, up), (ax.axvline, along)):
         if np.min(rows) < 0.0 < np.max(rows):
             draw(0.0, color=GREY, linewidth=0.6, zorder=0.5)
+    labels = [*_taken_down(ax), *labels]  # those of other paths may be where this one goes
     if len(labels) <= _MOST_LABELS:
-        place_labels(ax, labels, lines)
+        for text in place_labels(ax, labels, [e for e in ax.lines if e.get_gid() in _CURVES]):
+            text.set_gid(_LABEL)
     return saved(ax, path)
+
+
+def _taken_down(ax: Axes) -> list[Label]:
+    """Remove the labels of special points, with the lines to them, and return what they said."""
+    texts: list[Any] = [each for each in ax.texts if each.get_gid() == _LABEL]
+    places = [text.xy for text in texts]
+    leaders: list[Any] = [each for each in ax.texts if not each.get_text()]
+    for each in (*texts, *(leader for leader in leaders if leader.xyann in places)):
+        each.remove()
+    return [Label(text.get_text(), text.xy, text.get_color()) for text in texts]
 
 
 def _group(
@@ -150,7 +167,7 @@ def _chosen(
         place = find_place(found.system, way, lambda handle: is_signal(handle) or can_vary(handle))
         values = found[way]
         _require_single(values, len(found), place, attempt)
-        return place.path, place.handle.unit or "", values
+        return place.path, _unit_of(place), values
     if found.required:
         name = next(iter(found.required))
         place = find_place(found.system, name)
@@ -175,20 +192,27 @@ def _coordinates(found: LoadPath) -> Iterator[tuple[str, str, FloatArray]]:
             if joint.num_velocities:
                 place = joint.positions.place
                 rows = found[joint.positions].reshape(len(found), -1)
-                for name, column in zip(place.names, rows.T, strict=True):
-                    yield (place.path if rows.shape[1] == 1 else name), _unit_of(place), column
+                for k, (name, column) in enumerate(zip(place.names, rows.T, strict=True)):
+                    one = replace(place, part=np.array([k]))
+                    yield (place.path if rows.shape[1] == 1 else name), _unit_of(one), column
 
 
 def _unit_of(place: Place) -> str:
-    return str(getattr(place.handle, "unit", None) or "")
+    """Return the unit of all components, or of the one that is meant where they have several."""
+    names = getattr(place.handle, "element_names", None) or ()
+    unit = getattr(place.handle, "unit", None) or ""
+    return unit or (mixed_unit(names, names[place.components[0]]) if names else "")
 
 
 def _require_single(values: FloatArray, count: int, place: Place, attempt: str) -> None:
     """Refuse what has several components."""
-    remedy = f"Name one of its components, such as {place.names[0]!r}"
-    require(
-        values.shape == (count,), place.path, attempt, "one number at each point", remedy=remedy
-    )
+    if values.shape != (count,):
+        raise ValueRefusedError(
+            attempt,
+            expected="one number at each point",
+            found=f"{values[0].size} of '{place.path}'",
+            remedy=f"Name one of its components, such as {place.names[0]!r}",
+        )
 
 
 __all__ = ["plot_load_path"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody import Plant
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.components import SPATIAL_FORCE
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import one_of
 from flexure.diagrams.context import Context
@@ -42,7 +43,7 @@ from flexure.solvers.results.mechanisms.pictures import only_plant
 
 #: The components of twists and of loads.
 TWIST = ("rx", "ry", "rz", "x", "y", "z")
-LOAD = ("tx", "ty", "tz", "fx", "fy", "fz")
+LOAD = SPATIAL_FORCE
 TWIST_UNITS = ("rad", "rad", "rad", "m", "m", "m")
 LOAD_UNITS = ("N m", "N m", "N m", "N", "N", "N")
 _LEAST = 1e-9  # of the largest motion of a frame, below which it does not move

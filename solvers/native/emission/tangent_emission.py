@@ -205,7 +205,7 @@ def direction_driver(
     before : str
         What is done before all turns.
     sums : Sums, optional
-        What is added up; its turns are those of the plan.
+        What is added up; its turns are those of the plan. Seeds may be among it.
     """
     turns = len(plan.ends)
     turn_of = [direction // WIDTH for direction in plan.directions]
@@ -246,7 +246,6 @@ turn:
   br label %tangent
 tangent:
   call void {turn}
-  call void @jacobian.seed(ptr %seeds, i64 %seeds.begin, i64 %seeds.end, double 0.0)
   %end.at = getelementptr i32, ptr @jacobian.ends, i64 %number
   %end.short = load i32, ptr %end.at, align 4
   %end = zext i32 %end.short to i64
@@ -266,6 +265,7 @@ pick:
   br i1 %e.more, label %pick, label %picked
 picked:
   {adding}
+  call void @jacobian.seed(ptr %seeds, i64 %seeds.begin, i64 %seeds.end, double 0.0)
   br label %turn.end
 turn.end:
   %number.next = add i64 %number, 1

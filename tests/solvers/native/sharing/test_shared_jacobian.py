@@ -10,11 +10,10 @@ import pytest
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import shared_jacobian
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.many_blocks import DIAGRAMS
 from tests.support.native import equation_at, needs_llvmlite
-from tests.support.shared_code import FloatArray, jacobian
+from tests.support.shared_code import FloatArray, jacobian, jacobian_by
 
 pytestmark = needs_llvmlite
 
@@ -103,28 +102,16 @@ def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> Non
 
 
 @pytest.mark.parametrize("ledger", [False, True])
-def test_entry_by_entry_is_the_jacobian_along_directions(
-    ledger: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entry_by_entry_is_the_jacobian_along_directions(ledger: bool) -> None:
     plant = cantilever(20, planar=True, ledger=ledger)
     context = moved(plant.create_default_context())
-    matrices, ways = [], []
-    for most in (15_000, 0):
-        monkeypatch.setattr(shared_jacobian, "_ENTRIES", most)
-        monkeypatch.setattr(shared_jacobian, "_MANY", 0)
-        program = Program(plant.layout)
-        equation = equation_at(program.jacobian())
-        assert program.jacobian_entries is not None
-        entries = np.empty(len(program.jacobian_entries[0]))
-        equation(0.0, np.array(context.store.x), program.fill(context.store), entries)
-        matrix = np.zeros((program.num_states, program.num_states))
-        matrix[program.jacobian_entries] = entries
-        matrices.append(matrix)
-        ways.append(str(program.plan))
-    assert "entry by entry" in ways[0]
-    assert "along directions" in ways[1]
-    scale = np.abs(matrices[1]).max()
-    np.testing.assert_allclose(matrices[0], matrices[1], rtol=1e-10, atol=1e-14 * scale)
+    entries, directions = (
+        jacobian_by(context, way, states=64) for way in ("entry by entry", "along directions")
+    )
+    assert "entry by entry" in entries[1]
+    assert "along directions" in directions[1]
+    scale = np.abs(directions[0]).max()
+    np.testing.assert_allclose(entries[0], directions[0], rtol=1e-10, atol=1e-14 * scale)
 
 
 class Cell(fx.LeafSystem):
@@ -153,22 +140,15 @@ class Total(fx.LeafSystem):
         return sum((port(context) for port in self.inputs), self.inputs[0](context))
 
 
-def test_a_sum_of_states_themselves_has_their_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_jacobian, "LONG", -1)
-    count, builder = 250, fx.DiagramBuilder("ring")
+@pytest.mark.parametrize("way", ["entry by entry", "along directions"])
+def test_a_sum_of_states_themselves_has_their_derivatives(way: str) -> None:
+    count, builder = 80, fx.DiagramBuilder("ring")
     cells = [builder.add(Cell(f"cell{k}")) for k in range(count)]
     total = builder.add(Total(count))
     for k, cell in enumerate(cells):
         builder.connect(cell.y, cells[(k + 1) % count].u)
         builder.connect(cell.y, total.inputs[k])
-    diagram = builder.build()
-    program = Program(diagram.layout)
-    equation = equation_at(program.jacobian())
-    assert "entry by entry, by shared code" in str(program.plan)
-    assert program.jacobian_entries is not None
-    entries = np.empty(len(program.jacobian_entries[0]))
-    store = diagram.create_default_context().store
-    equation(0.0, np.full(program.num_states, 0.1), program.fill(store), entries)
-    matrix = np.zeros((program.num_states, program.num_states))
-    matrix[program.jacobian_entries] = entries
+    context = builder.build().create_default_context()
+    matrix, found_way = jacobian_by(context, way, states=8)
+    assert found_way == f"{way}, by shared code"
     np.testing.assert_array_equal(matrix[-1], [2.0, *np.ones(count - 1), 0.0])
