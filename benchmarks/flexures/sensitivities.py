@@ -33,7 +33,7 @@ import flexure as fx
 from benchmarks.flexures.speed import Case, plant
 from benchmarks.versus.sides import in_rounds, ratio, seconds
 from benchmarks.versus.table import Row, formatted, write
-from flexure.solvers.analysis import motion_derivatives
+from flexure.solvers.analysis.native_motion import NativeMotion
 from flexure.solvers.native.preconditions import UnsuitableError
 
 HORIZON, SHORT, RTOL = 0.05, 2e-4, 1e-6
@@ -49,7 +49,7 @@ def in_python() -> Iterator[None]:
     def refuse(*_: object) -> None:
         raise UnsuitableError("of a comparison")
 
-    with patch.object(motion_derivatives.NativeMotion, "__init__", refuse):
+    with patch.object(NativeMotion, "__init__", refuse):
         yield
 
 
