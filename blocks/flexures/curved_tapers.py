@@ -15,8 +15,8 @@ from flexure.diagrams.errors import warn
 
 _ENOUGH = 0.01
 #: Error of the stiffness across, times the square of the number of segments, over the logarithm of
-#: the ratio of both torsion stiffnesses, of an arc that gives way by twist alone. Found by integrals
-#: along arcs that turn by 0.2 to 1.6 rad, with tapers to half and to 0.8 of the thickness.
+#: the ratio of both torsion stiffnesses, of an arc that gives way by twist alone. Found by
+#: integrals along arcs of 0.2 to 1.6 rad, with tapers to half and to 0.8 of the thickness.
 _BY_TAPER = 0.35
 
 
