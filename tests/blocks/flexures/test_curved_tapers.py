@@ -63,7 +63,8 @@ def divided(first: Any, last: Any, turn: float, count: int) -> float:
         parts = [between(first, last, (k + part) / count) for part in STATIONS]
         law = TaperedBeamLaw.between(h, parts, STEEL, shear=False)
         X_AC = relative_pose(A, C)
-        soft = np.linalg.inv(stiffness(replace(law, rest=law.rest_at(X_AC)), X_AC, h))
+        K = stiffness(replace(law, rest=law.rest_at(X_AC)), X_AC, h)
+        soft = np.asarray(np.linalg.inv(K), dtype=float)
         total += to_tip(soft, A.R, tip - C.p)
     return float(total[5, 5])
 
