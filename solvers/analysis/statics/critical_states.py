@@ -137,7 +137,8 @@ class CriticalStates:
             there = self._arrive(here, step)
             near = self._vanishing(there, _CLOSE * abs(whole)) if there else []
             if there and near:
-                alikes = [resemblance(shape, other, self._stiffness(there)) for _, other in near]
+                weight = alike(self._stiffness(there))
+                alikes = [resemblance(shape, other, weight) for _, other in near]
                 left, found = near[int(np.argmax(alikes))]
                 if abs(left / whole) <= _CONVERGED:
                     return self._found(there, left, found)
@@ -185,8 +186,8 @@ class CriticalStates:
 
     def nearest(self, critical: Critical, estimates: Sequence[Estimate]) -> Estimate:
         """Return the estimate whose shape is most like that of a critical state."""
-        K = self._stiffness(self._origin)
-        return max(estimates, key=lambda each: resemblance(each.shape, critical.shape, K))
+        weight = alike(self._stiffness(self._origin))
+        return max(estimates, key=lambda each: resemblance(each.shape, critical.shape, weight))
 
     # Steps -----------------------------------------------------------------------------------
 
@@ -225,15 +226,15 @@ class CriticalStates:
         K, slope, motions = self._along_path(here, step)
         if not (np.isfinite(K).all() and np.isfinite(slope).all()):
             return []
-        size = np.outer(alike(K), alike(K))
+        weight = alike(K)
+        size = np.outer(weight, weight)
         shares, shapes = _eigen(K / size, slope / size)
         real = np.isfinite(shares) & (np.abs(shares.imag) <= _REAL * np.abs(shares))
         largest = np.max(np.abs(shares[real]), initial=0.0)
         kept = np.flatnonzero(real & (np.abs(shares) * _FARTHEST > largest) & (shares != 0.0))
         order = kept[np.argsort(-np.abs(shares[kept]), kind="stable")]
         return [
-            (-1.0 / float(shares[k].real), motions.R @ (shapes[:, k].real / alike(K)))
-            for k in order
+            (-1.0 / float(shares[k].real), motions.R @ (shapes[:, k].real / weight)) for k in order
         ]
 
     def _along_path(
@@ -292,9 +293,8 @@ def _eigen(K: FloatArray, slope: FloatArray) -> tuple[npt.NDArray[Any], npt.NDAr
     return values, vectors
 
 
-def resemblance(one: FloatArray, other: FloatArray, K: FloatArray) -> float:
-    """Return how much two shapes are alike, each coordinate measured by its stiffness."""
-    weight = alike(K)
+def resemblance(one: FloatArray, other: FloatArray, weight: FloatArray) -> float:
+    """Return how much two shapes are alike, each coordinate weighed by `alike` of the stiffness."""
     a, b = one * weight, other * weight
     return abs(float(a @ b)) / float(np.linalg.norm(a) * np.linalg.norm(b))
 
