@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
+#: Kernels of linear methods in whose loops a step for any system spends its time with many states,
+#: and LLVM gains by several rounds at once. It takes half the time of compiling to unroll the others.
+_UNROLLED = ("add_stages", "add_up", "eliminate", "error_norm", "point")
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ def loops_text(method: NativeMethod, eventful: bool) -> str:
     from flexure.solvers.native.kernels.advance import advance
     from flexure.solvers.native.language.translation import Module
 
-    module = Module()
+    module = Module(unrolled=())
     module.translate(advance, "advance", {"method": method, "eventful": eventful})
     return module.text
 
@@ -190,7 +193,7 @@ def resampling_text(method: NativeMethod) -> str:
     from flexure.solvers.native.kernels.resampling import resample_all
     from flexure.solvers.native.language.translation import Module
 
-    module = Module()
+    module = Module(unrolled=())
     module.translate(resample_all, "resample_all", {"method": method})
     return module.text
 
@@ -226,7 +229,7 @@ def attempt_text(method: NativeMethod) -> str:
     """Write the trial step of a method for any system."""
     from flexure.solvers.native.language.translation import Module
 
-    module = Module()
+    module = Module(unrolled=_UNROLLED if method.linear else None)
     module.translate(kernels_of(method).attempt_any, "attempt", {"tableau": method.tableau})
     return module.text
 
