@@ -11,6 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.beam_options import (
+    require_one_shape,
+    require_parts,
+    require_warping,
+)
 from flexure.blocks.flexures.beam_segment import (
     BeamSegment,
     Shape,
@@ -34,7 +39,6 @@ from flexure.blocks.flexures.range_checks import (
     bending_measures,
     slenderness,
 )
-from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.section_forces import PLACES, place_names, section_force_names
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.flexures.strength import safety
@@ -54,7 +58,7 @@ from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.arguments import flag
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
@@ -72,15 +76,18 @@ class Beam(HalfwayElement):
     the position p = l n of Co from Ao in the frame halfway between them, and the length h::
 
         u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
-        q = θ + θ × (0, -w, u)                    turns: twist, and bending about y and z
-        Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
+        u* = u/(1 + Φ_z)   w* = w/(1 + Φ_y)       what of the chord's angles turns the sections
+        q = θ + θ × (0, -w*, u*)                  turns: twist, and bending about y and z
+        Q = h (q_y² + q_z²)/24 + h ((1 - 5 Φ_z²) u*² + (1 - 5 Φ_y²) w*²)/10 + (I_p/A) q_x²/(2 h)
         N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
-        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
+        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
+            + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
-    deflection by shear over that by bending.
+    deflection by shear over that by bending; shear turns no sections, and an axial force acts along
+    their normals, as in geometrically exact rods.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
@@ -249,33 +256,15 @@ class Beam(HalfwayElement):
             inside = divide(name, frame_a, frame_c, count, self.planar, segment)
         super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
         self.num_segments = count
-        require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
-        require(
-            isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
-        )
+        require_parts(section, end_section, material, attempt)
         self.shear = flag(shear, "shear", attempt, error=DeclarationError)
         self.plate = flag(plate, "plate", attempt, error=DeclarationError)
         self.clamped_warping = flag(
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
-        if end_section is not None and type(end_section) is not type(section):
-            raise DeclarationError(
-                attempt,
-                expected=f"an end_section of the kind of its section, {type(section).__name__}",
-                found=repr(end_section),
-            )
-        if self.clamped_warping and end_section is not None:
-            raise DeclarationError(
-                attempt, expected="clamped_warping or end_section", found="both of them"
-            )
-        if self.clamped_warping and not isinstance(section, RectangleSection):
-            raise DeclarationError(
-                attempt,
-                expected="a RectangleSection with clamped_warping",
-                found=repr(section),
-                remedy="Omit clamped_warping; round sections do not warp",
-            )
+        if self.clamped_warping:
+            require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None
         self.section = ShapeParameters(self, section)
         self.end_section: ShapeParameters[Section] | None = None
@@ -342,23 +331,13 @@ class Beam(HalfwayElement):
         """Declare how the beam stands while it is unstressed."""
         self.curvature: NumericParameter | None = None
         self.unstressed_pose: RigidTransform | None = None
-        if curvature is not None and pose is not None:
-            raise DeclarationError(
-                attempt, expected="curvature or unstressed_pose", found="both of them"
-            )
+        require_one_shape(curvature, pose, self.num_segments, attempt)
         if curvature is not None:
             self.curvature = self.declare_numeric_parameter(
                 "curvature",
                 as_number(curvature, (2,), f"{attempt} with curvature"),
                 unit="1/m",
                 doc="curvature of the unstressed beam about y and z",
-            )
-        if pose is not None and self.inside:
-            raise DeclarationError(
-                attempt,
-                expected="curvature, from which it follows where the nodes are",
-                found=f"unstressed_pose of a beam of {self.num_segments} segments",
-                remedy="Pass curvature, or join several beams, each with its own pose",
             )
         if pose is not None:
             self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")

@@ -42,13 +42,14 @@ class TaperedBeamLaw(BeamLaw):
     moment M = M₀ + V x of ends that are loaded::
 
         q = ∫ M/EI dx,   -h u = ∫ M x/EI dx + V ∫ dx/(k G A)
-        y' = ∫ M/EI dx - V/(k G A)        slope of the axis
-        Q = ½ ∫ (y' - ȳ')² dx             with the mean ȳ' of the slope, that of the chord
+        φ = ∫ M/EI dx,   γ = -V/(k G A)   turn of the sections, and angle of shear
+        Q = ½ ∫ (y' - ȳ')² - γ² dx        with the slope y' = φ + γ of the axis and its mean ȳ'
         D = ∫ dx/EA + ∫ m²/EI dx + ∫ t²/(k G A) dx
 
-    where m and t are moment and shear force by a tension of one along the slope y' - ȳ' while the
-    ends stay as they are: t = c - (y' - ȳ') and m = m₀ - ∫ t dx. So it is as good as the law of
-    uniform beams in the plane. What twist and bending have to do with each other takes mean values.
+    where m and t are moment and shear force by a tension of one along the normals of the sections
+    while the ends stay as they are: t = c - φ and m = m₀ + ∫ (y' - c) dx. So it is as good as the
+    law of uniform beams in the plane. What twist and bending have to do with each other takes mean
+    values, and so does u* = u/(1 + Φ).
 
     Attributes
     ----------
@@ -88,7 +89,11 @@ class TaperedBeamLaw(BeamLaw):
             1.0 / (G * areas * scalars.array([each[k] for each in factors])) * float(shear)
             for k in range(2)
         )
-        planes = _plane(h, about_y, along_z) + _plane(h, about_z, along_y)
+        ratio_y, ratio_z = (
+            12.0 * mean(across) / (mean(about) * h**2)
+            for about, across in ((about_y, along_z), (about_z, along_y))
+        )
+        planes = [*_plane(h, about_y, along_z, ratio_y), *_plane(h, about_z, along_y, ratio_z)]
         return cls(
             h,
             E / mean(1.0 / areas),
@@ -96,8 +101,8 @@ class TaperedBeamLaw(BeamLaw):
             1.0 / mean(about_y),
             1.0 / mean(about_z),
             mean(gyration * twist * twist) / mean(twist) ** 2,
-            12.0 * mean(along_z) / (mean(about_y) * h**2),
-            12.0 * mean(along_y) / (mean(about_z) * h**2),
+            ratio_y,
+            ratio_z,
             planes=scalars.array(planes),
         )
 
@@ -117,8 +122,11 @@ class TaperedBeamLaw(BeamLaw):
         return STRAIGHT if self.planar else Bending(*forms[:3]), Bending(*forms[3:])
 
 
-def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:
-    """Return stiffness, shortening and softness in one plane, of 1/EI and 1/(k G A)."""
+def _plane(h: Any, bend: Array, shear: Array, ratio: Any) -> list[Any]:
+    """Return stiffness, shortening and softness in one plane, of 1/EI and 1/(k G A).
+
+    They are those by q and by u* = u/(1 + Φ), of the mean ratio Φ.
+    """
 
     def integral(a: Any, b: Any) -> Any:
         return h * np.sum(WEIGHTS * a * b)
@@ -128,23 +136,29 @@ def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:
     f2 = integral(bend, x * x) + integral(shear, 1.0)
     scale = 1.0 / (f0 * f2 - f1 * f1)
     arc, curl, mixed = f2 * scale, h * h * f0 * scale, h * f1 * scale
-    # Slopes of the axis by M₀ and by V, without those of the chord; then those by q and by u.
+    # Slopes of the axis by M₀ and by V, without those of the chord; then those by q and by u, the
+    # angles of shear among them, and without these.
     by_moment, by_force = h * np.matmul(_UP_TO, bend), h * np.matmul(_UP_TO, x * bend) - shear
     by_moment, by_force = (each - np.sum(WEIGHTS * each) for each in (by_moment, by_force))
     slopes = [arc * by_moment - mixed / h * by_force, mixed * by_moment - curl / h * by_force]
+    angles = [mixed / h * shear, curl / h * shear]
+    turns = [slope - angle for slope, angle in zip(slopes, angles, strict=True)]
     moments = [h * np.matmul(_UP_TO, each) for each in slopes]
     rests = [
         (
             integral(m, bend),
             -integral(m * x, bend) - integral(t, shear),
         )
-        for m, t in zip(moments, slopes, strict=True)
+        for m, t in zip(moments, turns, strict=True)
     ]
     shortening, softness = [], []
     for i, j in ((0, 0), (1, 1), (0, 1)):
-        shortening.append(integral(slopes[i], slopes[j]))
+        shortening.append(integral(slopes[i], slopes[j]) - integral(angles[i], angles[j]))
         (a, b), (c, d) = rests[i], rests[j]
         taken = (a * c * f2 + (a * d + b * c) * f1 + b * d * f0) * scale  # what the ends hold back
-        whole = integral(moments[i] * moments[j], bend) + integral(slopes[i] * slopes[j], shear)
+        whole = integral(moments[i] * moments[j], bend) + integral(turns[i] * turns[j], shear)
         softness.append(whole - taken)
-    return [arc, curl, mixed, *shortening, *softness]
+    by_tilt = 1.0 + ratio
+    scales = [1.0, by_tilt * by_tilt, by_tilt] * 3
+    forms = [arc, curl, mixed, *shortening, *softness]
+    return [scale * number for scale, number in zip(scales, forms, strict=True)]

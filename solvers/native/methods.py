@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
-#: Kernels of linear methods in whose loops a step for any system spends its time with many states,
-#: and LLVM gains by several rounds at once. It takes half the time of compiling to unroll the others.
+#: Kernels of linear methods in whose loops LLVM gains by several rounds at once where states are
+#: many. In a step for any system, half the time of compiling went into the loops of the others.
 _UNROLLED = ("add_stages", "add_up", "eliminate", "error_norm", "point")
 
 
@@ -136,22 +136,26 @@ def resampling(name: str) -> Library:
 
 
 @once
-def column_loops(name: str) -> Library:
+def column_loops(name: str, tile: int) -> Library:
     """Return the loop of a method for states with columns of derivatives, ``follow(run)``.
 
     With it are what stands for the equations, ``rates_of_all`` and ``jacobian_of_states``, and the
-    ``attempt`` of an implicit method.
+    ``attempt`` of an implicit method, whose factors have tiles of a size, or none if it is zero.
     """
     method = METHODS[name]
-    key = f"loop of {name} with columns, {source_identity()}"
-    return Library(key, lambda: column_loops_text(method), level=1)
+    key = f"loop of {name} with columns, in tiles of {tile}, {source_identity()}"
+    return Library(key, lambda: column_loops_text(method, tile), level=1)
 
 
 @once
-def generic_attempt(name: str) -> Address:
-    """Return the address of the trial step of a method for any system."""
+def generic_attempt(name: str, tile: int = 0) -> Address:
+    """Return the address of the trial step of a method for any system.
+
+    With a size of tiles, it is for those whose linear equations have factors in such tiles.
+    """
     method = METHODS[name]
-    library = Library(f"attempt of {name}, {source_identity()}", lambda: attempt_text(method))
+    key = f"attempt of {name} in tiles of {tile}, {source_identity()}"
+    library = Library(key, lambda: attempt_text(method, tile))
     return library.address("attempt")
 
 
@@ -198,7 +202,7 @@ def resampling_text(method: NativeMethod) -> str:
     return module.text
 
 
-def column_loops_text(method: NativeMethod) -> str:
+def column_loops_text(method: NativeMethod, tile: int) -> str:
     """Write the loop of a method for states with columns of derivatives."""
     from flexure.solvers.native.kernels import columns, sensitivities
     from flexure.solvers.native.language.translation import Module
@@ -211,7 +215,7 @@ def column_loops_text(method: NativeMethod) -> str:
         module.translate(columns.jacobian, "jacobian_of_states")
         module.translate(columns.rates, "rates_of_states")
         rates = Value(FUNCTION, "@rates_of_states")
-        statics = {"tableau": method.tableau, "rates_of_states": rates}
+        statics = {"tableau": method.tableau, "tile": tile, "rates_of_states": rates}
         module.translate(sensitivities.attempt, "attempt", statics)
     return module.text
 
@@ -225,12 +229,17 @@ def kernels_of(method: NativeMethod) -> Any:
     return rosenbrock if method.linear else explicit
 
 
-def attempt_text(method: NativeMethod) -> str:
-    """Write the trial step of a method for any system."""
+def attempt_text(method: NativeMethod, tile: int) -> str:
+    """Write the trial step of a method for any system, or any with factors in tiles of a size."""
     from flexure.solvers.native.language.translation import Module
 
+    kernels = kernels_of(method)
     module = Module(unrolled=_UNROLLED if method.linear else None)
-    module.translate(kernels_of(method).attempt_any, "attempt", {"tableau": method.tableau})
+    statics = {"tableau": method.tableau}
+    if tile:
+        module.translate(kernels.attempt_in_tiles, "attempt", {**statics, "tile": tile})
+    else:
+        module.translate(kernels.attempt_any, "attempt", statics)
     return module.text
 
 
@@ -249,6 +258,7 @@ def specialized_attempt(
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
     if method.linear:
         statics["factors"] = factors
+        statics["tile"] = 0
     kernels = kernels_of(method)
     kernel = kernels.attempt_from_afar
     module = Module()

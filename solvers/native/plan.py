@@ -21,6 +21,7 @@ from flexure.solvers.tracing.effort import SHARED, WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
+    from flexure.solvers.native.emission.block_factors import BlockFactors
     from flexure.solvers.native.emission.sparse_factors import SparseFactors
     from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 
@@ -84,16 +85,26 @@ class JacobianPlan:
         How they are computed.
     factors : SparseFactors or None
         What solving with sparse factors needs; None where dense ones are as fast.
+    blocks : BlockFactors or None
+        What solving with factors in blocks of states needs; None where sparse ones are as fast.
     """
 
     entries: int
     way: str
     factors: SparseFactors | None
+    blocks: BlockFactors | None = None
 
     def __str__(self) -> str:
         solved = "dense factors, because sparse ones would hardly be shorter"
         if self.factors is not None:
             solved = f"sparse factors, because they take {self.factors.products} products"
+        if self.blocks is not None:
+            assert self.factors is not None
+            solved = (
+                f"factors in {self.blocks.count} blocks of {self.blocks.size} states, "
+                f"{self.blocks.expressed} others expressed by these, because they take "
+                f"{self.blocks.products} products in tiles, and sparse ones {self.factors.products}"
+            )
         return f"{self.entries} entries, computed {self.way}; {solved}"
 
 

@@ -30,6 +30,7 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
+from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
 from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
@@ -190,6 +191,16 @@ class Program:
         """What linear equations with the Jacobian need; None where dense factors are as fast."""
         return None if self.plan.jacobian is None else self.plan.jacobian.factors
 
+    @property
+    def block_factors(self) -> BlockFactors | None:
+        """What they need in blocks of states; None where that is not cheaper."""
+        return None if self.plan.jacobian is None else self.plan.jacobian.blocks
+
+    @property
+    def tile(self) -> int:
+        """The size of the tiles of these blocks; zero where there are none."""
+        return 0 if self.block_factors is None else self.block_factors.size
+
     # Compilation ---------------------------------------------------------------------------
 
     def _compile(self, shared: SharedDerivatives | None) -> None:
@@ -266,7 +277,8 @@ class Program:
     def _make_attempt(self, name: str) -> Address:
         method, step, factors = METHODS[name], self.plan.step(name), self.sparse_factors
         if step.states is None:
-            return generic_attempt(name)
+            tiled = method.linear and self.tile > 0
+            return generic_attempt(name, self.tile) if tiled else generic_attempt(name)
         text, declarations = self._rhs_text if step.is_inlined else ("", set())
         text = text.replace("define void @rhs(", "define internal void @rhs(")
         text = text.replace(" #0 {", " #0 alwaysinline {")
@@ -360,6 +372,7 @@ class Program:
         library = found.code.compile()
         rows, columns = (np.array(each, np.int64) for each in (found.rows, found.columns))
         factors = find_sparse_factors(self.num_states, rows, columns)
+        blocks = find_block_factors(self.num_states, rows, columns, factors)
         patience = DeferredInterrupt()
         with patience:
             self.environment = self._environments[-1] = environment
@@ -367,7 +380,8 @@ class Program:
                 self._prepare.append((native_function(library.address("prepare")), found.base))
             self.shared_jacobian = None
             self.jacobian_entries = rows, columns
-            self.plan = replace(self.plan, jacobian=JacobianPlan(len(rows), found.way, factors))
+            made = JacobianPlan(len(rows), found.way, factors, blocks)
+            self.plan = replace(self.plan, jacobian=made)
             self._jacobian_address = library.address("jacobian")
         patience.deliver()
 

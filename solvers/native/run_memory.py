@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
+from flexure.solvers.native.emission.block_factors import BlockFactors
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.kernels.blocks import BlockData
 from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.kernels.rows import RowLayout
 from flexure.solvers.native.kernels.run import Run
@@ -108,6 +110,19 @@ def set_factors(factors: StructureArrays, found: SparseFactors) -> None:
             setattr(factors.fields, name, value)
         else:
             factors.indices(name, value)
+
+
+def set_blocks(memory: StructureArrays, found: BlockFactors) -> None:
+    """Put the places of factors in blocks into a part `BlockData`, and make room for them."""
+    for name, kind in types_of(BlockData).items():
+        value = getattr(found, name, None)
+        if isinstance(value, tuple):
+            memory.indices(name, value)
+        elif value is not None:
+            setattr(memory.fields, name, value)
+        elif kind == "Floats":
+            in_tiles = name in ("tiles", "passed")
+            memory.room(name, len(found.direct) if in_tiles else len(found.links))
 
 
 class RunMemory(StructureArrays):
@@ -211,10 +226,12 @@ class RunMemory(StructureArrays):
         fields.nonzeros = len(rows)
         linear.attach("rows", rows)
         linear.attach("columns", columns)
-        linear.room("entries", len(rows))
-        sparse = program.sparse_factors
+        linear.room("entries", len(rows) + 1)  # the last one is zero
+        sparse, blocks = program.sparse_factors, program.block_factors
         fields.sparse = sparse is not None
-        if sparse is not None:
+        if blocks is not None:
+            set_blocks(linear.parts["blocks"], blocks)
+        elif sparse is not None:
             set_factors(linear.parts["factors"], sparse)
             linear.room("values", len(sparse.column))
             linear.room("row", n)

@@ -68,8 +68,8 @@ class ColumnMemory(RunMemory):
         self, program: Program, method: str, rtol: float, atol: float, columns: int
     ) -> None:
         size = program.num_states * (1 + columns)
-        self._loops = column_loops(method)
         program.jacobian()  # before an environment is filled
+        self._loops = column_loops(method, program.tile if METHODS[method].linear else 0)
         super().__init__(program, method, np.full(size, rtol), np.full(size, atol), columns=columns)
         self.follow: Any = self._loops.function("follow", ctypes.c_int64, ctypes.c_void_p)
 

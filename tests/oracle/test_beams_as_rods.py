@@ -87,7 +87,7 @@ def test_a_beam_bends_in_space_as_a_rod() -> None:
 # Stiffening and buckling --------------------------------------------------------------------------
 
 
-def leaf(segments: int, *, across: bool = True) -> fx.Plant:
+def leaf(segments: int, *, across: bool = True, shear: float | None = None) -> fx.Plant:
     """Return a clamped leaf whose other end slides along it, and across it if wanted, unturned."""
     builder = fx.PlantBuilder("leaf", gravity=NO_GRAVITY)
     sledge = builder.add_body("sledge", fx.SpatialInertia.point_mass(1.0))
@@ -101,10 +101,10 @@ def leaf(segments: int, *, across: bool = True) -> fx.Plant:
         "beam",
         builder.world,
         end,
-        section=stiffness_section(1e7),
+        section=stiffness_section(1e7, shear=shear),
         material=UNIT,
         length=1.0,
-        shear=False,
+        shear=shear is not None,
         segments=segments,
         planar=True,
     )
@@ -132,6 +132,15 @@ def test_leaves_buckle_at_the_loads_of_columns(
     (point,) = path.branch_points
     # A column of 1 - P/EA of its length carries that much more.
     assert point.values["load[3]"] == pytest.approx(-load, rel=error)
+
+
+@pytest.mark.parametrize(("segments", "error"), [(1, 1e-2), (4, 2e-4)])
+def test_a_thick_guided_column_buckles_at_the_load_of_haringx(segments: int, error: float) -> None:
+    shear = 40.0
+    found = fx.buckling(leaf(segments, shear=shear), {"load[3]": -1.0}, count=1).factors
+    # E I φ'' + P (1 + P/S) φ = 0. Engesser's π²/(1 + π²/S) is 3 % below.
+    exact = 0.5 * shear * (np.sqrt(1.0 + 4.0 * np.pi**2 / shear) - 1.0)
+    assert found == pytest.approx([exact], rel=error)
 
 
 def test_a_leaf_buckles_sideways() -> None:

@@ -19,7 +19,10 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
 def stiffness_section(
-    axial: float = 1e5, bending: tuple[float, float] = (1.0, 1.0), torsion: float = 1.0
+    axial: float = 1e5,
+    bending: tuple[float, float] = (1.0, 1.0),
+    torsion: float = 1.0,
+    shear: float | None = None,
 ) -> fx.GeneralSection:
     """Return a section that gives a beam of the material `UNIT` these constants."""
     return fx.GeneralSection(
@@ -30,8 +33,8 @@ def stiffness_section(
         extent_y=0.1,
         extent_z=0.1,
         torsion_modulus=1.0,
-        shear_factor_y=1.0,
-        shear_factor_z=1.0,
+        shear_factor_y=1.0 if shear is None else shear / axial,
+        shear_factor_z=1.0 if shear is None else shear / axial,
     )
 
 

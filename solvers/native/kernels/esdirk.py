@@ -37,7 +37,9 @@ from flexure.solvers.native.language.language import (
 REORDERED = True
 
 
-def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData) -> float:
+def attempt(
+    run: Run, tableau: Static, n: int, tile: Static, f: Function, factors: FactorData
+) -> float:
     """Try a step of the length ``step.h``; return the norm of its error, or NaN.
 
     The slope at the present state is in the first row of ``k``, the increments of the stages are
@@ -52,7 +54,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
         point(tableau.A, s, n, x, k[n:], step.work)
         point(tableau.G, s, n, x, k[n:], y)
         time = smaller(step.time + tableau.alpha[s] * h, step.clip)
-        ratio = find_stage(run, 1.0 / (tableau.gamma * h), n, f, factors, time, ratio)
+        ratio = find_stage(run, 1.0 / (tableau.gamma * h), n, tile, f, factors, time, ratio)
         if not ratio < INFINITY:
             return FAILED_ERROR if ratio == INFINITY else NAN
         largest = larger(largest, ratio)
@@ -60,7 +62,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
     copy(n, y, step.x_new)
     add_up(tableau.E, n, k[n:], step.time_slope)
     scale(n, 1.0 / (tableau.gamma * h), step.time_slope, step.work)
-    solve(run.linear, factors, n, step.work)
+    solve(run.linear, factors, n, tile, step.work)
     error = error_norm(n, x, y, step.work, run.tolerances.rtol, run.tolerances.atol)
     if largest > RENEWING_RATIO:
         error = larger(error, LABORED_ERROR)
@@ -75,16 +77,28 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
 
 def attempt_any(run: Run, tableau: Static) -> float:
     """Try a step of any system."""
-    return attempt(run, tableau, run.system.n, run.system.rhs, run.linear.factors)
+    return attempt_in_tiles(run, tableau, 0)
+
+
+def attempt_in_tiles(run: Run, tableau: Static, tile: Static) -> float:
+    """Try a step of any system whose linear equations have factors in tiles of a size."""
+    return attempt(run, tableau, run.system.n, tile, run.system.rhs, run.linear.factors)
 
 
 def attempt_from_afar(run: Run, tableau: Static, n: int, factors: FactorData) -> float:
     """Try a step of a system whose derivatives are in another library."""
-    return attempt(run, tableau, n, run.system.rhs, factors)
+    return attempt(run, tableau, n, 0, run.system.rhs, factors)
 
 
 def find_stage(
-    run: Run, d: float, n: int, f: Function, factors: FactorData, time: float, before: float
+    run: Run,
+    d: float,
+    n: int,
+    tile: Static,
+    f: Function,
+    factors: FactorData,
+    time: float,
+    before: float,
 ) -> float:
     """Solve the equation ``d (y - base) = f(time, y)`` of a stage for y.
 
@@ -97,7 +111,7 @@ def find_stage(
     ratio = before
     if before > KEEPING_RATIO:
         ratio = 1.0
-        if not make_equations(run, d, n, factors, time):
+        if not make_equations(run, d, n, tile, factors, time):
             return NAN
     largest = 0.0
     size = 0.0
@@ -106,7 +120,7 @@ def find_stage(
         run.counts.evaluations += 1
         for i in range(n):
             b[i] += d * (base[i] - y[i])
-        solve(linear, factors, n, b)
+        solve(linear, factors, n, tile, b)
         for i in range(n):
             y[i] += b[i]
         previous = size
@@ -123,12 +137,14 @@ def find_stage(
                 return largest
             if ratio > DIVERGING_RATIO and update > 1:
                 return INFINITY
-            if ratio > RENEWING_RATIO and not make_equations(run, d, n, factors, time):
+            if ratio > RENEWING_RATIO and not make_equations(run, d, n, tile, factors, time):
                 return NAN
     return INFINITY
 
 
-def make_equations(run: Run, d: float, n: int, factors: FactorData, time: float) -> bool:
+def make_equations(
+    run: Run, d: float, n: int, tile: Static, factors: FactorData, time: float
+) -> bool:
     """Make the linear equations at ``step.point``; tell whether they have a solution."""
     linear = run.linear
     linear.jacobian(time, run.step.point, run.system.env, linear.entries)
@@ -136,7 +152,7 @@ def make_equations(run: Run, d: float, n: int, factors: FactorData, time: float)
     if not all_finite(linear.nonzeros, linear.entries):
         return False
     run.counts.factorizations += 1
-    return factorize(linear, factors, n, d)
+    return factorize(linear, factors, n, tile, d)
 
 
 def scale(n: int, factor: float, a: Floats, out: Floats) -> None:

@@ -1,4 +1,7 @@
-"""Kernels that solve ``(d I - J) y = b``, by sparse factors in fixed places or by dense ones.
+"""Kernels that solve ``(d I - J) y = b``: by sparse factors in fixed places, or by dense ones.
+
+Sparse factors are those of single states, here, or those of blocks of states
+(`flexure.solvers.native.kernels.blocks`), whichever were found to be cheaper for a diagram.
 
 The sparse factorization takes the pivots as they come, in an order that was chosen once for the
 places (`flexure.solvers.native.emission.sparse_factors`). That is fast, and for short steps, where
@@ -12,6 +15,7 @@ written out, and nothing is computed that is always zero.
 
 from __future__ import annotations
 
+from flexure.solvers.native.kernels.blocks import BlockData, block_growth, solve_blocks
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -19,6 +23,7 @@ from flexure.solvers.native.language.language import (
     Mask,
     Real,
     Reals,
+    Static,
     Structure,
     unrolled,
 )
@@ -59,8 +64,9 @@ class LinearData(Structure):
     entries: Reals
     rows: Ints
     columns: Ints
-    sparse: int  # whether a sparse factorization is tried first
+    sparse: int  # whether a sparse factorization, or one in blocks, is tried first
     factors: FactorData  # where its entries are
+    blocks: BlockData  # the same for one in blocks
     factored_sparse: int  # whether it was accurate
     values: Reals  # of its entries
     row: Reals  # one row of it, or a solution
@@ -69,11 +75,18 @@ class LinearData(Structure):
     pivots: Ints
 
 
-def factorize(linear: LinearData, factors: FactorData, n: int, d: float) -> bool:
-    """Factorize ``d I - J``; tell whether that is possible."""
+def factorize(linear: LinearData, factors: FactorData, n: int, tile: Static, d: float) -> bool:
+    """Factorize ``d I - J``; tell whether that is possible.
+
+    Factors in blocks are tried if their tiles have a size, otherwise those of single states.
+    """
     linear.factored_sparse = 0
     if linear.sparse == 1:
-        growth = sparse_growth(factors, n, d, linear.entries, linear.values, linear.row)
+        growth = 0.0
+        if tile > 0:
+            growth = block_growth(linear.blocks, tile, d, linear.entries)
+        else:
+            growth = sparse_growth(factors, n, d, linear.entries, linear.values, linear.row)
         if growth < LARGEST_GROWTH or (linear.roomy == 0 and growth < LARGEST_GROWTH_ALONE):
             linear.factored_sparse = 1
             return True
@@ -91,10 +104,13 @@ def factorize(linear: LinearData, factors: FactorData, n: int, d: float) -> bool
     )
 
 
-def solve(linear: LinearData, factors: FactorData, n: int, b: Floats) -> None:
+def solve(linear: LinearData, factors: FactorData, n: int, tile: Static, b: Floats) -> None:
     """Replace the right-hand side by the solution."""
     if linear.factored_sparse == 1:
-        solve_sparse(factors, n, linear.values, linear.row, b)
+        if tile > 0:
+            solve_blocks(linear.blocks, tile, b)
+        else:
+            solve_sparse(factors, n, linear.values, linear.row, b)
     else:
         solve_dense(linear.n, linear.matrix, linear.pivots, b)
 

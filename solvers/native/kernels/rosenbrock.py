@@ -24,7 +24,9 @@ from flexure.solvers.native.language.language import (
 REORDERED = True
 
 
-def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData) -> float:
+def attempt(
+    run: Run, tableau: Static, n: int, tile: Static, f: Function, factors: FactorData
+) -> float:
     """Try a step of the length ``step.h``; return the norm of its error, or NaN.
 
     The slope at the present state is in the first row of ``k``, the stages are in the rows from
@@ -44,7 +46,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
         n, f, run.system.timed, t, h, step.clip, x, k, env, step.time_slope, step.work
     )
     run.counts.factorizations += 1
-    if not factorize(linear, factors, n, 1.0 / (tableau.gamma * h)):
+    if not factorize(linear, factors, n, tile, 1.0 / (tableau.gamma * h)):
         return NAN
     for s in unrolled(len(tableau.alpha)):
         b = k[(s + 1) * n :]
@@ -57,7 +59,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
             add_stages(tableau, s, n, h, k[n:], b)
         if tableau.gammas[s] != 0.0:
             add(n, h * tableau.gammas[s], step.time_slope, b)
-        solve(linear, factors, n, b)
+        solve(linear, factors, n, tile, b)
         if not all_finite(n, b):
             return NAN
     copy(n, y, x_new)
@@ -77,12 +79,17 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
 
 def attempt_any(run: Run, tableau: Static) -> float:
     """Try a step of any system."""
-    return attempt(run, tableau, run.system.n, run.system.rhs, run.linear.factors)
+    return attempt_in_tiles(run, tableau, 0)
+
+
+def attempt_in_tiles(run: Run, tableau: Static, tile: Static) -> float:
+    """Try a step of any system whose linear equations have factors in tiles of a size."""
+    return attempt(run, tableau, run.system.n, tile, run.system.rhs, run.linear.factors)
 
 
 def attempt_from_afar(run: Run, tableau: Static, n: int, factors: FactorData) -> float:
     """Try a step of a system whose derivatives are in another library."""
-    return attempt(run, tableau, n, run.system.rhs, factors)
+    return attempt(run, tableau, n, 0, run.system.rhs, factors)
 
 
 def find_time_slope(

@@ -79,7 +79,7 @@ def follow(run: Run, method: Static) -> int:
     return COMPLETE
 
 
-def attempt(run: Run, tableau: Static, rates_of_states: Static) -> float:
+def attempt(run: Run, tableau: Static, tile: Static, rates_of_states: Static) -> float:
     """Try a step of the diagonally implicit method; return the norm of its error, or NaN.
 
     The rows of ``k`` are those of `flexure.solvers.native.kernels.esdirk.attempt`.
@@ -95,9 +95,9 @@ def attempt(run: Run, tableau: Static, rates_of_states: Static) -> float:
         point(tableau.A, s, size, x, k[size:], step.work)
         point(tableau.G, s, size, x, k[size:], y)
         time = smaller(step.time + tableau.alpha[s] * h, step.clip)
-        ratio = find_stage(run, d, n, rates_of_states, factors, time, ratio)
+        ratio = find_stage(run, d, n, tile, rates_of_states, factors, time, ratio)
         if ratio < INFINITY:
-            ratio = larger(ratio, find_columns(run, d, time, ratio))
+            ratio = larger(ratio, find_columns(run, d, tile, time, ratio))
         if not ratio < INFINITY:
             return FAILED_ERROR if ratio == INFINITY else NAN
         largest = larger(largest, ratio)
@@ -106,7 +106,7 @@ def attempt(run: Run, tableau: Static, rates_of_states: Static) -> float:
     add_up(tableau.E, size, k[size:], step.time_slope)
     scale(size, d, step.time_slope, step.work)
     for c in range(data.count + 1):
-        solve(run.linear, factors, n, step.work[c * n :])
+        solve(run.linear, factors, n, tile, step.work[c * n :])
     error = error_norm(size, x, y, step.work, run.tolerances.rtol, run.tolerances.atol)
     if largest > RENEWING_RATIO:
         error = larger(error, LABORED_ERROR)
@@ -121,7 +121,7 @@ def attempt(run: Run, tableau: Static, rates_of_states: Static) -> float:
     return error
 
 
-def find_columns(run: Run, d: float, time: float, before: float) -> float:
+def find_columns(run: Run, d: float, tile: Static, time: float, before: float) -> float:
     """Solve the equations ``d (s - base) = J s + push`` of a stage for all columns s.
 
     The state is in ``step.point``, and behind it the first guesses, where the solutions go. Return
@@ -136,7 +136,7 @@ def find_columns(run: Run, d: float, time: float, before: float) -> float:
     largest = 0.0
     ratio = before
     for c in range(data.count):
-        found = find_column(run, data, d, data.push[c * n :], (c + 1) * n, ratio)
+        found = find_column(run, data, d, tile, data.push[c * n :], (c + 1) * n, ratio)
         if not found < INFINITY:
             return found
         largest = larger(largest, found)
@@ -146,7 +146,7 @@ def find_columns(run: Run, d: float, time: float, before: float) -> float:
 
 
 def find_column(
-    run: Run, data: ColumnData, d: float, push: Floats, first: int, before: float
+    run: Run, data: ColumnData, d: float, tile: Static, push: Floats, first: int, before: float
 ) -> float:
     """Solve the equation of one column, which begins at some place behind the states."""
     step, linear, n = run.step, run.linear, data.n
@@ -159,7 +159,7 @@ def find_column(
         move_column(data, push, s, b)
         for i in range(n):
             b[i] += d * (base[i] - s[i])
-        solve(linear, linear.factors, n, b)
+        solve(linear, linear.factors, n, tile, b)
         for i in range(n):
             s[i] += b[i]
         previous = size
@@ -179,6 +179,6 @@ def find_column(
             if ratio > RENEWING_RATIO:
                 copy(data.nonzeros, data.entries, linear.entries)
                 run.counts.factorizations += 1
-                if not factorize(linear, linear.factors, n, d):
+                if not factorize(linear, linear.factors, n, tile, d):
                     return NAN
     return INFINITY

@@ -96,11 +96,12 @@ def test_a_guided_leaf_stiffens_in_tension_and_softens_in_compression(
 def test_shear_has_its_part_in_stiffening(shear: float, p: float) -> None:
     law = BeamLaw(1.0, 1e9, 1.0, 1.0, 1.0, 0.0, 3.0, shear)
     K = stiffness(law, np.array([0.0, 0.0, 0.0, 1.0 + p / 1e9, 0.0, 0.0]))
-    # Of E I φ'' = k G A (φ - w') and (k G A (w' - φ) + N w')' = 0, with k G A = 12 EI/(Φ h²).
+    # Of E I φ'' = N (φ + γ) - V and k G A γ = V - N φ, the force across the sections, after
+    # Haringx, with k G A = 12 EI/(Φ h²).
     rigidity = 12.0 / shear
-    root = np.sqrt(complex(p * rigidity / (rigidity + p)))
+    root = np.sqrt(complex(p * (1.0 - p / rigidity)))
     bending = 1.0 - 2.0 * np.tanh(root / 2.0) / root
-    guided = ((rigidity + p) / (1.0 + rigidity / p * bending)).real
+    guided = (1.0 / ((1.0 / p - 1.0 / rigidity) * bending + 1.0 / rigidity)).real
     assert K[4, 4] == pytest.approx(guided, rel=5e-7)
     # Turned by half an angle at each end, there is no force across.
     arc = (0.5 * root / np.tanh(root / 2.0)).real

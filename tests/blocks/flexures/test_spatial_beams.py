@@ -14,6 +14,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.flexures.beam_law import BeamLaw
 from flexure.diagrams import scalars
 from flexure.diagrams.values import FloatArray
+from tests.support import rods
 
 #: G J, E I_y and E I_z of a rod of the length 1, and its E A.
 STIFFNESS, AXIAL = np.array([0.8, 1.0, 2.0]), 1e3
@@ -61,12 +62,21 @@ def traced(law: BeamLaw) -> Any:
     return loads, scalars.jacobian(loads, TURNS).to_array()
 
 
-def chained(count: int, force: FloatArray, moment: FloatArray) -> tuple[FloatArray, FloatArray]:
+def chained(
+    count: int,
+    force: FloatArray,
+    moment: FloatArray,
+    *,
+    axial: float = AXIAL,
+    shear: tuple[float, float] = (np.inf, np.inf),
+    parts: int = 2,
+) -> tuple[FloatArray, FloatArray]:
     """Return where the tip of a chain of beams is, by Newton's method with exact slopes."""
     h = 1.0 / count
-    loads, slopes = traced(BeamLaw(h, AXIAL, *STIFFNESS))
+    ratios = 12.0 * STIFFNESS[1:] / (np.array(shear[::-1]) * h**2)
+    loads, slopes = traced(BeamLaw(h, axial, *STIFFNESS, 0.0, *ratios.tolist()))
     nodes = [(np.eye(3), np.array([k * h, 0.0, 0.0])) for k in range(count + 1)]
-    for part in (0.5, 1.0):
+    for part in np.arange(1, parts + 1) / parts:
         for _ in range(12):
             residual, K = np.zeros(6 * count + 6), np.zeros((6 * count + 6, 6 * count + 6))
             poses = np.array([np.r_[R.ravel(), p] for R, p in nodes]).T
@@ -106,3 +116,32 @@ def test_errors_of_a_rod_bent_in_space_fall_with_fourth_order(load: str) -> None
     ratio = np.divide(errors[0], errors[1])
     assert np.all((ratio > 12.0) & (ratio < 20.0))  # 16 is that of fourth order
     assert np.max(errors[1]) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("force", "moment", "shear", "error"),
+    [
+        ((-0.5, 1.0, 0.0), (0.0, 0.0, 0.4), (60.0, 40.0), 5e-6),
+        ((0.35, 0.7, -0.49), (0.42, -0.35, 0.28), (60.0, 40.0), 1.1e-4),
+    ],
+    ids=["in a plane", "in space"],
+)
+def test_thick_rods_are_bent_and_sheared_as_geometrically_exact_ones(
+    force: Any, moment: Any, shear: tuple[float, float], error: float
+) -> None:
+    torsion, *bending = STIFFNESS.tolist()
+    exact = rods.rod(
+        force=force,
+        moment=moment,
+        torsion=torsion,
+        bending=bending,
+        axial=1e4,
+        shear=shear,
+        steps=2,
+    )
+    errors = []
+    for count in (2, 4):
+        R, p = chained(count, np.array(force), np.array(moment), axial=1e4, shear=shear, parts=4)
+        errors.append([np.linalg.norm(p - exact.position), np.abs(R - exact.rotation).max()])
+    assert errors[1][0] < error
+    assert np.all(np.divide(*errors) > 2.8)  # 4 is that of second order

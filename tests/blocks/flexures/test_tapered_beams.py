@@ -49,7 +49,12 @@ def cantilever(
     joint.default_pose = arc(turn)
     builder.add_joint(joint)
     builder.add_external_force("load", tip)
-    given: dict[str, Any] = {"shear": False, "planar": True, "length": LENGTH} | options
+    given: dict[str, Any] = {
+        "shear": False,
+        "planar": True,
+        "length": LENGTH,
+        "material": STEEL,
+    } | options
     if turn:
         given["curvature"] = (0.0, turn / LENGTH)
     builder.add_force_element(
@@ -59,7 +64,6 @@ def cantilever(
             tip,
             section=FIRST,
             end_section=last,
-            material=STEEL,
             segments=segments,
             **given,
         )
@@ -70,8 +74,15 @@ def cantilever(
 # Statics ----------------------------------------------------------------------------------------
 
 
-def elastica(force: FloatArray, turn: float) -> FloatArray:
-    """Return the tip of the tapered rod: θ' = κ⁰ + M/EI, M' = N_y, with the force at the end."""
+def elastica(force: FloatArray, turn: float, material: fx.Material | None = None) -> FloatArray:
+    """Return the tip of the tapered rod: θ' = κ⁰ + M/EI, M' = N_y, with the force at the end.
+
+    With a material it shears, too: sections stay at the angle θ.
+    """
+    soft = 0.0
+    if material is not None:
+        factor, _ = FIRST.shear_factors(material.poissons_ratio)
+        soft = 1.0 / (factor * material.shear_modulus)
 
     def slopes(s: FloatArray, y: FloatArray) -> FloatArray:
         _, _, angle, moment = y
@@ -79,13 +90,13 @@ def elastica(force: FloatArray, turn: float) -> FloatArray:
         c, d = np.cos(angle), np.sin(angle)
         tension = force[0] * c + force[1] * d
         across = force[1] * c - force[0] * d
-        stretch = 1.0 + tension / (E * area)
+        stretch, sheared = 1.0 + tension / (E * area), soft * across / area
         return np.array(
             [
-                stretch * c,
-                stretch * d,
+                stretch * c - sheared * d,
+                stretch * d + sheared * c,
                 turn / LENGTH + moment / (E * second),
-                -stretch * across,
+                -stretch * across + sheared * tension,
             ]
         )
 
@@ -116,6 +127,20 @@ def test_the_tip_of_a_tapered_cantilever_is_that_of_its_elastica(turn: float) ->
         errors.append(np.linalg.norm(tip[:2] - exact) / LENGTH)
     assert errors[-1] < 3e-5
     assert all(fine < coarse / 12.0 for coarse, fine in pairwise(errors))  # with fourth order
+
+
+def test_the_tip_of_a_tapered_cantilever_that_shears_is_that_of_its_rod() -> None:
+    soft = fx.Material(E, poissons_ratio=0.3, shear_modulus=E / 2500.0, density=RHO)
+    unit = E * stiffness_along(0.5)[1] / LENGTH**2
+    force = unit * np.array([-0.6, 1.0])
+    exact = elastica(force, 0.4, soft)
+    stiff = elastica(force, 0.4)
+    assert np.linalg.norm(exact - stiff) > 0.01 * LENGTH
+    for n in (2, 4):
+        plant = cantilever(n, 0.4, shear=True, material=soft)
+        load = [0.0, 0.0, 0.0, *force, 0.0]
+        tip = tip_position(plant, under_load(plant, {"load": load}, steps=40)[0])
+        assert np.linalg.norm(tip[:2] - exact) < 1e-4 * LENGTH
 
 
 # Mass -------------------------------------------------------------------------------------------

@@ -128,3 +128,37 @@ def test_compiled_equations_show_the_plan_of_their_program() -> None:
             for subject in lines_of(equations.program)
             if subject.startswith("step of ")
         )
+
+
+class Row(fx.LeafSystem):
+    """Points in space one behind the other, each pulled by those beside it in all directions."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("row")
+        self.count = count
+        self.x = self.declare_continuous_state(q=3 * count, v=3 * count)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        parts = self.x.q(context), self.x.v(context)
+        q, v = (np.reshape(part, (self.count, 3)) for part in parts)
+        stiffness = np.array([[9.0, 1.0, 2.0], [1.0, 8.0, 3.0], [2.0, 3.0, 7.0]])
+        pulls = [(q[k + 1] - q[k] + 0.1 * v[k + 1] - 0.1 * v[k]) for k in range(self.count - 1)]
+        forces = [stiffness @ pull for pull in [-q[0] - v[0], *pulls, 0.0 * q[0]]]
+        slopes = [forces[k + 1] - forces[k] for k in range(self.count)]
+        return np.concatenate([*v, *slopes])
+
+
+@needs_llvmlite
+def test_a_plan_tells_which_factors_are_cheaper() -> None:
+    """Positions are expressed by velocities, and those of a point are a block."""
+    program = Program(Row(12).layout)
+    assert program.obstacle("Rodas5P") == ""
+    assert program.plan.jacobian is not None
+    blocks, factors = program.plan.jacobian.blocks, program.plan.jacobian.factors
+    assert blocks is not None
+    assert factors is not None
+    assert (blocks.size, blocks.count, blocks.expressed) == (3, 12, 36)
+    assert blocks.cost < factors.products
+    said = lines_of(program)["Jacobian"]
+    assert "factors in 12 blocks of 3 states, 36 others expressed by these" in said
+    assert program.attempt("Rodas5P") == generic_attempt("Rodas5P", 3)
