@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _SMALL = 8  # states that fit into the registers of a processor, more or less
 #: Kernels of linear methods in whose loops LLVM gains by several rounds at once where states are
 #: many. In a step for any system, half the time of compiling went into the loops of the others.
-_UNROLLED = ("add_stages", "add_up", "eliminate", "error_norm", "point")
+_UNROLLED = (
+    *("add", "add_stages", "add_up", "eliminate", "error_norm", "find_stage", "point"),
+    *("scale", "take_increment"),
+)
 
 
 @dataclass(frozen=True)
