@@ -136,12 +136,21 @@ class CompiledKernel:
     ----------
     kernel : callable
         The kernel; its other parameters than ``statics`` are numbers and arrays.
+    unrolled : bool
+        Whether LLVM may compute several rounds of a loop at once.
     statics
         Values of static parameters.
+
+    Attributes
+    ----------
+    text : str
+        Of the module.
     """
 
-    def __init__(self, kernel: Callable[..., Any], **statics: Any) -> None:
-        module = Module()
+    def __init__(
+        self, kernel: Callable[..., Any], *, unrolled: bool = True, **statics: Any
+    ) -> None:
+        module = Module(unrolled=None if unrolled else ())
         module.translate(kernel, "kernel", statics)
         self.text = module.text
         self._library = Library(self.text, lambda: self.text)
