@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile each Python file once in a run, also where bytecode is not to be kept beside it.
+
+    The processes that run the tests, and those that tests start, share what is compiled.
+    """
+    if sys.dont_write_bytecode:
+        folder = tempfile.mkdtemp(prefix="bytecode")
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = folder
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from passing over modules and tests again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

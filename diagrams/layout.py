@@ -19,7 +19,7 @@ from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort
 from flexure.diagrams.threads import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
@@ -305,17 +305,21 @@ class Layout:
     def plan(self) -> list[int]:
         """Slots that the time derivatives need, in topological order."""
         if self._plan is None:
-            wanted = {slot for k in self.dynamic for slot in self.sources[k]}
-            stack = list(wanted)
-            while stack:
-                for need in self.needs[stack.pop()]:
-                    if need not in wanted:
-                        wanted.add(need)
-                        stack.append(need)
-            self._plan = sorted(
-                (slot for slot in wanted if self.slot_leaf[slot] >= 0), key=self.rank.__getitem__
-            )
+            self._plan = self.order_for(())
         return self._plan
+
+    def order_for(self, slots: Iterable[int]) -> list[int]:
+        """Return what the time derivatives and some slots need, in topological order."""
+        wanted = {slot for k in self.dynamic for slot in self.sources[k]}.union(slots)
+        stack = list(wanted)
+        while stack:
+            for need in self.needs[stack.pop()]:
+                if need not in wanted:
+                    wanted.add(need)
+                    stack.append(need)
+        return sorted(
+            (slot for slot in wanted if self.slot_leaf[slot] >= 0), key=self.rank.__getitem__
+        )
 
     @property
     def dependents(self) -> list[list[int]]:

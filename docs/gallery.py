@@ -39,13 +39,43 @@ class Live:
 
 
 _DEGREES: dict[str, Any] = {"units": {"rad": "deg", "rad/s": "deg/s"}}
+_STRESS: dict[str, Any] = {"stress": True, "view": "xy"}
+_ENERGIES = ["kinetic_energy", "potential_energy"]
 _LIVE = {
     "ball_chain": Live(5.0),
     "bicycle": Live(6.0, {"free.v": [0.5, 0.0, 0.0, 5.0, 0.0, 0.0]}, _DEGREES),
+    "bistable_switch": Live(
+        0.1,
+        {"finger": -0.6},
+        {
+            "parameters": ["finger", "left.thickness", "right.thickness"],
+            "signals": ["slide.translation", _ENERGIES, "left.greatest_stress"],
+            **_STRESS,
+        },
+    ),
     "body_on_mounts": Live(2.0, {"float.v": [0.02, 0.01, 0.0, 0.0, 0.0, 0.01]}),
     "cart_and_pole": Live(5.0, {"hinge.angle": 0.1}, _DEGREES),
     "compliant_base": Live(4.0),
     "compliant_door": Live(10.0, options=_DEGREES),
+    "constant_force": Live(
+        0.1,
+        {"finger": 0.44},
+        {
+            "parameters": ["finger", "left.thickness", "guide_leaf1.thickness"],
+            "signals": ["slide.translation", "slide.rate", _ENERGIES],
+            "method": "ESDIRK4",
+            **_STRESS,
+        },
+    ),
+    "cross_pivot_pendulum": Live(
+        0.5,
+        {"swing.v": [0.0, 0.0, 6.0]},
+        {
+            "signals": ["swing.q[qz]", "pivot_leaf1.greatest_stress", _ENERGIES],
+            "method": "ESDIRK4",
+            "stress": True,
+        },
+    ),
     "dishwasher_door": Live(3.0, options=_DEGREES),
     "door_tolerances": Live(10.0, options=_DEGREES),
     "four_bar_linkage": Live(3.0, options=_DEGREES),

@@ -11,6 +11,7 @@ import numpy as np
 from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notches import CircularNotch, Notch
+from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.diagrams import scalars
 from flexure.diagrams.values import Array
 
@@ -158,18 +159,45 @@ class NotchLaw:
         float or Symbol
             In Pa.
         """
-        (torque, my, mz), (axial, fy, fz) = moment, force
-        tension, bending = self.notch.stress_concentration()
-        neck = self.notch.neck
         normal = [
-            tension * section.normal_stress(axial, my + place * fz, 0.0)
-            + bending * section.normal_stress(0.0, 0.0, mz - place * fy)
+            self._normal_stress(section, place, moment, force)
             for x, _, section in self.notch.stations()
             for place in (x, -x)
         ]
-        sigma = reduce(np.maximum, normal)
-        tau = tension * neck.torsion_stress(torque)
-        return np.hypot(sigma, np.sqrt(3.0) * tau)
+        return self._equivalent(reduce(np.maximum, normal), self.notch.neck, moment)
+
+    def stress_at(self, offset: Array, moment: Array, force: Array) -> Array:
+        """Return the greatest equivalent stress of a section.
+
+        Parameters
+        ----------
+        offset : float or Symbol
+            Where the section is, from the middle along x in m.
+        moment, force : array_like, shape (3,)
+            As for `greatest_stress`.
+
+        Returns
+        -------
+        float or Symbol
+            In Pa.
+        """
+        section = self.notch.section_at(offset)
+        normal = self._normal_stress(section, offset, moment, force)
+        return self._equivalent(normal, section, moment)
+
+    def _normal_stress(
+        self, section: RectangleSection, place: Array, moment: Array, force: Array
+    ) -> Array:
+        """Return the greatest normal stress of a section, with both factors."""
+        (_, my, mz), (axial, fy, fz) = moment, force
+        tension, bending = self.notch.stress_concentration()
+        along = tension * section.normal_stress(axial, my + place * fz, 0.0)
+        return along + bending * section.normal_stress(0.0, 0.0, mz - place * fy)
+
+    def _equivalent(self, normal: Array, section: RectangleSection, moment: Array) -> Array:
+        """Return von Mises' stress of a normal stress, and of the torsion of a section."""
+        tau = self.notch.stress_concentration().tension * section.torsion_stress(moment[0])
+        return np.hypot(normal, np.sqrt(3.0) * tau)
 
     def greatest_angle(self, stress: Array) -> Array:
         """Return the angle about z at which a pure moment causes a stress.

@@ -133,6 +133,23 @@ class Notch(ABC):
         """The section in the middle."""
         return RectangleSection(width=self.width, thickness=self.thickness)
 
+    def section_at(self, offset: Array) -> RectangleSection:
+        """Return the section at a place, which beyond the ends is that of the ends.
+
+        Parameters
+        ----------
+        offset : float or Symbol
+            Position from the middle along x in m.
+
+        Returns
+        -------
+        RectangleSection
+        """
+        a, c = self.half_axes
+        beyond = np.minimum(np.maximum(np.abs(offset) - 0.5 * self.neck_length, 0.0) / a, 1.0)
+        height = self.thickness + 2.0 * c * (1.0 - np.sqrt(1.0 - beyond * beyond))
+        return RectangleSection(self.width, height)
+
     def stations(self) -> list[Station]:
         """Return where an integral along one half of the notch evaluates what it integrates.
 

@@ -32,8 +32,10 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.shared_equations import SharedEquations, shared_equations
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.sharing.question import Question
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
@@ -302,12 +304,14 @@ class Equations:
         Ports or continuous states, or components of them.
     slots : sequence of int
         Slots whose values come behind those of the outputs.
+    shares : bool
+        Whether code that large systems share will do, of which there is no ``exact``.
 
     Attributes
     ----------
     exact : ExactJacobian or None
         The Jacobian as a function of time and states, for the present variables; None when the
-        equations cannot be traced.
+        equations cannot be traced, or share code.
     obstacle : TraceError or None
         Why they cannot.
     present : ndarray
@@ -320,6 +324,8 @@ class Equations:
         variables: Sequence[Variable] = (),
         outputs: Sequence[Place] = (),
         slots: Sequence[int] = (),
+        *,
+        shares: bool = False,
     ) -> None:
         self._store = store = context.store
         self._variables = variables
@@ -331,6 +337,9 @@ class Equations:
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
+        self._shared = self._found_shared(Question(read, tuple(keys))) if shares else None
+        if self._shared is not None:
+            return
         try:
             traced, agrees = kept_equations(
                 store.layout,
@@ -340,7 +349,7 @@ class Equations:
             )
         except TraceError as error:
             self.obstacle = error
-            self._compiled = self._shared()
+            self._compiled = self._by_states()
             return
         if not agrees and not self._take(traced, traced.evaluated(store)):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
@@ -360,7 +369,16 @@ class Equations:
         self.exact = exact if agrees else None
         return agrees
 
-    def _shared(self) -> BoundProgram | None:
+    def _found_shared(self, question: Question) -> SharedEquations | None:
+        """Return equations by shared code, if there are any, and they give the same numbers."""
+        found = shared_equations(self._store, question)
+        if found is None:
+            return None
+        with np.errstate(all="ignore"):
+            terms = sizes_of_terms(found.jacobian(), self.point())
+        return found if agree(found.computed(), self.present, terms) else None
+
+    def _by_states(self) -> BoundProgram | None:
         """Return native code for derivatives by states, in which parts that are alike share code.
 
         So it has derivatives where equations are too long to be written out as a whole.
@@ -377,7 +395,7 @@ class Equations:
     @property
     def is_exact_by_states(self) -> bool:
         """Whether the derivatives of the rates by the states are exact."""
-        return self.exact is not None or self._compiled is not None
+        return any(each is not None for each in (self.exact, self._shared, self._compiled))
 
     @property
     def how(self) -> str:
@@ -405,6 +423,9 @@ class Equations:
 
     def jacobian(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of `values` by the point."""
+        if self._shared is not None:
+            self._move_to(point)
+            return self._shared.jacobian()
         if self.exact is None:
             return self._differences(point)
         self._move_to(point)

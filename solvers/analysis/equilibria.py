@@ -27,6 +27,7 @@ from flexure.solvers.analysis.equations import (
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.sample_steps import SampleSteps
 from flexure.solvers.analysis.tangents import open_stops, require_holding
 
@@ -72,6 +73,7 @@ class Equilibrium(Answer):
         return equilibrium_pieces(self)
 
 
+@in_one_thread
 def equilibrium(
     system: System,
     context: Context | None = None,
@@ -204,7 +206,7 @@ def settled(
     variables = find_variables(start, free, attempt)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     if period is None:
-        flow = Equations(start, variables)
+        flow = Equations(start, variables, shares=True)
         equations: Equations | SampleSteps = flow
         names = state_names(start)
         point, moving, needed = _standstill(start, flow, unknown)

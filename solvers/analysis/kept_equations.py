@@ -9,7 +9,7 @@ What                                   Kept by                       As long as
 =====================================  ============================  =============================
 layout with cut wires                  layout of the system, `kept`  the system lives, and there is
 expressions, and their derivatives as  layout of the system, `kept`  room: the latest are kept
-code: `TracedEquations`
+code: `TracedEquations`, `SharedCode`
 numbers that are bound to that code    the call                      the call, or until one changes
 =====================================  ============================  =============================
 
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -48,7 +48,7 @@ from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLin
 from flexure.solvers.tracing.trace import Key
 
 
-class _Seen:
+class Seen:
     """What equations can see of a block, beside the values of a context."""
 
     __slots__ = ("_attributes", "_block", "_is_plain", "_key")
@@ -147,19 +147,31 @@ class TracedEquations(TracedNumbers):
         self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
         symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
         self.size = (len(symbols[0].graph.nodes) if symbols else 0) + 10 * len(layout.leaves)
-        self._seen = [_Seen(leaf) for leaf in layout.leaves]
+        self._seen = [Seen(leaf) for leaf in layout.leaves]
 
     def fits(self) -> bool:
         """Tell whether the blocks are what they were when they were traced."""
         return all(seen.is_same() for seen in self._seen)
 
 
+class Keepable(Protocol):
+    """Equations that can be kept: how large they are, and whether they are still those."""
+
+    size: int
+
+    def fits(self) -> bool:
+        """Tell whether the blocks are what they were when they were traced."""
+
+
+_Kept = TypeVar("_Kept", bound=Keepable)
+
+
 def kept_equations(
     layout: Layout,
     question: Hashable,
-    make: Callable[[], TracedEquations],
-    agrees: Callable[[TracedEquations], bool] = lambda _: True,
-) -> tuple[TracedEquations, bool]:
+    make: Callable[[], _Kept],
+    agrees: Callable[[_Kept], bool] = lambda _: True,
+) -> tuple[_Kept, bool]:
     """Return traced equations that are kept, or make them.
 
     Parameters
@@ -175,8 +187,8 @@ def kept_equations(
 
     Returns
     -------
-    equations : TracedEquations
-        The equations.
+    equations : Keepable
+        The equations, as they were made.
     known : bool
         Whether they were kept, and agree.
 
@@ -187,7 +199,7 @@ def kept_equations(
     """
     kept, key = layout.kept, (question, *layout.cuts)
     with kept.lock:
-        found: TracedEquations | None = kept.find(key)
+        found: _Kept | None = kept.find(key)
         if found is None:
             made = make()
             kept.put(key, made, made.size)
@@ -199,4 +211,4 @@ def kept_equations(
     return made, False
 
 
-__all__ = ["TracedEquations", "TracedNumbers", "kept_equations"]
+__all__ = ["Keepable", "Seen", "TracedEquations", "TracedNumbers", "kept_equations"]

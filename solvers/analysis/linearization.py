@@ -24,6 +24,7 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.tangents import (
     constraint_ports,
     quaternions_and_locked,
@@ -34,6 +35,7 @@ _MOST_NAMES = 5  # of outputs that are left out
 _AT_REST = 1e-6  # of the terms that balance in a rate
 
 
+@in_one_thread
 def linearize(
     system: System,
     context: Context | None = None,
@@ -186,7 +188,7 @@ def linearized(
         return _sampled(entries, places, period, attempt, chosen=chosen)
     constrained = [Place.of(port) for port in constraint_ports(start)]
     equations = Equations(
-        entries.context, entries.variables, [*constrained, *places], entries.slots
+        entries.context, entries.variables, [*constrained, *places], entries.slots, shares=True
     )
     point = equations.point()
     values, matrix = equations.present, equations.jacobian(point)

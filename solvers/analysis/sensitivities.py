@@ -116,7 +116,9 @@ def sensitivity(
     times : array_like, shape (k,), optional
         Ascending times in seconds for the result; the end alone when omitted.
     method : str or OdeSolver class
-        As for `Simulator`, but without fixed steps.
+        As for `Simulator`, but without fixed steps. Explicit methods and ``"ESDIRK4"`` run in
+        compiled loops, of which "auto" takes RK45 or, for stiff systems, ESDIRK4. Without native
+        code that is Radau in Python.
     rtol, atol : float
         Tolerances of states and, in proportion to the parameters, of sensitivities; ``atol``
         defaults to a thousandth of ``rtol``.
@@ -133,6 +135,11 @@ def sensitivity(
         When an event changes a state, or a parameter moves the time of a jump.
     SimulationError
         When the integration cannot go on.
+
+    Warns
+    -----
+    UserWarning
+        When the motion will take more than a minute in Python; the text says why, and what to do.
 
     Notes
     -----

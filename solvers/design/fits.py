@@ -191,7 +191,8 @@ def fit(
     -----
     UserWarning
         When the data cannot tell parameters apart, or when the fit explains little of a signal; the
-        text names a unit or a gap in the times that may be the reason.
+        text names a unit or a gap in the times that may be the reason. When a motion will take more
+        than a minute in Python, see `sensitivity`.
 
     Notes
     -----

@@ -94,6 +94,11 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
         return _make(layout, known, zeros)
 
 
+def zeros_in(store: Store) -> set[Key]:
+    """Return the components of sparse parameters that are zero in a context."""
+    return _known_of(store.layout).zeros_of(store)
+
+
 def _known_of(layout: Layout) -> _Known:
     """Return what is known of a root system."""
     with _lock:
@@ -123,4 +128,4 @@ def _make(
     return known.programs[-1]
 
 
-__all__ = ["program_of", "program_with"]
+__all__ = ["program_of", "program_with", "zeros_in"]

@@ -25,26 +25,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.closing import calc_equations, open_constraints
 from flexure.blocks.multibody.constraints import SwitchedConstraint
-from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     DeclarationError,
     EvaluationError,
-    TraceError,
     ValueRefusedError,
     quoted,
 )
 from flexure.diagrams.places import Place
-from flexure.diagrams.scalars.branches import explore
-from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import (
     Variable,
@@ -53,15 +47,16 @@ from flexure.solvers.analysis.equations import (
     slot_of,
 )
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
+from flexure.solvers.analysis.forces_at_rest.exact_forces import (
+    StaticReading,
+    exact_forces,
+    read_forces,
+)
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
     Indices,
     StaticCoordinates,
     trees_of,
 )
-from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 _OPEN = 1e-8  # error of a constraint, from which on it is open
 _MOST_BY_DIFFERENCES = 600  # unknowns, beyond which each point takes minutes
@@ -204,7 +199,10 @@ class StaticEquations:
         self._num_forces = sum(tree.topology.num_velocities for tree in trees)
         self._num_errors = sum(each.num_equations for t in trees for each in t.constraints)
         self.move_to(store.x)
-        self._exact, self.obstacle = self._traced()
+        keys = [key for variable in self._variables for key in variable.keys]
+        self._exact, self.obstacle = exact_forces(
+            store, StaticReading(tuple(self._held), self.coordinates.velocities), keys
+        )
         if self._exact is None and held:
             raise self.obstacle or EvaluationError(attempt)
         if self._exact is None and len(self.coordinates) > _MOST_BY_DIFFERENCES:
@@ -260,7 +258,7 @@ class StaticEquations:
     def forces(self) -> FloatArray:
         """Return r at the present values, without holders; NaN where it is not defined."""
         with np.errstate(all="ignore"):
-            return self._chosen(np.array(self._read(self._store), dtype=float))
+            return self._chosen(np.array(read_forces(self._store), dtype=float))
 
     def point(self, reactions: FloatArray | None = None) -> StaticPoint:
         """Return forces and derivatives at the present values.
@@ -273,8 +271,7 @@ class StaticEquations:
         store, coordinates = self._store, self.coordinates
         if self._exact is None:
             return self._differences()
-        numbers = self._kept.computed(store)
-        matrix = self._exact(store.time, store.x)
+        numbers, matrix = self._exact.computed(), self._exact.jacobian()
         states = store.layout.num_states
         c, n, d = self._num_errors, len(coordinates), coordinates.num_displacements
         count, k = self._num_forces, c + self.num_held
@@ -315,77 +312,6 @@ class StaticEquations:
         places = self._num_forces + np.searchsorted(self._others, self.coordinates.others)
         return np.asarray(rows[np.concatenate([self.coordinates.free, places])])
 
-    def _read(self, store: Store) -> list[Any]:
-        """Read the forces on all trees and the rates of other states, numbers or symbols."""
-        found: list[Any] = []
-        rates: list[Any] = []
-        for position in store.layout.dynamic:
-            leaf, system = store.leaves[position], store.layout.leaves[position]
-            if isinstance(system, MultibodyTree):
-                run = partial(system.forces_at_rest, leaf)
-                found.extend(
-                    explore(store.graph, run) if isinstance(store, SymbolicStore) else run()
-                )
-            else:
-                size = leaf.x_slice.stop - leaf.x_slice.start
-                rates.extend(store._derivatives_of(leaf, size))
-        return [*found, *rates]
-
-    def _read_all(self, store: SymbolicStore) -> list[Any]:
-        """Read what is kept: forces and rates, what is to be held, and what each holder does."""
-        x = store.x.copy()
-        x[self.coordinates.velocities] = 0.0
-        store.x = x
-        forces = self._read(store)
-        strokes = [*_errors(store), *(store.value(slot)[k] for slot, k in self._held)]
-        return [*forces, *strokes, *(part for g in strokes for part in self._direction(store, g))]
-
-    def _direction(self, store: SymbolicStore, stroke: Any) -> list[Any]:
-        """Return the derivatives of an output by all velocities, ∂g/∂q N(q)."""
-        keys = state_keys(store)
-        gradient = scalars.jacobian([stroke], keys).to_array()[0]
-        found: list[Any] = []
-        for position in store.layout.dynamic:
-            leaf, system = store.leaves[position], store.layout.leaves[position]
-            if not isinstance(system, MultibodyTree):
-                continue
-            start = leaf.x_slice.start
-            for mobilizer in system.topology.mobilizers:
-                q = slice(start + mobilizer.q.start, start + mobilizer.q.stop)
-                for v in np.eye(mobilizer.joint.num_velocities):
-                    rates = mobilizer.joint.calc_position_rates(store.x[q], v)
-                    found.append(np.sum(gradient[q] * rates))
-        return found
-
-    def _traced(self) -> tuple[ExactJacobian | None, TraceError | None]:
-        """Trace the equations, or take what is kept; return why that is not possible."""
-        store = self._store
-        keys = [key for variable in self._variables for key in variable.keys]
-
-        def make() -> TracedEquations:
-            every = [*state_keys(store), *keys]
-            return TracedEquations(store.layout, trace(store.layout, self._read_all), every)
-
-        question = "forces at rest", tuple(self._held), tuple(keys)
-        with np.errstate(all="ignore"):
-            present = np.array(self._read(store), dtype=float)
-
-        def agrees(known: TracedEquations) -> bool:
-            exact = ExactJacobian(store, known.slopes)
-            point = np.concatenate([store.x, self.variables])
-            with np.errstate(all="ignore"):
-                terms = sizes_of_terms(exact(store.time, store.x)[: len(present)], point)
-            return agree(known.computed(store)[: len(present)], present, terms)
-
-        try:
-            found, known = kept_equations(store.layout, question, make, agrees)
-        except TraceError as error:
-            return None, error
-        if not known and not agrees(found):
-            return None, TraceError(OTHER_NUMBERS.capitalize())
-        self._kept = found
-        return ExactJacobian(store, found.slopes), None
-
     def _found_states(self) -> Indices:
         """Return the other states that are found: whose rates are not zero anyway, and matter.
 
@@ -398,9 +324,7 @@ class StaticEquations:
             present, slopes = self._raw_differences()
             moved = slopes != 0.0
         else:
-            present = self._kept.computed(self._store)
-            moved = np.zeros(self._exact.shape, dtype=bool)
-            moved[self._kept.slopes.place] = True
+            present, moved = self._exact.computed(), self._exact.moved()
         rows = slice(first, first + len(others))
         found = np.any(moved[rows], axis=1) | (present[rows] != 0.0)
         strokes = slice(first + len(others), first + len(others) + self._num_errors)
@@ -474,7 +398,7 @@ class StaticEquations:
         def behind(moved: FloatArray) -> FloatArray:
             self.move_to(moved)
             with np.errstate(all="ignore"):
-                return np.array([*self._read(store), *self._constraints()[0]], dtype=float)
+                return np.array([*read_forces(store), *self._constraints()[0]], dtype=float)
 
         present, steps = behind(x), np.diag(_INCREMENT * np.maximum(np.abs(x), 1e-3))
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
@@ -510,18 +434,6 @@ def _refuse_rolling(context: Context, attempt: str) -> None:
                 remedy="What rolls rests where it comes to: simulate it with damping, and use "
                 "fx.equilibrium and fx.modes there",
             )
-
-
-def _errors(store: SymbolicStore) -> list[Any]:
-    """Return the errors of all constraints."""
-    leaves = [(store.leaves[k], store.layout.leaves[k]) for k in store.layout.dynamic]
-    return [
-        error
-        for leaf, system in leaves
-        if isinstance(system, MultibodyTree)
-        for condition in system.conditions(leaf)
-        for error in condition.errors
-    ]
 
 
 def _multipliers(pushes: FloatArray, forces: FloatArray) -> FloatArray:

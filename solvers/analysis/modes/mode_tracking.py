@@ -24,6 +24,7 @@ from flexure.solvers.analysis.equilibria import equilibrium
 from flexure.solvers.analysis.following import follow
 from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
+from flexure.solvers.analysis.one_thread import in_one_thread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,6 +147,7 @@ class Equilibria(Protocol):
         """Return a context that is at one of them."""
 
 
+@in_one_thread
 def track_modes(
     system: System,
     values: Mapping[Any, npt.ArrayLike] | Equilibria,

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.tangents import require_holding
 
 if TYPE_CHECKING:
@@ -321,6 +322,7 @@ class Modes(Answer):
         return f"<Modes of '{self.system.label}': {len(self)}>"
 
 
+@in_one_thread
 def modes(system: System, context: Context | None = None) -> Modes:
     """Find the natural frequencies, damping ratios, time constants and shapes of a system.
 
@@ -393,7 +395,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
             expected="a system with continuous states, which can move by itself",
             found="none of its blocks has any",
         )
-    equations = Equations(start.clone())
+    equations = Equations(start.clone(), shares=True)
     point = equations.point()
     rates, slopes = equations.values(point), equations.jacobian(point)
     _refuse_not_finite(attempt, start, rates, slopes)

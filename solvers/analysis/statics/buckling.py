@@ -22,6 +22,7 @@ from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.rest import settle
@@ -134,6 +135,7 @@ class Buckling(Answer):
         return f"<Buckling of '{self.context.system.label}': factors {factors}>"
 
 
+@in_one_thread
 def buckling(
     system: System,
     loads: Mapping[Any, npt.ArrayLike],

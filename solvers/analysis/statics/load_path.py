@@ -26,6 +26,7 @@ from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 
@@ -386,6 +387,7 @@ class LoadPath(Answer):
         )
 
 
+@in_one_thread
 def load_path(
     system: System,
     along: Mapping[Any, Any],

@@ -24,6 +24,7 @@ from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in, trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
 from flexure.solvers.analysis.statics.rest import settle
 from flexure.solvers.analysis.statics.spatial_compliance import (
@@ -319,6 +320,7 @@ class Stiffness(Answer):
         return f"<Stiffness of '{self.context.system.label}' at '{self.frame.name}'{free}>"
 
 
+@in_one_thread
 def stiffness(
     system: System,
     frame: FrameLike | str,

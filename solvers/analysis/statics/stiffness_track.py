@@ -25,6 +25,7 @@ from flexure.solvers.analysis.modes.mode_tracking import (
     with_values,
 )
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.stiffness import (
     TWIST,
     TWIST_UNITS,
@@ -214,6 +215,7 @@ class StiffnessTrack(Shown):
         return f"<StiffnessTrack of '{self.system.label}' at '{frame}': {len(self)} over {over}>"
 
 
+@in_one_thread
 def track_stiffness(
     system: System,
     frame: FrameLike | str,

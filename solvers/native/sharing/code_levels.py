@@ -32,8 +32,11 @@ from flexure.solvers.native.sharing.jobs import Job
 from flexure.solvers.tracing.trace import TIME
 
 
-def live_columns(variants: Sequence[Variant]) -> set[int]:
-    """Return the columns on which derivatives depend, those of parameters and states left out."""
+def live_columns(variants: Sequence[Variant], asked: Iterable[int] = ()) -> set[int]:
+    """Return the columns on which derivatives, and others that are asked for, depend.
+
+    Those of parameters and states are left out.
+    """
     makers: dict[int, list[tuple[Variant, Node]]] = {}
     waiting: list[tuple[Variant, list[Any]]] = []
     for variant in variants:
@@ -44,6 +47,9 @@ def live_columns(variants: Sequence[Variant]) -> set[int]:
                 makers.setdefault(variant.column_of(node), []).append((variant, node))
     live: set[int] = set()
     passed: dict[Variant, set[int]] = {variant: set() for variant in variants}
+    for column in set(asked):
+        live.add(column)
+        waiting += [(maker, [made]) for maker, made in makers.get(column, [])]
     while waiting:
         variant, targets = waiting.pop()
         for node in _reachable_anew(targets, passed[variant]):

@@ -34,7 +34,7 @@ from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, TIM
 Pattern: TypeAlias = "tuple[int | str, ...] | None"
 
 #: From where the code of a result is counted.
-FROM_TIME, FROM_STATE, FROM_DISCRETE, FROM_ROW, FROM_INPUTS, KNOWN = range(6)
+FROM_TIME, FROM_STATE, FROM_DISCRETE, FROM_VARIED, FROM_ROW, FROM_INPUTS, KNOWN = range(7)
 
 _SORTS = {TIME: CLOCK, STATE: MOTION, DISCRETE: MOVING, PARAMETER: FIXED}
 
@@ -50,9 +50,12 @@ class Family:
         Where the blocks are in the layout; the position in this list is the *row* of a block.
     bases : list of tuple of int
         For each block, from where codes are counted: those of time, of its states, of its discrete
-        values, and its row.
+        values, of its varied parameters, and its row.
     columns : Columns
         All columns of the diagram.
+    varied : sequence of tuple of int
+        The components of parameters that change as states do, in their order: the indices of the
+        parameter and of the component.
 
     Attributes
     ----------
@@ -67,8 +70,10 @@ class Family:
         positions: list[int],
         bases: list[tuple[int, ...]],
         columns: Columns,
+        varied: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.prototype = prototype
+        self._varied = {each: place for place, each in enumerate(varied)}
         self.positions = positions
         self.bases = np.array(bases, dtype=np.int64)
         self.variants: list[dict[tuple[int, ...], tuple[Variant, int]]] = [
@@ -81,11 +86,19 @@ class Family:
     def origin(self, key: Key) -> tuple[int, int]:
         """Return from where the code of a time, state or parameter is counted, and how far."""
         (what, _, index), component = key
+        if what == PARAMETER and (index, component) in self._varied:
+            return FROM_VARIED, self._varied[index, component]
         if what == PARAMETER:
             return FROM_ROW, self._column(self._parameters, (index, component), FIXED) << SHIFT
         if what == DISCRETE:
             return FROM_DISCRETE, self.prototype.discrete_starts[index] + component
         return (FROM_STATE, component) if what == STATE else (FROM_TIME, 0)
+
+    def sort_of(self, key: Key) -> int:
+        """Return the sort of the column of a time, state or parameter."""
+        (what, _, index), component = key
+        is_varied = what == PARAMETER and (index, component) in self._varied
+        return MOTION if is_varied else _SORTS[what]
 
     def result_column(self, node: Node, sort: int) -> int:
         """Return the column of a result, made when it is first asked for."""
@@ -182,7 +195,7 @@ class Variant:
 
     def _sort(self, key: Key) -> int | str:
         what = key[0][0]
-        return self._sorts[self._place(key)] if what == INPUT else _SORTS[what]
+        return self._sorts[self._place(key)] if what == INPUT else self.family.sort_of(key)
 
     def _result(self, expression: Any) -> tuple[int, Any]:
         """Return how the code of a component of the output follows for a block."""

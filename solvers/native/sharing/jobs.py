@@ -23,8 +23,15 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.vocabulary import COMMUTATIVE, CONDITIONS
-from flexure.solvers.native.emission.emission import Node, depth_first
-from flexure.solvers.native.sharing.columns import CLOCK, FIXED, SHIFT, Columns, IntArray
+from flexure.solvers.native.emission.emission import SEED, Node, depth_first
+from flexure.solvers.native.sharing.columns import (
+    CLOCK,
+    FIXED,
+    RATE_COLUMN,
+    SHIFT,
+    Columns,
+    IntArray,
+)
 from flexure.solvers.native.sharing.loops import Repetition
 
 _FEW = 8  # parts, for which a loop over them does not pay
@@ -137,6 +144,33 @@ def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:
                 rest = set(range(len(job.expressions))) - taken[id(job)]
                 left[k] = job.only(sorted(rest))
     return [*shared, *(job for job in left if job.expressions)]
+
+
+def copies(shown: Sequence[tuple[int | float, int]], columns: Columns, first: int) -> list[Job]:
+    """Return jobs that hand on what is known under codes, each behind its level, or numbers.
+
+    Parameters
+    ----------
+    shown : sequence of tuple
+        The codes or numbers, with the levels from which on they are there.
+    columns : Columns
+        The columns of the codes.
+    first : int
+        Which of the results the first one becomes.
+    """
+    start = np.zeros(1, dtype=np.int64)
+    jobs, by_sort = [], dict[int, list[tuple[int, int, int]]]()
+    for target, (code, level) in enumerate(shown, (RATE_COLUMN << SHIFT) + first):
+        if isinstance(code, float):
+            jobs.append(Job([code], {}, [start + target], start))
+        else:
+            sort = columns.sorts[code >> SHIFT]
+            by_sort.setdefault(sort, []).append((level + 1, code, target))
+    for found in by_sort.values():
+        levels, codes, targets = np.array(sorted(found), dtype=np.int64).T
+        node = scalars.Graph().input(((SEED, 0, 0), 0))
+        jobs.append(Job([node], {node.index: codes}, [targets], levels))
+    return jobs
 
 
 def _moving_inputs(job: Job, sorts: Sequence[int]) -> set[int]:
@@ -252,4 +286,4 @@ def _joined(parts: Sequence[_Part]) -> Job:
     )
 
 
-__all__ = ["Job", "separate", "share"]
+__all__ = ["Job", "copies", "separate", "share"]

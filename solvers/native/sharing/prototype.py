@@ -14,6 +14,7 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.values import freeze
+from flexure.solvers.native.sharing.question import OF_RUNS, Reading
 from flexure.solvers.tracing.trace import Key, symbolic_store
 
 
@@ -30,21 +31,27 @@ class Prototype:
         The block. Of the diagram around it nothing is looked at.
     zeros : collection of Key
         Components of its parameters that are zero.
+    reading : Reading
+        What is asked of it, if it has a state: as a rule, the derivatives.
 
     Attributes
     ----------
     derivatives : int
-        The number of the calculation of the derivatives; before it come the output ports.
+        The number of the calculation of that; before it come the output ports.
     inputs : list of tuple of int
         The input ports that each calculation may read.
     discrete_starts : list of int
         Where each group of discrete state begins among all discrete values of the block.
     """
 
-    def __init__(self, block: LeafSystem, zeros: Collection[Key] = ()) -> None:
-        self._zeros = zeros
+    def __init__(
+        self, block: LeafSystem, zeros: Collection[Key] = (), reading: Reading = OF_RUNS.reading
+    ) -> None:
+        self._zeros, self._reading = zeros, reading
         layout = Layout(block)
         self._store = symbolic_store(layout)
+        if block.continuous_state is not None:
+            reading.begin(self._store)
         self._first_input = layout.input_base
         self._symbols = [self._store.cache[slot] for slot in layout.sources[0]]
         self._held: dict[int, list[float | None]] = {}  # what is known of inputs at present
@@ -76,7 +83,7 @@ class Prototype:
         store = self._store
         self._hold(known)
         if calculation == self.derivatives:
-            return simplify(store.time_derivatives(), self._zeros, checked=True)
+            return simplify(self._reading(store), self._zeros, checked=True)
         return simplify(store.value(calculation), self._zeros, checked=True)
 
     def _hold(self, known: Mapping[int, Sequence[float | None]]) -> None:

@@ -26,9 +26,10 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
 from flexure.solvers.native.llvm.assembly import ModuleTexts
 from flexure.solvers.native.sharing.code_levels import Stages, live_columns
-from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN
+from flexure.solvers.native.sharing.columns import INPUT_COLUMN, SHIFT, TIME_COLUMN
 from flexure.solvers.native.sharing.families import symbols_among
-from flexure.solvers.native.sharing.jobs import Job, separate, share
+from flexure.solvers.native.sharing.jobs import Job, copies, separate, share
+from flexure.solvers.native.sharing.question import OF_RUNS, Question
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
 from flexure.solvers.native.sharing.shared_jacobian import shared_jacobian
 from flexure.solvers.native.sharing.walk import UnlikeError, Walk
@@ -79,6 +80,9 @@ class SharedDerivatives:
         Components of parameters that are zero.
     least : int
         Operations from which on sharing gains anything.
+    question : Question
+        What is asked of the system. What is shown comes behind the derivatives, and varied numbers
+        behind the states.
 
     Attributes
     ----------
@@ -110,12 +114,17 @@ class SharedDerivatives:
         environment: Environment,
         zeros: Collection[Key] = (),
         least: int = 0,
+        question: Question = OF_RUNS,
     ) -> None:
+        n = layout.num_states
         with quietly():
-            walk = Walk(layout, environment, zeros)
-            live = live_columns(walk.variants)
-            writer, moving = self._write(walk, live, least)
-        self.jacobian = partial(shared_jacobian, moving, walk.columns, layout.num_states)
+            walk = Walk(layout, environment, zeros, question)
+            codes = (code for code, _ in walk.shown if not isinstance(code, float))
+            live = live_columns(walk.variants, (code >> SHIFT for code in codes))
+            writer, moving = self._write(walk, live, least, n)
+        count = n + len(question.varied)
+        rows = None if question is OF_RUNS else n + question.num_shown
+        self.jacobian = partial(shared_jacobian, moving, walk.columns, count, rows=rows)
         self.blocks = sum(len(family.positions) for family in walk.families)
         self.kinds = len(walk.families)
         self.timed = TIME_COLUMN in live
@@ -130,13 +139,18 @@ class SharedDerivatives:
         level = 2 if size < _LARGE else 1 if size < _HUGE else 0
         self.code = ModuleTexts([text], level, has_loops=True)
 
-    def _write(self, walk: Walk, live: set[int], least: int) -> tuple[RepetitionWriter, list[Job]]:
+    def _write(
+        self, walk: Walk, live: set[int], least: int, first: int
+    ) -> tuple[RepetitionWriter, list[Job]]:
         """Write the derivatives and what prepares them; return the jobs of the former, too."""
         stages = Stages(live)
         for family in walk.families:
             stages.add(family)
         functions = {
-            "rhs": share(stages.moving, walk.columns.sorts),
+            "rhs": [
+                *share(stages.moving, walk.columns.sorts),
+                *copies(walk.shown, walk.columns, first),
+            ],
             "prepare": share(stages.fixed, walk.columns.sorts),
         }
         everything = list(chain(*functions.values()))

@@ -72,7 +72,11 @@ class SharedJacobian(NamedTuple):
 
 
 def shared_jacobian(
-    jobs: Sequence[Job], columns: Columns, count: int, environment: Environment
+    jobs: Sequence[Job],
+    columns: Columns,
+    count: int,
+    environment: Environment,
+    rows: int | None = None,
 ) -> SharedJacobian | None:
     """Write a function that computes the Jacobian of what jobs compute; None if that does not pay.
 
@@ -86,25 +90,31 @@ def shared_jacobian(
         Number of states.
     environment : Environment
         Gives the room that is needed.
+    rows : int, optional
+        Number of results. As many as there are states when omitted, and then there may be none.
     """
+    is_sought, size = rows is not None, count if rows is None else rows
     parts = [_Part(job, columns) for job in jobs]
     bits, vectors = _follow(parts, count)
-    reached = [bits.get((RATE_COLUMN << SHIFT) + k, 0) for k in range(count)]
-    if vectors <= LONG or not any(reached):
+    places_of = [(RATE_COLUMN << SHIFT) + k for k in range(size)]
+    if not any(bits.get(row) for row in places_of) or (vectors <= LONG and not is_sought):
         return None
-    rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
-    wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
-    wanted = [row for row in rows if bits.get(row)]
+    wide = SeparableRows(parts, places_of, bits, WIDTH * _TURNS, len(columns.sorts))
+    wanted = [row for row in places_of if bits.get(row)]
     entries = SharedEntries(parts, wanted, set(wide.codes), columns, count, environment, _ENTRIES)
     if entries.jobs:
         return _by_entries(entries, wide, columns)
-    reached = [bits.get(row, 0) for row in rows]
+    reached = [bits.get(row, 0) for row in places_of]
     plan = plan_directions([*reached, *wide.reached], count, WIDTH)
-    if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
+    if (
+        not is_sought
+        and len(plan.ends) > _TURNS
+        and sum(part.operations_of_all for part in parts) <= _MANY
+    ):
         return None
     writer = RepetitionWriter()
     places = _VectorPlaces(bits, environment)
-    plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
+    plan, sums = wide.split(plan, size, places.to_read(np.array(wide.codes, dtype=np.int64)))
     repetitions = [part.differentiated(columns, places) for part in parts]
     written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
     if written > WRITTEN:

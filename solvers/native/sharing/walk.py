@@ -18,6 +18,7 @@ from flexure.solvers.native.sharing.columns import (
     DISCRETE_COLUMN,
     FIXED,
     INPUT_COLUMN,
+    MOTION,
     SHIFT,
     STATE_COLUMN,
     TIME_COLUMN,
@@ -25,6 +26,7 @@ from flexure.solvers.native.sharing.columns import (
 )
 from flexure.solvers.native.sharing.families import FROM_INPUTS, KNOWN, Family, Pattern, Variant
 from flexure.solvers.native.sharing.prototype import Prototype
+from flexure.solvers.native.sharing.question import OF_RUNS, Question
 from flexure.solvers.native.sharing.structural_key import structural_key
 from flexure.solvers.tracing.trace import Key
 
@@ -46,6 +48,8 @@ class Walk:
         Knows where discrete values are, and gives room to columns.
     zeros : collection of Key
         Components of parameters that are zero. Blocks with other zeros are not alike.
+    question : Question
+        What is asked of the system.
 
     Attributes
     ----------
@@ -57,6 +61,9 @@ class Walk:
         All traces, complete.
     inputs : list of tuple
         The slots of inputs from outside, and the rows of their components.
+    shown : list of tuple
+        What is shown besides derivatives: codes, or known numbers, each with a level that it is
+        there from.
 
     Raises
     ------
@@ -65,9 +72,14 @@ class Walk:
     """
 
     def __init__(
-        self, layout: Layout, environment: Environment, zeros: Collection[Key] = ()
+        self,
+        layout: Layout,
+        environment: Environment,
+        zeros: Collection[Key] = (),
+        question: Question = OF_RUNS,
     ) -> None:
-        self._layout = layout
+        self._layout, self._question = layout, question
+        self._first_varied = (STATE_COLUMN << SHIFT) + layout.num_states
         slots = len(layout.slot_port)
         self._codes: list[tuple[Any, ...]] = [()] * slots
         self._levels = [0] * slots
@@ -80,6 +92,12 @@ class Walk:
         self._go()
         for variant in self.variants:
             variant.complete()
+        self.shown: list[tuple[int | float, int]] = []
+        for shown, components in question.shown:
+            for k in components:
+                state = (STATE_COLUMN << SHIFT) + k
+                own = (state, 0) if shown is None else (self._codes[shown][k], self._levels[shown])
+                self.shown.append(own)
 
     def _place_inputs(self) -> int:
         """Give codes to the inputs from outside; return how many components they have."""
@@ -89,8 +107,15 @@ class Walk:
             size = self._layout.slot_port[slot].size
             if size is not None:
                 self.inputs.append((slot, range(count - first, count - first + size)))
-                self._codes[slot] = tuple(range(count, count + size))
-                self._offered[slot] = self._number_of((FIXED,) * size)
+                varied = [self._question.place_of_input(slot, k) for k in range(size)]
+                self._codes[slot] = tuple(
+                    [
+                        count + k if place is None else self._first_varied + place
+                        for k, place in enumerate(varied)
+                    ]
+                )
+                offered = tuple([FIXED if place is None else MOTION for place in varied])
+                self._offered[slot] = self._number_of(offered)
                 count += size
         return count - first
 
@@ -104,20 +129,26 @@ class Walk:
     def _gather_families(self, discrete: Sequence[Sequence[int]], zeros: Collection[Key]) -> None:
         """Find out which blocks are alike."""
         layout = self._layout
-        blocks = sorted({layout.slot_leaf[slot] for slot in layout.plan}.union(layout.dynamic))
+        slots = [slot for slot, _ in self._question.shown if slot is not None]
+        self._plan = layout.order_for(slots) if slots else layout.plan
+        blocks = sorted({layout.slot_leaf[slot] for slot in self._plan}.union(layout.dynamic))
+        varied_of = {k: self._question.varied_of(k) for k in blocks}
         zeros_of: dict[int, set[Key]] = {}  # as a block by itself has them
         for (what, k, index), component in zeros:
             zeros_of.setdefault(k, set()).add(((what, 0, index), component))
         alike: dict[Hashable, list[int]] = {}
         for k in blocks:
-            kind = structural_key(layout.leaves[k]), frozenset(zeros_of.get(k, ()))
+            varied = tuple([each for each, _ in varied_of[k]])
+            kind = structural_key(layout.leaves[k]), frozenset(zeros_of.get(k, ())), varied
             alike.setdefault(kind, []).append(k)
         self.families: list[Family] = []
         self._blocks: dict[int, tuple[Family, tuple[int, ...]]] = {}
         for positions in alike.values():
             first = positions[0]
             try:
-                prototype = Prototype(layout.leaves[first], zeros_of.get(first, ()))
+                prototype = Prototype(
+                    layout.leaves[first], zeros_of.get(first, ()), self._question.reading
+                )
             except Exception as error:
                 raise UnlikeError(_NOT_ALONE) from error
             bases: list[tuple[int, ...]] = [
@@ -125,11 +156,13 @@ class Walk:
                     TIME_COLUMN << SHIFT,
                     (STATE_COLUMN << SHIFT) + layout.x_slices[k].start,
                     (DISCRETE_COLUMN << SHIFT) + min(discrete[k], default=0),
+                    self._first_varied + (varied_of[k][0][1] if varied_of[k] else 0),
                     row,
                 )
                 for row, k in enumerate(positions)
             ]
-            family = Family(prototype, positions, bases, self.columns)
+            own = [each for each, _ in varied_of[first]]
+            family = Family(prototype, positions, bases, self.columns, own)
             self.families.append(family)
             for k, each in zip(positions, bases, strict=True):
                 self._blocks[k] = family, each
@@ -137,7 +170,7 @@ class Walk:
     def _go(self) -> None:
         """Pass all calculations."""
         layout = self._layout
-        for slot in layout.plan:
+        for slot in self._plan:
             k = layout.slot_leaf[slot]
             if slot < layout.entry_base[k] and layout.slot_port[slot].size is not None:
                 self._pass(k, slot - layout.output_base[k], slot)

@@ -4,6 +4,7 @@ const CLOSEST = 5; // pixels of the screen for a point of the drawing, at most
 const NATURAL = 4 / 3; // pixels for a point where there is room
 const LEGIBLE = 0.7; // below that, texts are too small to begin with
 const READABLE = 0.9; // so large they are then, and a part of the drawing is out of sight
+const AROUND = 40; // points left of a block and above it, where it is the first one to be seen
 const HEIGHTS = [220, 460]; // of the window, in pixels
 const ZOOM_STEP = 1.3; // of the zoom
 const DRAG_FROM = 4; // pixels, before a press becomes a move
@@ -65,12 +66,27 @@ function makeStage(data, described, hear) {
     else glide(view.box[0] + view.box[2] / 2, view.box[1] + view.box[3] / 2, wholeScale());
   }
 
-  /** Return center and scale that show a rectangle, or as much from its left as can be read. */
+  /** Return center and scale that show a rectangle, or as much from its corner as can be read.
+   *  Where only wires are in that corner, it is shown from its first block. */
   function legible(box, most = NATURAL) {
     const fitting = wholeScale(box, most);
     const next = fitting < LEGIBLE ? READABLE : fitting;
-    const [across, down] = size().map((length) => length / next);
-    return [box[0] + Math.min(across, box[2]) / 2, box[1] + Math.min(down, box[3]) / 2, next];
+    const spans = size().map((length, side) => Math.min(length / next, box[side + 2]));
+    const block = firstBlock(box);
+    const center = spans.map((span, side) => {
+      const [begin, end] = [box[side], box[side] + box[side + 2] - span];
+      const seen = !block || block[side] + Math.min(block[side + 2], span - AROUND) < begin + span;
+      return (seen ? begin : Math.min(block[side] - AROUND, end)) + span / 2;
+    });
+    return [...center, next];
+  }
+
+  /** Return the rectangle of the leftmost block in a rectangle, of several the uppermost. */
+  function firstBlock([left, top, width, height]) {
+    const within = ([, x, y]) => x >= left && y >= top && x < left + width && y < top + height;
+    const closed = view.blocks.filter((block) => !view.open.includes(block[0]) && within(block));
+    closed.sort((one, other) => one[1] - other[1] || one[2] - other[2]);
+    return closed[0]?.slice(1);
   }
 
   function zoom(factor, at = null) {

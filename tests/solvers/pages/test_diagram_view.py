@@ -207,6 +207,27 @@ def test_search_finds_parameters_and_says_when_there_is_nothing(
         ]
 
 
+def test_a_large_diagram_opens_at_its_first_block(browser: Browser, tmp_path: Path) -> None:
+    """Wires of a plant with a divided leaf fill the corner of its drawing."""
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    table = builder.add_body("table", fx.SpatialInertia.point_mass(0.5))
+    builder.add_joint(fx.PlanarJoint("table", builder.world, table)).default_positions = [0.1, 0, 0]
+    leaf: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
+    steel = fx.Material.common("stainless steel 301")
+    builder.add_force_element(
+        fx.LeafSpring("leaf", builder.world, table, material=steel, segments=6, **leaf)
+    )
+    write_diagram_page(builder.build(), tmp_path / "stage.html", {})
+    with visiting(browser, tmp_path / "stage.html") as visit:
+        window = stage(visit.page).bounding_box()
+        boxes = [each.bounding_box() for each in stage(visit.page).get_by_role("button").all()]
+        assert window is not None
+        first = min((box for box in boxes if box is not None), key=lambda box: box["x"])
+        for along, size in (("x", "width"), ("y", "height")):
+            into = first[along] - window[along]  # type: ignore[literal-required]
+            assert 0.0 <= into < 0.5 * window[size]  # type: ignore[literal-required]
+
+
 # Moving around -----------------------------------------------------------------------------
 
 

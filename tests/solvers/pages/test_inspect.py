@@ -321,3 +321,36 @@ def test_a_leaf_in_a_plant_is_shown_as_one_segment(segments: int) -> None:
     assert (", as one segment" in fx.inspect(leaf, context).html) == (segments > 1)
     along = next(axis for axis in bench.axes if axis.name == "y")
     assert along.span == pytest.approx([-0.01, 0.01])
+
+
+def test_a_notch_shows_its_stress_along_it() -> None:
+    t, R, b = 5e-4, 5e-3, 1e-2
+    aluminum = fx.Material.common("aluminum 7075-T6")
+    notch = fx.CircularNotch(thickness=t, radius=R, width=b)
+    hinge = fx.NotchHinge(
+        "hinge", fx.Body("base"), fx.Body("lever"), notch=notch, material=aluminum
+    )
+    bench = force_bench(hinge, hinge.create_default_context(), "Cannot inspect")
+    assert bench.axes[-1].span == pytest.approx([-R, R])
+    find, context = bench.system.find, bench.context
+    # Unloaded, it is bent to half of its strength, by the formula of beams with Neuber's factor.
+    factor = notch.stress_concentration().bending
+    assert aluminum.yield_strength is not None
+    moment = 0.5 * aluminum.yield_strength / (factor * 6.0 / (b * t * t))
+    for place in (0.0, 1e-3, -2e-3, R):
+        find("place").fix(context, place)
+        height = t + 2.0 * (R - np.sqrt(R * R - place * place))
+        (stress,) = find("hinge.stress_along").eval(context)
+        assert stress == pytest.approx(factor * 6.0 * moment / (b * height**2), rel=1e-9)
+    # A force across it makes the stress greatest beside the neck, on both sides alike.
+    find("position").fix(context, [0.0, 0.0, 0.0, 0.0, 1e-5, 0.0])
+    places = np.linspace(-R, R, 401)
+    stresses = []
+    for place in places:
+        find("place").fix(context, place)
+        stresses.append(float(find("hinge.stress_along").eval(context)[0]))
+    np.testing.assert_allclose(stresses, stresses[::-1], rtol=1e-12, atol=1e-3)
+    assert stresses[200] < 1e-6 * max(stresses)
+    greatest = float(find("hinge.greatest_stress").eval(context)[0])
+    assert greatest == pytest.approx(max(stresses), rel=0.03)
+    assert "Greatest stress of each section" in fx.inspect(hinge).html

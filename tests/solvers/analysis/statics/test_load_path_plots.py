@@ -58,7 +58,7 @@ def leaf() -> fx.Plant:
     tip = builder.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.004, 0.012, 0.024)))
     joint = builder.add_joint(fx.PlanarJoint("end", builder.world, tip))
     joint.default_pose = np.eye(3), (0.1, 0.0, 0.0)
-    size = {"length": 0.1, "width": 0.02, "thickness": 5e-4, "material": STEEL}
+    size: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 5e-4, "material": STEEL}
     builder.add_force_element(fx.LeafSpring("leaf", builder.world, tip, planar=True, **size))
     return builder.build()
 

@@ -14,7 +14,7 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
-from flexure.solvers.analysis.forces_at_rest import static_equations
+from flexure.solvers.analysis.forces_at_rest import exact_forces, static_equations
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
@@ -339,6 +339,6 @@ def test_what_is_too_large_for_exact_derivatives_is_refused(
     def too_long(*_: Any) -> Any:
         raise fx.errors.TraceError("Cannot trace more than 1000 operations", found="more")
 
-    monkeypatch.setattr(static_equations, "trace", too_long)
+    monkeypatch.setattr(exact_forces, "trace", too_long)
     with pytest.raises(fx.errors.EvaluationError, match="at most 5 unknowns by differences"):
         fx.load_path(unit_cantilever(2), {"load[4]": 1.0})

@@ -232,8 +232,8 @@ def test_free_motions_are_named_and_leave_a_stiffness() -> None:
     hinge = ((0.0, 0.0, 0.4), (0.1, 0.0, 0.0))
     plant = stage((hinge,), turn=(5.0, 7.0, 0.0))
     found = fx.stiffness(plant, plant.frame("mount0_1"))
-    (free,) = found.free_motions
-    assert free == pytest.approx({"free.rotation[z]": 1.0, "free.translation[y]": -0.1})
+    (motion,) = found.free_motions
+    assert motion == pytest.approx({"free.rotation[z]": 1.0, "free.translation[y]": -0.1})
     expected = np.diag([1 / 5.0, 1 / 7.0, np.inf, *1.0 / np.array(FORCE)])
     np.testing.assert_allclose(found.compliance, expected, atol=1e-12)
     np.testing.assert_allclose(found.matrix, np.diag([5.0, 7.0, 0.0, *FORCE]), atol=1e-9)
