@@ -6,7 +6,6 @@ import copy
 import ctypes
 import math
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -535,35 +534,6 @@ def test_single_lanes_are_read_and_replaced() -> None:
     assert set(expected) == {0, 1, 3}
     assert out.tolist() == (expected + 10 * counts).tolist()
     np.testing.assert_array_equal(b, replaced)
-
-
-def add_up(n: int, a: Floats) -> float:
-    """Add numbers up, one after the other until they are negative, and all in turn."""
-    total = 0.0
-    for i in range(n):
-        total += a[i]
-    k = 0
-    while k < n:
-        if a[k] < 0.0:
-            return total
-        a[k] = 2.0 * a[k]
-        k += 1
-    return total
-
-
-def test_loops_that_are_left_as_they_are_take_less_code_for_the_same_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes, results = [], []
-    for whole in (False, True):
-        folder = tmp_path / str(whole)
-        monkeypatch.setenv("FLEXURE_CACHE", str(folder))
-        kernel = CompiledKernel(add_up, unrolled=not whole)
-        a = np.arange(37.0)
-        results.append([kernel(a.size, a), *a])
-        sizes.append(sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()))
-    assert results[0] == results[1] == [36 * 37 / 2, *np.arange(0.0, 74.0, 2.0)]
-    assert sizes[1] < 0.9 * sizes[0]
 
 
 # Refusals ----------------------------------------------------------------------------------------
