@@ -21,10 +21,12 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.drives import Drive
 from flexure.solvers.analysis.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.failures import chattering, jump_of_derivative, no_progress
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.pace import Pace
+from flexure.solvers.integration.rounding import rounding_share
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, assess
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.kernels.run import SLOW, STIFF
@@ -163,6 +165,7 @@ class NativeMotion:
             self._settled = self._chosen(time, x[: self._store.layout.num_states], t_final)
         self._start(self._settled if self._is_open else method_name(method), time, x)
 
+    @in_one_thread
     def _chosen(self, time: float, x: FloatArray, t_final: float) -> str:
         """Choose a method where the user left it open."""
         verdict = assess(self._bound, time, x, t_final - time, jac=self._bound.jacobian)
@@ -219,7 +222,9 @@ class NativeMotion:
             raise chattering(self._method, jump, jump_of_derivative(jump))
         self._pace.take_over(0, fields.pace.strides)
         lack = self._pace.report(fields.pace.slow, time)
-        raise no_progress(self._method, time, "to reach the end", lack)
+        share = rounding_share(rates, fields.step.time, x, lapse, tolerated)
+        self._pace.note_rounding(share)
+        raise no_progress(self._method, time, "to reach the end", lack, self._pace.rounding)
 
     def shown(
         self, times: FloatArray, states: FloatArray, columns: FloatArray
