@@ -15,6 +15,7 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.drives import Drive
 from flexure.solvers.analysis.equations import Equations, Variable
 from flexure.solvers.analysis.long_motions import LongMotions
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.integration.methods import is_implicit, method_name
 from flexure.solvers.integration.pace import Pace
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, assess
@@ -105,6 +106,7 @@ class InterpretedMotion:
             method = self._chosen(t_final)
         self._method = method
 
+    @in_one_thread
     def _chosen(self, t_final: float) -> Method:
         """Choose a method where the user left it open; the choice of the first run serves all."""
         if self._settled is None:

@@ -21,6 +21,7 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.drives import Drive
 from flexure.solvers.analysis.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.failures import chattering, jump_of_derivative, no_progress
 from flexure.solvers.integration.methods import method_name
@@ -163,6 +164,7 @@ class NativeMotion:
             self._settled = self._chosen(time, x[: self._store.layout.num_states], t_final)
         self._start(self._settled if self._is_open else method_name(method), time, x)
 
+    @in_one_thread
     def _chosen(self, time: float, x: FloatArray, t_final: float) -> str:
         """Choose a method where the user left it open."""
         verdict = assess(self._bound, time, x, t_final - time, jac=self._bound.jacobian)

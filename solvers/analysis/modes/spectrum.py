@@ -112,7 +112,7 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
     chained = rest @ _range(rest.T @ chains)
     basis = np.hstack([free, idle, chained, vectors, vectors[:, poles.imag > 0.0].conj()])
     lengths = np.linalg.norm(basis, axis=0)
-    duals = np.linalg.pinv(basis / lengths) / lengths[:, np.newaxis] / scale
+    duals = _inverse(basis / lengths) / lengths[:, np.newaxis] / scale
     basis = basis * scale[:, np.newaxis]
 
     num_free, first = free.shape[1], free.shape[1] + idle.shape[1] + chained.shape[1]
@@ -136,6 +136,18 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
     of_mechanisms = np.concatenate([displacements, rates])
     moving = _paired(moving, shapes, of_mechanisms)
     return found + sorted(moving, key=lambda branch: branch.speed)
+
+
+def _inverse(basis: ComplexArray) -> ComplexArray:
+    """Return the inverse of a basis, or where eigenvectors depend on each other, what is left."""
+    from scipy.linalg.lapack import zgecon, zgetrf, zgetri
+
+    if basis.shape[0] == basis.shape[1]:
+        factors, pivots, failed = zgetrf(basis)
+        size = float(np.max(np.sum(np.abs(basis), axis=0), initial=0.0))
+        if not failed and zgecon(factors, size)[0] > _INDEPENDENT**2:
+            return np.asarray(zgetri(factors, pivots)[0])
+    return np.asarray(np.linalg.pinv(basis))
 
 
 def _side_by_side(rows: int, parts: Sequence[ComplexArray]) -> ComplexArray:
@@ -340,13 +352,18 @@ def _by_shapes(
     T[np.ix_(v, v)] = back_of_rates @ (turn * units)
     inverse[np.ix_(v, v)] = (turn / units).T @ metric_of_rates
     turned = inverse @ A @ T
-    for columns, matrix, weight in ((q, stiffness, 1.0), (v, damping, units)):
-        part = turn.T @ matrix @ turn
-        diagonal = np.diag(part).copy()
-        part[np.abs(part) <= _NOTHING * np.max(np.abs(part))] = 0.0
-        np.fill_diagonal(part, diagonal)
-        turned[np.ix_(v, columns)] = -part * weight / units[:, np.newaxis]
+    rates = metric @ A[np.ix_(q, v)] @ back_of_rates
+    turned[np.ix_(q, v)] = _without_noise(turn.T @ rates @ turn) * units
+    turned[np.ix_(v, q)] = -_without_noise(turn.T @ stiffness @ turn) / units[:, np.newaxis]
+    turned[np.ix_(v, v)] = -_without_noise(turn.T @ damping @ turn) * units / units[:, np.newaxis]
     return turned, T, inverse
+
+
+def _without_noise(matrix: FloatArray) -> FloatArray:
+    """Return a matrix without what rounding leaves beside its diagonal."""
+    kept = np.abs(matrix) > _NOTHING * np.max(np.abs(matrix), initial=0.0)
+    np.fill_diagonal(kept, True)
+    return np.where(kept, matrix, 0.0)
 
 
 def _apart(A: FloatArray) -> tuple[ComplexArray, ComplexArray]:
@@ -437,7 +454,7 @@ class _Shapes:
             found.append(vector * (sign * turned / np.linalg.norm(weighed)))
         return _side_by_side(len(vectors), found)
 
-    def apart(self, vectors: ComplexArray) -> ComplexArray:
+    def apart(self, vectors: npt.NDArray[Any]) -> ComplexArray:
         """Return normal eigenvectors of equal poles; their shapes are orthogonal."""
         if vectors.shape[1] > 1:
             vectors = vectors / np.linalg.norm(vectors, axis=0)

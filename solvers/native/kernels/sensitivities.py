@@ -8,7 +8,6 @@ that were good enough for the states. The error of a step is that of states and 
 from __future__ import annotations
 
 from flexure.solvers.integration.step_control import (
-    DIVERGING_RATIO,
     FAILED_ERROR,
     FIRST_REST,
     KEEPING_RATIO,
@@ -155,6 +154,7 @@ def find_column(
     ratio = before
     largest = 0.0
     size = 0.0
+    begun = 0  # the first update with the present factors
     for update in range(MOST_UPDATES):
         move_column(data, push, s, b)
         for i in range(n):
@@ -166,17 +166,21 @@ def find_column(
         size = error_norm(n, step.x[first:], s, b, rtol[first:], atol[first:])
         if not size < INFINITY:
             return NAN
-        if update == 0:
+        if update == begun:
             if ratio * size < FIRST_REST:
-                return smaller(ratio, KEEPING_RATIO)
+                return larger(largest, smaller(ratio, KEEPING_RATIO))
         else:
             ratio = size / previous
             largest = larger(largest, ratio)
+            if size < FIRST_REST:
+                return largest
             if ratio < 1.0 and ratio * size < NEWTON_REST * (1.0 - ratio):
                 return largest
-            if ratio > DIVERGING_RATIO and update > 1:
-                return INFINITY
             if ratio > RENEWING_RATIO:
+                if begun > 0:
+                    return INFINITY
+                begun = update + 1
+                ratio = KEEPING_RATIO
                 copy(data.nonzeros, data.entries, linear.entries)
                 run.counts.factorizations += 1
                 if not factorize(linear, linear.factors, n, tile, d):
