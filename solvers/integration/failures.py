@@ -101,8 +101,19 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
     )
 
 
-def no_progress(method: Method, t: float, expected: str, found: str) -> SimulationError:
-    """Say what goes on without leading anywhere."""
+def no_progress(
+    method: Method, t: float, expected: str, found: str, rounding: str = ""
+) -> SimulationError:
+    """Say what goes on without leading anywhere, and whether that comes from rounding."""
+    if rounding:
+        return _failure(
+            NoProgressError,
+            method,
+            t,
+            expected=expected,
+            found=f"{found}: {rounding}",
+            remedy="Loosen rtol and atol, or write the equations in numbers of which less is lost",
+        )
     way_out = "loosen rtol and atol"
     if not is_implicit(method):
         way_out = f"use method='{STIFF_METHOD}', or 'ESDIRK4' of beams"

@@ -30,6 +30,7 @@ from flexure.solvers.integration import failures
 from flexure.solvers.integration.chattering import Jump, find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.pace import Limits, Pace
+from flexure.solvers.integration.rounding import rounding_share
 from flexure.solvers.tracing.differences import without_jumps
 
 __all__ = ["Blame", "Guard", "NameJump", "guarded"]
@@ -177,12 +178,15 @@ class Guard:
         lack = self._pace.count(solver.t)
         if self._pace.looks or lack is not None:
             self._look_for_chattering(float(solver.t), solver.y, float(solver.t - t_old))
+            if lack is None:
+                self._pace.tell_rounding(float(solver.t), float(solver.t - t_old))
         if lack is not None:
             if self._refused is not None and self._refused[0] >= solver.t:
                 self._trial = self._refused  # what lies ahead is refused, and steps creep up to it
             if self._trial is not None:
                 raise self._not_finite(solver.t, solver.y)
-            raise failures.no_progress(self._method, solver.t, "to reach the end", lack)
+            rounding = self._pace.rounding
+            raise failures.no_progress(self._method, solver.t, "to reach the end", lack, rounding)
 
     def _look_for_creeping(self, solver: OdeSolver, h: float) -> None:
         """Raise where steps become shorter and shorter since the equations refuse what is ahead."""
@@ -202,9 +206,11 @@ class Guard:
         def rhs(t: float, x: Array) -> Array:
             return self._rhs(min(t, self._t_clip), x)
 
-        jump = find_jump(rhs, t, x, h, self._atol + self._rtol * np.abs(x))
+        tolerated = self._atol + self._rtol * np.abs(x)
+        jump = find_jump(rhs, t, x, h, tolerated)
         if jump is not None:
             raise failures.chattering(self._method, jump, self._name_jump(jump))
+        self._pace.note_rounding(rounding_share(rhs, t, x, h, tolerated))
 
     def begin_aside(self) -> None:
         """Forget the trials of the step: from here on, only those beside its stages count."""

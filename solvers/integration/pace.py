@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexure.diagrams.errors import warn
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.chattering import LOOKS
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, is_conspicuous, slow_strides
@@ -77,6 +78,8 @@ class Pace:
         Number of steps that are now to be looked at for chattering, see
         `flexure.solvers.integration.chattering`: those after 1, 2, 4, 8, ... strides, where a
         thousandth of ``most`` is exceeded.
+    rounding : str
+        That rounding makes the latest steps short, in words; nothing where it does not.
 
     Examples
     --------
@@ -99,12 +102,14 @@ class Pace:
         self.deliberate = deliberate
         self.stride = max(1, limits.window // MARKS)
         self.marks: FloatArray = np.empty(MARKS)
+        self._has_told = False
         self.begin(t_start, t_end)
 
     def begin(self, t_start: float, t_end: float) -> None:
         """Judge another run, by the same limits."""
         self._t_end = t_end
         self.left, self.strides, self.looks = self.stride, 0, 0
+        self.rounding = ""
         self.marks.fill(t_start)
 
     @property
@@ -139,6 +144,24 @@ class Pace:
     def note_look(self) -> None:
         """Note that a step was looked at."""
         self.looks = max(0, self.looks - 1)
+
+    def note_rounding(self, share: float) -> None:
+        """Note the error that rounding makes in a step, in units of the one that is tolerated."""
+        self.rounding = ""
+        if share > 1.0:
+            self.rounding = (
+                f"rounding errors of the equations alone make {share:.2g} times the error that"
+                " rtol and atol tolerate in such a step"
+            )
+
+    def tell_rounding(self, t: float, h: float) -> None:
+        """Warn once if that is what makes a step short, which ended at ``t``."""
+        if self.rounding and not self._has_told:
+            self._has_told = True
+            warn(
+                f"A step near t = {t:.9g} s is of {h:.3g} s, and not longer, since {self.rounding}."
+                " Loosen rtol and atol; this is said once"
+            )
 
     def take_over(self, left: int, strides: int) -> None:
         """Go on counting where compiled loops have left off."""

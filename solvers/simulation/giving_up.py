@@ -32,7 +32,8 @@ def give_up_slow(simulation: SimulationState, time: float, lack: str) -> NoRetur
 
     store = simulation.store
     refuse_ahead(store)
-    error = no_progress(simulation.choice.method, time, "to reach the end", lack)
+    rounding = simulation.pace.rounding
+    error = no_progress(simulation.choice.method, time, "to reach the end", lack, rounding)
     name_fastest(error, store, simulation.rtol, simulation.atol)
     raise error
 

@@ -24,6 +24,7 @@ from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.projecting import TIMES
+from flexure.solvers.integration.rounding import rounding_share
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
@@ -212,7 +213,9 @@ class NativeRunner:
                 lack = simulation.pace.report(fields.pace.slow, step.time_new)
                 give_up_slow(simulation, step.time_new, lack)
             if status != words.COMPLETE and not motion.unpublished and self._is_odd(fields):
-                self._look_for_chattering(loop.memory, step.time - step.time_old)
+                lapse = step.time - step.time_old
+                self._look_for_chattering(loop.memory, lapse)
+                simulation.pace.tell_rounding(step.time, lapse)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
             if status != words.PAUSED or (disturbed and not motion.unpublished):
                 return status
@@ -290,6 +293,8 @@ class NativeRunner:
         if jump is not None:
             self._put(memory)
             give_up_chattering(self._simulation, jump)
+        share = rounding_share(rhs, fields.step.time, x, lapse, tolerated)
+        self._simulation.pace.note_rounding(share)
 
     def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,9 +46,12 @@ def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Genera
     if parameter.allow_infinite:
         value = np.where(rng.random(parameter.shape) < 0.2, np.copysign(np.inf, value), value)
     value = np.clip(value, low, high)
-    if parameter.exclusive:
-        value = np.where(value == low, low + 1.0, value)
-        value = np.where(value == high, high - 1.0, value)
+    # A hair beside a number that is excluded, what is divided there is mere rounding.
+    for bound, inside in ((low, 1.0), (high, -1.0)):
+        excluded = parameter.exclusive | (bound != np.round(bound, 9))
+        value = np.where(
+            excluded & np.isclose(value, bound, rtol=0.0, atol=1e-9), bound + inside, value
+        )
     if parameter.problem is not None and parameter.problem(value):
         value = np.round(value)  # what else is refused are numbers that count something
     return value
@@ -142,10 +146,21 @@ def run_all(context: Any) -> Any:
     return np.hstack([np.zeros(0), *(np.nan if each is None else each for each in results)])
 
 
-def substitute(expressions: Any, context: fx.Context) -> Any:
-    """Compute the expressions of a symbolic context from the numbers of another one."""
-    values = {key: _number_behind(context, key) for key in scalars.sources(expressions)}
-    return scalars.evaluate(expressions, values)
+class Expressions:
+    """What several equations give in a symbolic context, to be computed in others at once."""
+
+    def __init__(self, expressions: Iterable[Any]) -> None:
+        parts = list(expressions)
+        self._all = np.hstack([np.zeros(0), *parts])
+        self._keys = scalars.sources(self._all)
+        ends = np.cumsum([0, *(part.size for part in parts)]).tolist()
+        self._parts = [slice(*pair) for pair in pairwise(ends)]
+
+    def numbers(self, context: fx.Context) -> list[Any]:
+        """Return the numbers of each, from the values of a context."""
+        values = {key: _number_behind(context, key) for key in self._keys}
+        numbers = scalars.evaluate(self._all, values)
+        return [numbers[part] for part in self._parts]
 
 
 def _number_behind(context: fx.Context, key: Any) -> float:

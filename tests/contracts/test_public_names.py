@@ -387,8 +387,6 @@ PAIRS = [
     if name.islower() and name.replace("_", "") in CLASSES
 ]
 
-every_name = pytest.mark.parametrize("name", NAMES)
-every_name_in_a_namespace = pytest.mark.parametrize(("namespace", "name"), IN_NAMESPACES)
 every_pair = pytest.mark.parametrize(("function", "kind"), PAIRS)
 
 
@@ -406,15 +404,17 @@ def test_nothing_else_is_public_but_modules() -> None:
     assert [name for name in others if not isinstance(getattr(fx, name), ModuleType)] == []
 
 
-@every_name_in_a_namespace
-def test_a_name_in_a_namespace_is_documented_and_found_from_outside(
-    namespace: str, name: str
-) -> None:
-    item = getattr(importlib.import_module(f"flexure.{namespace}"), name)
-    assert item.__doc__
-    assert item.__name__ == name
-    with pytest.raises(AttributeError, match=rf"'{name}': it is flexure\.{namespace}\.{name}$"):
-        getattr(fx, name)
+def test_names_in_namespaces_are_documented_and_found_from_outside() -> None:
+    wrong = []
+    for namespace, name in IN_NAMESPACES:
+        item = getattr(importlib.import_module(f"flexure.{namespace}"), name)
+        if not item.__doc__ or item.__name__ != name:
+            wrong.append(f"{namespace}.{name}: its docstring or its own name")
+        with pytest.raises(AttributeError) as refused:
+            getattr(fx, name)
+        if not str(refused.value).endswith(f"'{name}': it is flexure.{namespace}.{name}"):
+            wrong.append(f"{namespace}.{name}: {refused.value}")
+    assert wrong == []
 
 
 def test_namespaces_are_listed_before_they_are_imported() -> None:
@@ -463,22 +463,29 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
     ]
 
 
-@every_name
-def test_the_name_is_documented(name: str) -> None:
-    item = getattr(fx, name)
-    if not isinstance(item, str):  # the constant TIME is a plain text
-        assert inspect.getdoc(item)
-    if inspect.isclass(item) or inspect.isfunction(item):
-        assert item.__doc__
-        assert item.__name__ == name
+def test_names_are_documented() -> None:
+    wrong = []
+    for name in NAMES:
+        item = getattr(fx, name)
+        if not isinstance(item, str) and not inspect.getdoc(item):  # TIME is a plain text
+            wrong.append(f"{name} has no docstring")
+        if inspect.isclass(item) or inspect.isfunction(item):
+            if not item.__doc__:
+                wrong.append(f"{name} has no docstring of its own")
+            if item.__name__ != name:
+                wrong.append(f"{name} calls itself {item.__name__}")
+    assert wrong == []
 
 
-@every_name
-def test_the_name_hides_no_module(name: str) -> None:
+def test_names_hide_no_modules() -> None:
     """A submodule of the same name would replace the item as soon as somebody imports it."""
-    for package in PACKAGES:
-        modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-        assert name not in modules or isinstance(getattr(package, name), ModuleType)
+    hidden = [
+        f"{package.__name__}.{module.name}"
+        for package in PACKAGES
+        for module in pkgutil.iter_modules(package.__path__)
+        if module.name in NAMES and not isinstance(getattr(package, module.name), ModuleType)
+    ]
+    assert hidden == []
 
 
 @pytest.mark.parametrize("package", PACKAGES[1:], ids=lambda package: package.__name__)

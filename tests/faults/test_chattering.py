@@ -97,6 +97,24 @@ def test_native_and_interpreted_runs_are_given_up_at_the_same_step(method: str) 
     assert native.statistics.steps == interpreted.statistics.steps == 999
 
 
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param("native", marks=needs_llvmlite)], ids=["Python", "native"]
+)
+def test_tolerances_below_rounding_are_named_as_the_reason(compiled: Any) -> None:
+    """A spring whose stretch is the difference of nearly equal numbers, so that digits are lost."""
+
+    def simulator(atol: float) -> fx.Simulator:
+        flow = Flow(lambda t, x: [x[1], -1e6 * (x[0] - 1.0)], [1.0 + 1e-9, 0.0])
+        given: dict[str, Any] = {"method": "RK45", "compiled": compiled, "max_steps": 1e6}
+        return fx.Simulator(flow, rtol=1e-13, atol=atol, **given)
+
+    with pytest.raises(NoProgressError, match=r"rounding errors of .*Loosen rtol and atol"):
+        simulator(atol=1e-20).advance_to(10.0)
+    with pytest.warns(UserWarning, match=r"^A step near .*rounding errors of .* said once"):
+        simulator(atol=1e-20).advance_to(4e-5)
+    simulator(atol=1e-14).advance_to(0.01)  # says nothing
+
+
 @needs_llvmlite
 def test_a_fast_oscillation_may_take_millions_of_steps() -> None:
     """Natively as interpreted, up to 50 million: 20 million are ahead here, 60 million there."""

@@ -16,6 +16,7 @@ from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.native.emission.emission import Environment, Place, emit
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module
+from flexure.solvers.native.llvm.assembly import care, cut
 from flexure.solvers.native.llvm.library import Library, VectorFunction, available
 from flexure.solvers.tracing.trace import STATE, TIME
 
@@ -45,7 +46,7 @@ def empty(structure: Any) -> Any:
 
 
 class Compiled:
-    """Expressions of one trace as a native function.
+    """Expressions of one trace as a native function, compiled as in runs or in sweeps.
 
     Parameters
     ----------
@@ -78,8 +79,12 @@ class Compiled:
         text, declarations = emit(
             "f", expressions, self._environment, lanes=lanes, vectors=vectors, chunk=chunk
         )
-        self.text = "\n".join([*sorted(declarations), text, _taking_time_by_address(lanes)])
-        self._library = Library(self.text, lambda: self.text)
+        text += _taking_time_by_address(lanes)
+        self.text = "\n".join([*sorted(declarations), text])
+        if lanes == 1:  # as runs compile equations, and then as sweeps do
+            self._library = cut([(text, declarations)]).compile()
+        else:
+            self._library = Library(self.text, lambda: self.text, level=care(len(text)))
         self._function = self._library.function("g", None, *[_POINTER] * 4)
 
     def _place(self, key: Any) -> Place:

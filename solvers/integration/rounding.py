@@ -1,0 +1,54 @@
+"""How much rounding errors of the equations add to the error of a step.
+
+States are stored with rounding errors, which stiff equations enlarge: the force of 10⁹ N/m is known
+to 10⁻⁷ N where positions are of the order of a meter. Where an integrator tolerates less than what
+such an error of the force moves in a step, its steps become very short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["rounding_share"]
+
+Array = NDArray[np.float64]
+
+_STATES = 3  # rounded otherwise, of which the largest change counts
+
+
+def rounding_share(
+    rhs: Callable[[float, Array], Array], t: float, x: Array, h: float, tolerated: Array
+) -> float:
+    """Return the error that rounding makes in a step, in units of the one that is tolerated.
+
+    Parameters
+    ----------
+    rhs : callable
+        The right-hand side ``f(t, x)``.
+    t : float
+        Time at the end of a step, in seconds.
+    x : ndarray, shape (n,)
+        The state there.
+    h : float
+        Length of the step, in seconds.
+    tolerated : ndarray, shape (n,)
+        Errors of the state that are tolerated.
+
+    Returns
+    -------
+    float
+        0, too, where equations cannot be evaluated.
+    """
+    signs = np.random.default_rng(0).choice((-1.0, 1.0), (_STATES, x.size))
+    try:
+        with np.errstate(all="ignore"):
+            here = np.array(rhs(t, x.copy()), dtype=float)
+            changes = [rhs(t, x + sign * np.spacing(np.abs(x))) - here for sign in signs]
+            largest = np.max(np.abs(changes), axis=0)
+            share = h * float(np.sqrt(np.mean((largest / tolerated) ** 2)))
+    except Exception:
+        return 0.0
+    return share if np.isfinite(share) else 0.0
