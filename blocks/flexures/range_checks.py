@@ -13,7 +13,8 @@ from flexure.blocks.multibody.limits import Limit
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
 
-_DIVIDE = "Divide it into more segments, or move it less"
+_DIVIDE = "Divide it into more segments, by segments=, or move it less"
+_MISLEADS = 3.0  # times the limits; at five times, other branches were followed without a word
 
 #: How far one beam, or one segment of it, may bend.
 BENDING_LIMITS = (
@@ -23,6 +24,7 @@ BENDING_LIMITS = (
         "rad",
         "Its forces are wrong by more than about 0.1 %",
         _DIVIDE,
+        _MISLEADS,
     ),
     Limit(
         "angle of its chord",
@@ -30,6 +32,15 @@ BENDING_LIMITS = (
         "rad",
         "Its forces are wrong by more than about 0.1 %",
         _DIVIDE,
+        _MISLEADS,
+    ),
+    Limit(
+        "axial force times length squared, over bending stiffness",
+        10.0,
+        "",
+        "Its stiffness in bending is wrong by more than about 2 %",
+        "Divide it into more segments, by segments=, or pull or push it less",
+        _MISLEADS,
     ),
     Limit(
         "twist by bending, over the energy of bending",
@@ -79,7 +90,15 @@ def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
     twisting = law.relaxed_energy(strains)
     is_straight = bending == 0.0
     share = 2.0 * twisting / np.where(is_straight, 1.0, bending)
-    return [np.hypot(np.hypot(x, y), z), np.hypot(u, w), np.where(is_straight, 0.0, share)]
+    softest = law.bending_stiffness_z
+    if not law.planar:
+        softest = np.minimum(law.bending_stiffness_y, softest)
+    return [
+        np.hypot(np.hypot(x, y), z),
+        np.hypot(u, w),
+        np.abs(strains.force) * law.length**2 / softest,
+        np.where(is_straight, 0.0, share),
+    ]
 
 
 def slenderness(section: Section, length: Array) -> Array:

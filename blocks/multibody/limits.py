@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from flexure.diagrams import LeafSystem, scalars
+from flexure.diagrams.context import Context
 from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.inventory import Paths
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import Calculation, Prerequisite
 from flexure.diagrams.values import Array
@@ -34,6 +37,9 @@ class Limit:
         What is wrong beyond it.
     look : str
         What can be done about it.
+    misleads : float
+        From how many times the bound on equilibria of the element may be others than those of what
+        it stands for, which statics warn of; infinite where they only become less exact.
 
     Examples
     --------
@@ -46,6 +52,7 @@ class Limit:
     unit: str
     why: str
     look: str
+    misleads: float = math.inf
 
     def bound_in(self, context: Any) -> Any:
         """Return the bound with the values of a context."""
@@ -109,3 +116,13 @@ class Limited(LeafSystem):
     def _utilization(self, calc: Calculation, context: Any) -> Array:
         values = zip(calc(context), self.limits, strict=True)
         return scalars.array([value / limit.bound_in(context) for value, limit in values])
+
+
+def limited_elements(context: Context) -> Iterator[tuple[str, Limited]]:
+    """Yield path and element of all elements of a context that have limits."""
+    path_of = Paths(context.system)
+    for leaf in context.leaves():
+        element = leaf.system
+        if isinstance(element, Limited) and element.limits:
+            port = path_of(element.utilization)
+            yield port.removesuffix(".utilization"), element

@@ -27,6 +27,9 @@ from flexure.solvers.analysis.equations import (
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+    warn_of_misleading_limits,
+)
 from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.sample_steps import SampleSteps
 from flexure.solvers.analysis.tangents import open_stops, require_holding
@@ -262,6 +265,7 @@ def settled(
     require_holding(result, attempt)
     require_start(result)  # what stands still may be held open by redundant constraints
     residual = float(np.max(np.abs(values), initial=0.0))
+    warn_of_misleading_limits([result], f"The equilibrium of '{system.label}'")
     return Equilibrium(result, residual, iterations, equations.how)
 
 

@@ -9,14 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from flexure.blocks.multibody.force_element import ForceElement
-from flexure.blocks.multibody.limits import Limit
+from flexure.blocks.multibody.limits import Limit, limited_elements
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import fold, heading, note
-from flexure.diagrams.inventory import Paths
 from flexure.diagrams.system import System
 from flexure.diagrams.tables import WIDTH, Table
 from flexure.diagrams.values import FloatArray
@@ -191,8 +189,9 @@ def check_limits(
     -----
     Flexures declare their limits; elements of your own do so by ``declare_limits``. Simulations do
     not stop at them, and do not warn: beyond a limit equations still have a solution, which the
-    element no longer stands for. Each element has the output ``utilization``, that can be
-    plotted, and watched by `StopWhen`.
+    element no longer stands for. Statics warn where a single element stands for so much that its
+    equilibria may be others, as of a beam at three times its limits. Each element has the output
+    ``utilization``, that can be plotted, and watched by `StopWhen`.
 
     Examples
     --------
@@ -225,7 +224,7 @@ def check_limits(
         )
     at = of.context if isinstance(of, SimulationResult) else of.context(0)
     found: list[Usage] = []
-    for path, element in _limited(at):
+    for path, element in limited_elements(at):
         shares = np.reshape(of[element.utilization], (-1, len(element.limits)))
         for k, limit in enumerate(element.limits):
             worst = int(np.argmax(shares[:, k]))  # the first NaN, if there is one
@@ -239,20 +238,10 @@ def check_limits(
 
 def usages(context: Context) -> Iterator[Usage]:
     """Yield how much of each limit the elements of a context use."""
-    for path, element in _limited(context):
+    for path, element in limited_elements(context):
         shares = element.utilization.eval(context)
         for limit, share in zip(element.limits, shares, strict=True):
             yield _usage(path, limit, context, share, "")
-
-
-def _limited(context: Context) -> Iterator[tuple[str, ForceElement]]:
-    """Yield path and element of all elements with limits."""
-    path_of = Paths(context.system)
-    for leaf in context.leaves():
-        element = leaf.system
-        if isinstance(element, ForceElement) and element.limits:
-            port = path_of(element.utilization)
-            yield port.removesuffix(".utilization"), element
 
 
 def _usage(path: str, limit: Limit, context: Context, share: float, when: str) -> Usage:

@@ -19,6 +19,9 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+    warn_of_misleading_limits,
+)
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
@@ -231,8 +234,10 @@ def buckling(
         if first is not None:
             found.append((states.nearest(first, estimates), first))
     loads_found = [_told(*each, unit, equations) for each in found]
+    kept = tuple(_different(loads_found)[:count])
+    warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
-    return Buckling(rest, given, tuple(_different(loads_found)[:count]), equations.how)
+    return Buckling(rest, given, kept, equations.how)
 
 
 def _loads(

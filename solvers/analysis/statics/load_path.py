@@ -22,6 +22,9 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations import find_ports
+from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+    warn_of_misleading_limits,
+)
 from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
@@ -181,6 +184,11 @@ class LoadPath(Answer):
         context = self._context.clone()
         self._move(context, number)
         return context
+
+    def _extremes(self) -> Iterator[Context]:
+        """Yield contexts where the path ends, and where each of what was varied is farthest."""
+        for number in {len(self) - 1, *np.argmax(np.abs(self._numbers), axis=0).tolist()}:
+            yield self.state_at(number)
 
     def _move(self, context: Context, number: int) -> None:
         start = 0
@@ -493,7 +501,9 @@ def load_path(
         if run.stops:
             error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
         raise
-    return _result(run, ports, "completed")
+    path = _result(run, ports, "completed")
+    warn_of_misleading_limits(path._extremes(), f"The load path of '{system.label}'")
+    return path
 
 
 def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:

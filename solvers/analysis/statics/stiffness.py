@@ -22,6 +22,9 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
+from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+    warn_of_misleading_limits,
+)
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in, trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.one_thread import in_one_thread
@@ -402,6 +405,7 @@ def stiffness(
     check_bounds(at, attempt)
     equations = StaticEquations(start_context(system, context, attempt), attempt=attempt)
     _, flexible = settle(equations, None, attempt)
+    warn_of_misleading_limits([equations.context], f"The stiffness of '{system.label}'")
     return stiffness_at(equations, flexible, (F, M, E), at)
 
 

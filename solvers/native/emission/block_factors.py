@@ -60,6 +60,8 @@ class BlockFactors:
     direct, through : tuple of int
         For every place in every tile the entry of the Jacobian there, and that in the same row by
         the state that is expressed by the one of the column.
+    columns : tuple of int
+        For every tile the first place of its columns.
     targets : tuple of int
         The tiles that the eliminations change: for each block, each of its pairs, and each of
         these, that in the rows of the first other block and the columns of the second.
@@ -80,6 +82,7 @@ class BlockFactors:
     others: tuple[int, ...]
     direct: tuple[int, ...]
     through: tuple[int, ...]
+    columns: tuple[int, ...]
     targets: tuple[int, ...]
     products: int
 
@@ -213,6 +216,7 @@ def _factors(
         others=tuple(others),
         direct=tuple(direct),
         through=tuple(through),
+        columns=tuple(size * column for _, column in tile_of),
         targets=tuple(targets),
         products=size**3 * (count + len(pairs) + len(targets)),
     )

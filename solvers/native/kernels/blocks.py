@@ -17,6 +17,7 @@ from flexure.solvers.native.kernels.tiles import (
     add_product,
     apply,
     crossing,
+    fill,
     invert,
     multiply,
     subtract,
@@ -30,6 +31,8 @@ from flexure.solvers.native.language.language import (
     Structure,
     unrolled,
 )
+
+APART = True  # they are called at many places of a step
 
 
 class BlockData(Structure):
@@ -51,6 +54,7 @@ class BlockData(Structure):
     others: Ints
     direct: Ints
     through: Ints
+    columns: Ints
     targets: Ints
     d: float
     tiles: Floats  # the factors
@@ -71,7 +75,7 @@ def block_growth(blocks: BlockData, size: Static, d: float, entries: Floats) -> 
     """
     tiles, weights, starts = blocks.tiles, blocks.weights, blocks.starts
     area = size * size
-    growth = fill(blocks, size, d, entries)
+    growth = fill_blocks(blocks, size, d, entries)
     target = 0
     for k in range(blocks.count):
         diagonal = tiles[k * area :]
@@ -91,24 +95,24 @@ def block_growth(blocks: BlockData, size: Static, d: float, entries: Floats) -> 
     return growth
 
 
-def fill(blocks: BlockData, size: Static, d: float, entries: Floats) -> Real:
+def fill_blocks(blocks: BlockData, size: Static, d: float, entries: Floats) -> Real:
     """Put the coefficients into the tiles; return what expressed states add to the diagonal."""
     blocks.d = d
     area = size * size
     ratios = blocks.ratios
     for i in range(blocks.count * size):
         ratios[i] = entries[blocks.links[i]] / d
-    for k in range(blocks.count):
-        fill_tile(blocks, size, k, ratios[k * size :], entries)
-        for e in range(blocks.starts[k], blocks.starts[k + 1]):
-            fill_tile(
-                blocks,
-                size,
-                blocks.count + 2 * e,
-                ratios[blocks.others[e] * size :],
-                entries,
-            )
-            fill_tile(blocks, size, blocks.count + 2 * e + 1, ratios[k * size :], entries)
+    for tile in range(blocks.count + 2 * blocks.starts[blocks.count]):
+        first = tile * area
+        fill(
+            size,
+            entries,
+            blocks.direct[first:],
+            blocks.through[first:],
+            ratios[blocks.columns[tile] :],
+            blocks.tiles[first:],
+            blocks.passed[first:],
+        )
     growth = 0.0
     for k in range(blocks.count):
         for i in unrolled(size):
@@ -120,19 +124,6 @@ def fill(blocks: BlockData, size: Static, d: float, entries: Floats) -> Real:
             blocks.weights[k * size + i] = weight
             blocks.tiles[e] += d
     return growth
-
-
-def fill_tile(blocks: BlockData, size: Static, tile: int, ratios: Floats, entries: Floats) -> None:
-    """Put the entries of the Jacobian into a tile, with those of expressed states."""
-    first = tile * size * size
-    direct, through = blocks.direct[first:], blocks.through[first:]
-    tiles, passed = blocks.tiles[first:], blocks.passed[first:]
-    for i in unrolled(size):
-        for j in unrolled(size):
-            e = i * size + j
-            part = entries[through[e]]
-            passed[e] = part
-            tiles[e] = -entries[direct[e]] - part * ratios[j]
 
 
 def solve_blocks(blocks: BlockData, size: Static, b: Floats) -> None:

@@ -5,7 +5,36 @@ They are written out, so that the processor has all of a matrix in its registers
 
 from __future__ import annotations
 
-from flexure.solvers.native.language.language import Real, Reals, Static, local, unrolled
+from flexure.solvers.native.language.language import (
+    Floats,
+    Ints,
+    Real,
+    Reals,
+    Static,
+    local,
+    unrolled,
+)
+
+
+def fill(
+    size: Static,
+    entries: Floats,
+    direct: Ints,
+    through: Ints,
+    ratios: Floats,
+    a: Floats,
+    passed: Floats,
+) -> None:
+    """Put entries of a Jacobian with the other sign into a matrix, after those to be passed on.
+
+    These are by other states, and those of a column count as much as its ratio says.
+    """
+    for i in unrolled(size):
+        for j in unrolled(size):
+            e = i * size + j
+            part = entries[through[e]]
+            passed[e] = part
+            a[e] = -entries[direct[e]] - part * ratios[j]
 
 
 def invert(size: Static, a: Reals, weights: Reals) -> Real:

@@ -13,7 +13,9 @@ compute. A `WideLoop` always computes as many as a register of the processor hol
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -249,11 +251,30 @@ class Loop:
 class WideLoop(Loop):
     """A function that computes as many instances at once as a register holds numbers.
 
-    There must be so many. Where the last ones do not fill a register, some before them are computed
-    again.
+    There must be so many in each span. Where the last ones do not fill a register, some before them
+    are computed again.
+
+    Parameters
+    ----------
+    name, repetition, data, lanes, vectors
+        As for `Loop`.
+    spans : sequence of (int, int)
+        The first instance, and the one behind the last, of all that is computed at one call.
     """
 
     _time = "%time"
+
+    def __init__(
+        self,
+        name: str,
+        repetition: Repetition,
+        data: Data,
+        lanes: int,
+        vectors: VectorFunctions,
+        spans: Sequence[tuple[int, int]],
+    ) -> None:
+        super().__init__(name, repetition, data, lanes, vectors)
+        self._spans = spans
 
     def _marks(self) -> tuple[str, str]:
         return "", ""
@@ -279,7 +300,8 @@ class WideLoop(Loop):
         ]
 
     def _read(self, name: str, array: str, places: IntArray) -> list[str]:
-        whole, lanes, stride = self._number, self.lanes, stride_of(places)
+        whole, lanes = self._number, self.lanes
+        stride = stride_within(places, self._spans)
         near = self._address(f"{name}.from", array, places)
         if stride == 1:
             return [*near, f"  %{name} = load {whole}, ptr %{name}.from, align 8"]
@@ -313,7 +335,7 @@ class WideLoop(Loop):
         return {f"declare {self._number} @{self._gather}({parts})"}
 
     def _put(self, name: str, array: str, places: IntArray) -> list[str]:
-        if stride_of(places) == 1:
+        if stride_within(places, self._spans) == 1:
             address = self._address(f"{name}.to", array, places)
             return [*address, f"  store {self._number} %{name}, ptr %{name}.to, align 8"]
         return [
@@ -333,6 +355,38 @@ def stride_of(places: IntArray) -> int | None:
     if len(strides) > 1:
         return None
     return int(strides[0]) if len(strides) else 0
+
+
+def stride_within(places: IntArray, spans: Iterable[tuple[int, int]]) -> int | None:
+    """Return the distance from one place to the next in all spans; None where there are several."""
+    strides = {stride_of(places[first:last]) for first, last in spans}
+    return strides.pop() if len(strides) == 1 else None
+
+
+def runs_of(places: Sequence[IntArray], first: int, last: int, least: int) -> list[tuple[int, int]]:
+    """Cut a span of instances where many places are in other distances than before.
+
+    Parameters
+    ----------
+    places : sequence of ndarray
+        The places of several numbers.
+    first, last : int
+        The first instance of the span, and the one behind its last.
+    least : int
+        Instances, of which every part must have so many.
+    """
+    if not places:
+        return [(first, last)]
+    steps = np.diff(np.array([each[first:last] for each in places]), axis=1)
+    breaks = np.count_nonzero(steps != np.median(steps, axis=1, keepdims=True), axis=0)
+    cuts = [0, last - first]
+    for cut in (1 + np.argsort(-breaks, kind="stable")).tolist():
+        if not breaks[cut - 1]:
+            break
+        if min(abs(cut - other) for other in cuts) >= least:
+            cuts.append(cut)
+    cuts.sort()
+    return [(first + a, first + b) for a, b in pairwise(cuts)]
 
 
 __all__ = ["PARAMETERS", "Data", "Loop", "Places", "Repetition", "WideLoop"]

@@ -14,10 +14,20 @@ import numpy as np
 from flexure.solvers.native.emission.emission import LIBRARY, depth_first
 from flexure.solvers.native.llvm.library import register_width, vector_functions
 from flexure.solvers.native.sharing.columns import IntArray
-from flexure.solvers.native.sharing.loops import PARAMETERS, Data, Loop, Repetition, WideLoop
+from flexure.solvers.native.sharing.loops import (
+    PARAMETERS,
+    Data,
+    Loop,
+    Repetition,
+    WideLoop,
+    runs_of,
+    stride_of,
+    stride_within,
+)
 from flexure.solvers.native.sharing.tangent_loops import TangentLoop, TangentRepetition
 
 _LONG = 30  # operations, from which on a wide loop pays; a function of the C library is as much
+_SCATTERED = 12  # operations, as long as which it takes to read a register number by number
 
 
 class RepetitionWriter:
@@ -48,7 +58,7 @@ class RepetitionWriter:
             wide, narrow = self._sorted_spans(repetition)
             for spans, is_wide in ((wide, True), (narrow, False)):
                 if spans:
-                    self._write_loop(f"{name}.{count}", repetition, is_wide)
+                    self._write_loop(f"{name}.{count}", repetition, spans, is_wide)
                     parts += [(level, count, first, last) for level, first, last in spans]
                     count += 1
         if not count:
@@ -97,12 +107,38 @@ class RepetitionWriter:
         if len(operations) < _LONG and not any(node.op in LIBRARY for node in operations):
             return [], spans
         wide = [span for span in spans if span[2] - span[1] >= self._width]
-        return wide, [span for span in spans if span not in wide]
+        narrow = [span for span in spans if span not in wide]
+        return self._in_runs(repetition, wide), narrow
 
-    def _write_loop(self, name: str, repetition: Repetition, is_wide: bool) -> None:
+    def _in_runs(self, repetition: Repetition, spans: list[_Span]) -> list[_Span]:
+        """Cut spans where places are in equal distances then, if that saves more than it costs.
+
+        What has no such order is read number by number, which takes longer than an operation.
+        """
+        places = [each for array, each in repetition.inputs.values() if array != "t"]
+        places = [each for each in places if stride_of(each) is None]
+        runs = [
+            (level, first, last)
+            for level, begin, end in spans
+            for first, last in runs_of(places, begin, end, self._width)
+        ]
+        operations = len(depth_first(repetition.expressions, repetition.inputs))
+
+        def cost(spans: list[_Span]) -> float:
+            bounds = [span[1:] for span in spans]
+            scattered = sum(stride_within(each, bounds) is None for each in places)
+            rounds = sum(-(-(last - first) // self._width) for first, last in bounds)
+            return rounds * (operations + _SCATTERED * scattered)
+
+        return runs if cost(runs) < cost(spans) else spans
+
+    def _write_loop(
+        self, name: str, repetition: Repetition, spans: list[_Span], is_wide: bool
+    ) -> None:
         loop: Loop
         if is_wide:
-            loop = WideLoop(name, repetition, self.data, self._width, self._vectors)
+            bounds = [span[1:] for span in spans]
+            loop = WideLoop(name, repetition, self.data, self._width, self._vectors, bounds)
         elif isinstance(repetition, TangentRepetition):
             loop = TangentLoop(name, repetition, self.data)
         else:

@@ -26,7 +26,7 @@ def path() -> fx.LoadPath:
     block = builder.add_body("block", size)
     builder.add_joint(fx.PrismaticJoint("axis", builder.world, block, axis=(0, 1, 0)))
     foot = builder.add_frame("foot", builder.world, (-0.1, 0.0, 0.0))
-    leaf: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": SOFT}
+    leaf: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 2.5e-3, "material": SOFT}
     builder.add_force_element(fx.LeafSpring("leaf", foot, block, **leaf))
     strokes = [0.0, 1e-5, 2e-5, 3e-5, *np.linspace(0.5e-3, MOST, 8)]
     return fx.load_path(builder.build(), {STROKE: strokes})

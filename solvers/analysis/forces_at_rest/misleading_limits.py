@@ -1,0 +1,50 @@
+"""Elements so far beyond a limit that what is found about a mechanism at rest may mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flexure.blocks.multibody.limits import limited_elements
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import warn
+
+_SHOWN = 3  # elements that a warning names
+
+
+def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
+    """Warn of elements beyond the limits from which on their equilibria mislead.
+
+    Parameters
+    ----------
+    contexts : iterable of Context
+        Where to look; for each limit the worst counts.
+    about : str
+        What was found there, such as ``"The equilibrium of 'stage'"``.
+    """
+    worst: dict[str, tuple[float, str]] = {}
+    for context in contexts:
+        for path, element in limited_elements(context):
+            if all(limit.misleads == float("inf") for limit in element.limits):
+                continue
+            shares = element.utilization.eval(context)
+            for limit, share in zip(element.limits, shares, strict=True):
+                excess = float(share) / limit.misleads
+                if excess > max(1.0, worst.get(path, (0.0, ""))[0]):
+                    bound, unit = float(limit.bound_in(context)), f" {limit.unit}".rstrip()
+                    told = (
+                        f"{path}: {limit.quantity} {float(share) * bound:.3g}{unit}, beyond"
+                        f" {limit.misleads:g} times its limit of {bound:.3g}{unit}. {limit.look}"
+                    )
+                    worst[path] = excess, told
+    if not worst:
+        return
+    ordered = sorted(worst.values(), reverse=True)
+    told = "; ".join(text for _, text in ordered[:_SHOWN])
+    more = f"; and {len(ordered) - _SHOWN} more elements" if len(ordered) > _SHOWN else ""
+    warn(
+        f"{about} may be off by percents, or have another shape than the right one, since single"
+        f" elements stand for too much. {told}{more}"
+    )
+
+
+__all__ = ["warn_of_misleading_limits"]

@@ -1,0 +1,61 @@
+"""Where places are in equal distances for a while, loops read registers as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.solvers.native.sharing.loops import runs_of, stride_within
+from tests.support.many_blocks import Lag, Law
+from tests.support.native import needs_llvmlite
+from tests.support.shared_code import jacobian_by, shared, written_out
+
+
+def waves(context: Any, u: Any) -> Any:
+    return np.sin(u) + 0.5 * np.cos(u * u) - u
+
+
+def rows_of_lags(lengths: list[int]) -> fx.DiagramBuilder:
+    """Lags in rows, each driven by the one before it through a law, or by that which ends the row
+    before."""
+    builder = fx.DiagramBuilder("rows")
+    ends = np.cumsum(lengths).tolist()
+    for k in range(ends[-1]):
+        builder.add_all(Lag(f"lag{k}"), Law(f"law{k}", waves))
+        builder.connect(f"law{k}.y", f"lag{k}.u")
+    for k in range(ends[-1]):
+        before = k - 1 if k not in [0, *ends] else ends[-1] - 1 - k // 2
+        builder.connect(f"lag{before}.y", f"law{k}.u")
+    return builder
+
+
+@needs_llvmlite
+@pytest.mark.parametrize(
+    ("lengths", "width"),
+    [([9, 8], 4), ([20, 20], 8), ([3, 30, 4], 4), ([8, 1, 8, 16], 2), ([5, 5, 5], 8)],
+)
+def test_numbers_are_read_in_runs_where_their_order_breaks_off(
+    lengths: list[int], width: int
+) -> None:
+    context = rows_of_lags(lengths).build().create_default_context()
+    context.continuous_state = np.linspace(-1.0, 2.0, sum(lengths))
+    np.testing.assert_array_equal(shared(context, width=width), written_out(context))
+    expected, _ = jacobian_by(context, "written out")
+    found, _ = jacobian_by(context, "entry by entry")
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_spans_are_cut_where_most_places_are_in_other_distances() -> None:
+    steady, broken = np.arange(20), np.r_[np.arange(10), np.arange(40, 50)]
+    short = np.r_[np.arange(12), np.arange(30, 38)]
+    assert runs_of([], 0, 20, 4) == [(0, 20)]
+    assert runs_of([steady, 3 * steady], 0, 20, 4) == [(0, 20)]
+    assert runs_of([steady, broken], 0, 20, 4) == [(0, 10), (10, 20)]
+    assert runs_of([broken, broken, short], 0, 20, 4) == [(0, 10), (10, 20)]  # 2 are too few
+    assert runs_of([broken, short], 2, 20, 2) == [(2, 10), (10, 12), (12, 20)]
+    assert runs_of([broken], 3, 20, 8) == [(3, 20)]
+    assert stride_within(broken, [(0, 10), (10, 20)]) == 1
+    assert stride_within(broken, [(0, 20)]) is None
