@@ -20,11 +20,14 @@ from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.program import native_function, run_preparation
 from flexure.solvers.native.programs import zeros_in
 from flexure.solvers.native.sharing.question import Question
+from flexure.solvers.native.sharing.structural_key import most_alike
 from flexure.solvers.native.system_trace import DiscretePlaces
 from flexure.solvers.tracing.trace import Key, number_behind
 
 #: States, from which on code is shared: compiling it takes as long as writing out that many.
 _MANY = 60
+#: Blocks of one kind, from which on it may pay.
+_ALIKE = 8
 _NONE = "Cannot share the code of what is alike"
 
 
@@ -168,7 +171,7 @@ def shared_equations(store: Store, question: Question) -> SharedEquations | None
         What is asked.
     """
     layout = store.layout
-    if layout.num_states < _MANY or not available() or _is_abstract(layout):
+    if layout.num_states < _MANY or not available() or not _may_share(layout):
         return None
     zeros = frozenset(zeros_in(store) - set(question.varied))
     key = "shared", question, zeros
@@ -196,8 +199,11 @@ class _Refused:
         return all(seen.is_same() for seen in self._seen)
 
 
-def _is_abstract(layout: Layout) -> bool:
-    return any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves)
+def _may_share(layout: Layout) -> bool:
+    """Tell whether many blocks are alike, and all have numbers alone."""
+    if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
+        return False
+    return most_alike(layout.leaves) >= _ALIKE
 
 
 __all__ = ["SharedCode", "SharedEquations", "shared_equations"]

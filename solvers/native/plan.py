@@ -8,7 +8,6 @@ by ``print(plan)``; `program` compiles it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -286,9 +285,9 @@ def _may_be_long(layout: Layout) -> bool:
     """Tell whether many blocks are of one kind, and states so many that they compute much."""
     if layout.num_states < _STATES or len(layout.leaves) < _ALIKE:
         return False
-    from flexure.solvers.native.sharing.structural_key import structural_key
+    from flexure.solvers.native.sharing.structural_key import most_alike
 
-    return max(Counter(map(structural_key, layout.leaves)).values()) >= _ALIKE
+    return most_alike(layout.leaves) >= _ALIKE
 
 
 def _share(

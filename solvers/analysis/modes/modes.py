@@ -189,7 +189,8 @@ class Modes(Answer):
         shape: dict[str, complex] = {}
         for name, amplitude in zip(self.coordinates.names, branch.shape, strict=True):
             shape.setdefault(name, complex(amplitude))  # displacements come before their rates
-        vector = self.coordinates.outwards @ branch.shape
+        outwards = self.coordinates.outwards
+        vector = outwards @ branch.shape.real + 1j * (outwards @ branch.shape.imag)
         return Mode(branch.kind, branch.poles, shape, vector, branch, self)
 
     def __len__(self) -> int:

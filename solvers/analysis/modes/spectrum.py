@@ -112,10 +112,12 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
     chained = rest @ _range(rest.T @ chains)
     basis = np.hstack([free, idle, chained, vectors, vectors[:, poles.imag > 0.0].conj()])
     lengths = np.linalg.norm(basis, axis=0)
-    duals = _inverse(basis / lengths) / lengths[:, np.newaxis] / scale
+    num_free, first = free.shape[1], free.shape[1] + idle.shape[1] + chained.shape[1]
+    upper = first + np.flatnonzero(poles.imag > 0.0)
+    lower = first + len(poles) + np.arange(len(upper))
+    duals = _inverse(basis / lengths, upper, lower) / lengths[:, np.newaxis] / scale
     basis = basis * scale[:, np.newaxis]
 
-    num_free, first = free.shape[1], free.shape[1] + idle.shape[1] + chained.shape[1]
     found = [
         Branch("rigid" if k < num_free else "integrator", (0j,), basis[:, [k]], duals[[k]])
         for k in range(num_free + idle.shape[1])
@@ -138,15 +140,31 @@ def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -
     return found + sorted(moving, key=lambda branch: branch.speed)
 
 
-def _inverse(basis: ComplexArray) -> ComplexArray:
-    """Return the inverse of a basis, or where eigenvectors depend on each other, what is left."""
-    from scipy.linalg.lapack import zgecon, zgetrf, zgetri
+def _inverse(basis: ComplexArray, upper: Indices, lower: Indices) -> ComplexArray:
+    """Return the inverse of a basis, or where eigenvectors depend on each other, what is left.
 
-    if basis.shape[0] == basis.shape[1]:
-        factors, pivots, failed = zgetrf(basis)
-        size = float(np.max(np.sum(np.abs(basis), axis=0), initial=0.0))
-        if not failed and zgecon(factors, size)[0] > _INDEPENDENT**2:
-            return np.asarray(zgetri(factors, pivots)[0])
+    Parameters
+    ----------
+    basis : ndarray
+        Columns.
+    upper, lower : ndarray of int
+        Those that are conjugate to each other. All others, as a rule, are real, and then so is all
+        that is computed: with real and imaginary parts in the place of such a pair.
+    """
+    from scipy.linalg.lapack import dgecon, dgetrf, dgetri
+
+    parts = basis.real.copy()
+    parts[:, lower] = basis.imag[:, upper]
+    is_real = not np.any(np.delete(basis.imag, np.concatenate([upper, lower]), axis=1))
+    if is_real and parts.shape[0] == parts.shape[1]:
+        factors, pivots, failed = dgetrf(parts)
+        size = float(np.max(np.sum(np.abs(parts), axis=0), initial=0.0))
+        if not failed and dgecon(factors, size)[0] > _INDEPENDENT**2:
+            rows = dgetri(factors, pivots)[0]
+            found = rows.astype(complex)
+            found[upper] = 0.5 * (rows[upper] - 1j * rows[lower])
+            found[lower] = found[upper].conj()
+            return np.asarray(found)
     return np.asarray(np.linalg.pinv(basis))
 
 

@@ -13,7 +13,8 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache, partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -179,4 +180,10 @@ _READERS: dict[type, Callable[..., Hashable]] = {
     partial: _partial,
 }
 
-__all__ = ["is_plain", "structural_key"]
+
+def most_alike(blocks: Iterable[LeafSystem]) -> int:
+    """Return how many blocks there are of the most frequent kind."""
+    return max(Counter(map(structural_key, blocks)).values(), default=0)
+
+
+__all__ = ["is_plain", "most_alike", "structural_key"]
