@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,12 @@ def build(*, guided: bool = True) -> fx.Plant:
     )
     slide = fx.PrismaticJoint("slide", builder.world, slider, axis=(0, -1, 0), damping=0.4)
     builder.add_actuator("finger", builder.add_joint(slide))
-    leaf = {"width": WIDTH, "material": POLYMER, "damping_time": 1e-4, "planar": True}
+    leaf: dict[str, Any] = {
+        "width": WIDTH,
+        "material": POLYMER,
+        "damping_time": 1e-4,
+        "planar": True,
+    }
     for side, x in (("left", -1.0), ("right", 1.0)):
         # Along an arc over the straight line from foot to head, both bowed upwards.
         angle = np.arctan2(RISE, -x * SPAN)
@@ -55,7 +61,11 @@ def build(*, guided: bool = True) -> fx.Plant:
         )
         head = builder.add_frame(f"{side}_head", slider, (turned(angle - half), (0.0, 0.0, 0.0)))
         along = LENGTH / np.sinc(half / np.pi)
-        bent = {"length": along, "curvature": (0.0, -2.0 * half / along), "segments": 4}
+        bent: dict[str, Any] = {
+            "length": along,
+            "curvature": (0.0, -2.0 * half / along),
+            "segments": 4,
+        }
         builder.add_force_element(
             fx.LeafSpring(side, foot, head, thickness=THICKNESS, **bent, **leaf)
         )

@@ -59,10 +59,26 @@ BARS = {"statics": 1e-4, "frequencies": 1e-3, "motion": 5e-4}
 
 @dataclass(frozen=True)
 class Found:
-    """What one quantity is, and how far elements were from their limit."""
+    """What one quantity is, how far elements were from their limit, and how many there were.
+
+    Attributes
+    ----------
+    values : ndarray
+        The quantity in the limit of short elements.
+    left : float
+        How far the finer ones were from it.
+    elements, steps : int
+        The smaller number of elements in a beam, and of steps between two times.
+    """
 
     values: Array
     left: float
+    elements: int
+    steps: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**vars(self), "values": self.values.tolist()}
 
 
 def ours(assembly: Assembly) -> dict[str, Array]:
@@ -88,7 +104,12 @@ def theirs(assembly: Assembly) -> dict[str, Found]:
         "motion": lambda n: exudyn_side.motion(assembly, n, TIMES, STEPS),
     }
     return {
-        name: Found(*exudyn_side.extrapolated(each, ELEMENTS[name])) for name, each in of.items()
+        name: Found(
+            *exudyn_side.extrapolated(each, ELEMENTS[name]),
+            ELEMENTS[name],
+            STEPS if name == "motion" else 0,
+        )
+        for name, each in of.items()
     }
 
 
@@ -118,14 +139,11 @@ def record(cases: list[tuple[Assembly, dict[str, Found]]], path: Path) -> None:
         "conventions": "SI units; positions are those of the centers of mass, whose frames are "
         "aligned with the world; beams are unstressed, along x of their rotations; force and "
         "moment act on the last body from t = 0 on, when all is at rest.",
-        "elements": "geometrically exact, so many in each beam and twice as many, extrapolated; "
-        "'left' is how far that moved the largest number",
-        "counts": ELEMENTS,
-        "steps": STEPS,
+        "elements": "geometrically exact, 'elements' in each beam and twice as many, extrapolated; "
+        "'left' is how far that moved the largest number; 'steps' lie between two times",
         "times": TIMES.tolist(),
         "cases": [
-            plain(assembly)
-            | {name: {"values": each.values.tolist(), "left": each.left} for name, each in found}
+            plain(assembly) | {name: each.plain() for name, each in found}
             for assembly, found in ((assembly, found.items()) for assembly, found in cases)
         ],
     }
@@ -140,10 +158,14 @@ def recorded(path: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def found_before(assembly: Assembly, case: dict[str, Any] | None) -> dict[str, Found] | None:
-    """Return what a record has of an assembly, if it is of this very assembly."""
+    """Return what a record has of an assembly, if it is of this very one, and as fine."""
     if case is None or not plain(assembly).items() <= case.items():
         return None
-    return {name: Found(np.array(case[name]["values"]), case[name]["left"]) for name in ELEMENTS}
+    found = {
+        name: Found(**{**case[name], "values": np.array(case[name]["values"])}) for name in ELEMENTS
+    }
+    coarse = any(found[name].elements < least for name, least in ELEMENTS.items())
+    return None if coarse or found["motion"].steps < STEPS else found
 
 
 def main() -> None:

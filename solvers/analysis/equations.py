@@ -140,14 +140,18 @@ def find_variables(
     return found
 
 
-def find_varied(system: System, way: Way, attempt: str) -> Place:
-    """Find the numeric parameter or vector input over which something is followed."""
+def find_varied(system: System, way: Way, attempt: str, remedy: str | None = None) -> Place:
+    """Find the numeric parameter or vector input over which something is followed.
+
+    A remedy says what else could be done with something else.
+    """
     place = find_place(system, way, can_vary)
     if not can_vary(place.handle):
         raise UnknownNameError(
             f"{attempt} over '{place.path}'",
             expected="a numeric parameter or a free vector input",
             found=f"the {place.handle.what} '{place.handle.full_name}'",
+            remedy=remedy,
         )
     return place
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import flexure as fx
 
@@ -23,7 +24,8 @@ def test_every_name_of_ours_exists() -> None:
         for expression in expressions:
             first, *rest = expression.split(".")
             assert first == "fx"
-            assert reduce(getattr, rest, fx) is not ...
+            names: Any = fx
+            assert reduce(getattr, rest, names) is not ...
 
 
 def test_options_that_are_named_are_taken() -> None:

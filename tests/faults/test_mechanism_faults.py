@@ -20,6 +20,8 @@ from flexure.diagrams.errors import (
     NonFiniteError,
     ValueRefusedError,
 )
+from flexure.solvers.native.llvm.library import available
+from tests.support.draws import by_turn
 from tests.support.mechanisms import BOX, arm
 from tests.support.native import needs_llvmlite
 
@@ -37,6 +39,8 @@ every_reading = pytest.mark.parametrize(
     [False, "python", pytest.param("native", marks=needs_llvmlite), True],
     ids=["interpreted", "straight line", "native", "as possible"],
 )
+#: Those that are everywhere, or all, for tests in which they have their turns.
+READINGS = [False, "python", "native", True] if available() else [False, "python", True]
 
 
 def text_of(error: BaseException) -> str:
@@ -89,9 +93,10 @@ GIMBAL_LOCKS: dict[str, tuple[Callable[[], tuple[fx.Plant, fx.Context]], str]] =
 }
 
 
-@every_reading
-@pytest.mark.parametrize("method", ["auto", "Rodas5P", "DOP853"])
-@pytest.mark.parametrize("name", GIMBAL_LOCKS)
+@pytest.mark.parametrize(
+    ("name", "method", "compiled"),
+    by_turn(GIMBAL_LOCKS, ["auto", "Rodas5P", "DOP853"], last=READINGS),
+)
 def test_gimbal_lock_ends_a_simulation(name: str, method: str, compiled: Any) -> None:
     make, alternative = GIMBAL_LOCKS[name]
     text, time = refusal(*make(), compiled, method=method, max_step=5e-4)
@@ -486,25 +491,24 @@ def turned(
     return plant, context
 
 
-@every_reading
-@pytest.mark.parametrize("method", ["auto", "Rodas5P", "rk4"])
+JUMPING: dict[str, tuple[str, dict[str, Any]]] = {
+    "twisted": ("gimbal-free", {**SOFT, "torque_stiffness": [0.0, 0.0, 1e-3]}),
+    "uneven": ("gimbal-free", UNEVEN),
+    "rolled": ("consistent", {**SOFT, "torque_stiffness": [1e-3, 0.0, 0.0]}),
+    "uneven roll": ("consistent", UNEVEN),
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "constants"),
-    [
-        ("gimbal-free", {**SOFT, "torque_stiffness": [0.0, 0.0, 1e-3]}),
-        ("gimbal-free", UNEVEN),
-        ("consistent", {**SOFT, "torque_stiffness": [1e-3, 0.0, 0.0]}),
-        ("consistent", UNEVEN),
-    ],
-    ids=["twisted", "uneven", "rolled", "uneven roll"],
+    ("name", "method", "compiled"), by_turn(JUMPING, ["auto", "Rodas5P", "rk4"], last=READINGS)
 )
 def test_bushings_end_a_simulation_before_their_springs_jump(
-    kind: str, constants: dict[str, Any], method: str, compiled: Any
+    name: str, method: str, compiled: Any
 ) -> None:
     if (method, compiled) == ("rk4", "native"):
         pytest.skip("steps of a fixed length have no native loop")
     options: dict[str, Any] = {"step" if method == "rk4" else "max_step": 1e-3}
-    plant, context = turned(kind, constants)
+    plant, context = turned(*JUMPING[name])
     text, time = refusal(plant, context, compiled, method=method, **options)
     pattern = (
         r"springs of 'culprit': .*less than 170 degrees.*jump at a half turn.*by 17[01]\.\d+ deg"

@@ -36,6 +36,7 @@ _HALVINGS = 5  # of an interval between two values, at most
 _EQUAL = 1e-6  # relative distance of poles of which any combination of shapes is a mode
 _TURNED = ("rigid", "oscillation", "decay", "growth")  # kinds with one shape for each pole
 _ROWS = 20  # of a table in a notebook
+_STROKE = "To go along a stroke, pass what load_path finds over it in place of a mapping"
 
 
 class ModeTracks(Shown):
@@ -270,7 +271,7 @@ def varied_columns(
     require(isinstance(given, Mapping) and given, values, attempt, wanted)
     columns = []
     for way, array in values.items():
-        place = find_varied(context.system, way, attempt)
+        place = find_varied(context.system, way, attempt, _STROKE)
         rows = as_numbers(array, f"{attempt} over '{place.path}'")
         shape = place.shape or ()
         if rows.ndim == 1 and shape == (1,):

@@ -29,6 +29,8 @@ _BUILTINS: dict[str, Any] = {
     "False": False,
 }
 
+_CALLED = ("len", "range", "abs", "max")  # in expressions that are known while translating
+
 #: In place of what is not known while translating.
 UNKNOWN = object()
 
@@ -120,7 +122,7 @@ class Reading:
         """Compute an expression of static values."""
         if node.__class__ is ast.Constant:
             return node.value
-        names, code = _read(node)
+        names, is_plain = _read(node)
         statics, scope = self.statics, self.scope
         for name in names:
             if name in statics:
@@ -128,9 +130,9 @@ class Reading:
                     raise _Unknown
             elif name in self.locals or not (name in scope or name in _BUILTINS):
                 raise _Unknown
-        if code is None:
+        if not is_plain:
             raise _Unknown
-        return eval(code, scope, statics)
+        return eval(_code(node), scope, statics)
 
     def _value(self, node: ast.expr) -> Any:
         """Translate an expression."""
@@ -248,33 +250,54 @@ class Reading:
 def definition_of(kernel: Callable[..., Any]) -> ast.FunctionDef:
     """Return the syntax of a kernel, which is translated many times over."""
     module = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
-    definition = _Plain().visit(module).body[0]
+    definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)
+    _make_plain(definition)
     return definition
 
 
-class _Plain(ast.NodeTransformer):
-    """Writes ``a += b`` as ``a = a + b``."""
+def _make_plain(node: ast.AST) -> None:
+    """Write ``a += b`` as ``a = a + b`` among the statements inside of another."""
+    for name in ("body", "orelse"):
+        statements = getattr(node, name, None)
+        if not isinstance(statements, list):  # of a conditional expression
+            continue
+        for k, statement in enumerate(statements):
+            if isinstance(statement, ast.AugAssign):
+                statements[k] = _plain(statement)
+            else:
+                _make_plain(statement)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
-        """Write one statement."""
-        present = copy(node.target)
-        present.ctx = ast.Load()
-        total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
-        return ast.copy_location(ast.Assign([node.target], total), node)
+
+def _plain(node: ast.AugAssign) -> ast.Assign:
+    """Write one statement."""
+    present = copy(node.target)
+    present.ctx = ast.Load()
+    total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
+    return ast.copy_location(ast.Assign([node.target], total), node)
 
 
 @cache
-def _read(node: ast.expr) -> tuple[tuple[str, ...], CodeType | None]:
-    """Return the names in an expression, and its code unless that calls more than Python does."""
-    parts = list(ast.walk(node))
-    names = tuple({each.id: None for each in parts if isinstance(each, ast.Name)})
-    for each in parts:
-        if isinstance(each, ast.Call) and not (
-            isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
-        ):
-            return names, None
-    return names, compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
+def _read(node: ast.AST) -> tuple[tuple[str, ...], bool]:
+    """Return the names in a part of an expression, and whether nothing is called but Python's."""
+    names: dict[str, None] = {}
+    is_plain = True
+    if isinstance(node, ast.Name):
+        names[node.id] = None
+    elif isinstance(node, ast.Call):
+        function = node.func
+        is_plain = isinstance(function, ast.Name) and function.id in _CALLED
+    for child in ast.iter_child_nodes(node):
+        inside, is_plain_inside = _read(child)
+        names |= dict.fromkeys(inside)
+        is_plain = is_plain and is_plain_inside
+    return tuple(names), is_plain
+
+
+@cache
+def _code(node: ast.expr) -> CodeType:
+    """Return the code of an expression."""
+    return compile(ast.Expression(node), "<static>", "eval")
 
 
 def _jumps(loop: ast.For) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,16 +28,23 @@ class Module(KernelModule):
         Numbers that are computed at once.
     vectors : mapping
         Functions that compute all lanes at once, by the name of the plain function.
+    unrolled : container of str, optional
+        Names of the kernels in whose loops LLVM may compute several rounds at once or one behind
+        the other, which makes code several times as long; in those of all if nothing is given.
 
     Attributes
     ----------
+    rolled : int
+        How many loops LLVM is to leave as they are.
     declarations : set of str
         Functions of LLVM and of the C library that are used.
     """
 
     lanes: int = 1
     vectors: Mapping[str, VectorFunction] = field(default_factory=dict)
+    unrolled: Container[str] | None = None
     declarations: set[str] = field(default_factory=set)
+    rolled: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +86,10 @@ class Module(KernelModule):
     @property
     def text(self) -> str:
         """The text of the module."""
-        return "\n".join([*sorted(self.declarations), *self.functions.values()])
+        hints = [f"!{k} = distinct !{{!{k}, !0}}" for k in range(1, self.rolled + 1)]
+        if hints:
+            hints.append('!0 = !{!"llvm.loop.disable_nonforced"}')
+        return "\n".join([*sorted(self.declarations), *self.functions.values(), *hints])
 
     def type_of(self, annotation: Any, scope: Mapping[str, Any] | None = None) -> Type:
         """Return the type that an annotation names, in the scope of a kernel."""
@@ -227,7 +237,7 @@ class _Translator(Expressions):
         else:
             self._branch(node.test, body, after)
         self.loops.append(_LoopExits(test, after))
-        self._start_block(body, node.body, test)
+        self._start_block(body, node.body, f"{test}{self._hint()}")
         loop = self.loops.pop()
         if loop.left or self._known(node.test) is not True:
             self._start(after)
@@ -257,8 +267,16 @@ class _Translator(Expressions):
         present = self._set(INT, f"load i64, ptr {position.text}")
         following = self._set(INT, f"add nsw i64 {present.text}, {stride.text}")
         self._emit(f"store i64 {following.text}, ptr {position.text}, align 8")
-        self._end(f"br label %{test}")
+        self._end(f"br label %{test}{self._hint()}")
         self._start(after)
+
+    def _hint(self) -> str:
+        """Return what the end of a loop says where LLVM is to leave it as it is."""
+        unrolled = self.module.unrolled
+        if unrolled is None or self.kernel.__name__ in unrolled:
+            return ""
+        self.module.rolled += 1
+        return f", !llvm.loop !{self.module.rolled}"
 
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.loops[-1].left = True

@@ -12,10 +12,12 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beam_segment import BeamSegment
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.native import run_memory
+from flexure.solvers.tracing.trace import SymbolicStore
 from tests.support.native import needs_llvmlite
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001
@@ -380,6 +382,30 @@ def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_shar
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 100))
     run = fx.simulate(plant, 2e-6, context, method="RK45")
     assert run.statistics.native_steps == run.statistics.steps > 0
+
+
+@needs_llvmlite
+def test_equations_of_segments_are_prepared_as_often_for_32_as_for_16(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared: list[BeamSegment] = []
+    law = BeamSegment.law
+
+    def noted(segment: BeamSegment, context: Any) -> Any:
+        if isinstance(context.store, SymbolicStore):
+            prepared.append(segment)
+        return law(segment, context)
+
+    monkeypatch.setattr(BeamSegment, "law", noted)
+    counts = []
+    for segments in (16, 32):
+        plant = cantilever(segments)
+        prepared.clear()
+        plan = str(fx.compiled_equations(plant).plan)
+        assert "shared by what is alike" in plan
+        counts.append(len(prepared))
+    assert counts[0] == counts[1] > 0
+    assert counts[0] < 16
 
 
 @needs_llvmlite

@@ -13,15 +13,18 @@ from flexure.diagrams.errors import ZenoError
 from flexure.diagrams.events import Direction
 from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.zeno import PileUp
+from tests.support.draws import by_turn
 from tests.support.simulation import Flow, ball, method_options
 
+EVERY_METHOD = ["auto", *METHOD_NAMES]
+READINGS = [True, "python", False]
 FALL = math.sqrt(2.0 / 9.81)
 LAST = 3.0 * FALL  # the last impact of a ball that keeps half of its speed
 
 
-@pytest.mark.parametrize("compiled", [True, "python", False])
-@pytest.mark.parametrize("direction", ["falling", "either"])
-@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+@pytest.mark.parametrize(
+    ("method", "direction", "compiled"), by_turn(EVERY_METHOD, ["falling", "either"], last=READINGS)
+)
 def test_a_ball_that_never_comes_to_rest_is_an_error_with_every_method(
     method: str, direction: Direction, compiled: Any
 ) -> None:
@@ -184,9 +187,9 @@ def dropped(method: str, compiled: Any, **options: bool) -> fx.SimulationResult:
     return fx.simulate(Clod(**options), 2.0, method=method, step=step, compiled=compiled)
 
 
-@pytest.mark.parametrize("compiled", [True, "python", False])
-@pytest.mark.parametrize("snaps", [True, False])
-@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+@pytest.mark.parametrize(
+    ("method", "snaps", "compiled"), by_turn(EVERY_METHOD, [True, False], last=READINGS)
+)
 def test_a_body_that_stops_at_a_floor_does_not_fall_through_it(
     method: str, snaps: bool, compiled: Any
 ) -> None:
@@ -196,9 +199,9 @@ def test_a_body_that_stops_at_a_floor_does_not_fall_through_it(
     assert caught.value.time == pytest.approx(FALL, abs=0.01)
 
 
-@pytest.mark.parametrize("compiled", [True, "python", False])
-@pytest.mark.parametrize("snaps", [True, False])
-@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+@pytest.mark.parametrize(
+    ("method", "snaps", "compiled"), by_turn(EVERY_METHOD, [True, False], last=READINGS)
+)
 def test_a_body_that_lies_on_a_floor_stays_there(method: str, snaps: bool, compiled: Any) -> None:
     result = dropped(method, compiled, lies=True, snaps=snaps)
     assert result.outcome == "completed"

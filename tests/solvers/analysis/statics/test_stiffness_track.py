@@ -131,6 +131,8 @@ def test_tables_and_pictures_show_stiffnesses_and_motions(tmp_path: Path) -> Non
 
 def test_what_is_no_path_or_direction_is_refused() -> None:
     plant, body = bead()
+    with pytest.raises(fx.errors.UnknownNameError, match="pass what load_path finds"):
+        fx.track_stiffness(plant, body, {"bead.position[x]": [0.0, 1e-3]})
     with pytest.raises(fx.errors.ValueRefusedError, match="a mapping"):
         fx.track_stiffness(plant, body, [1.0, 2.0])  # type: ignore[arg-type]
     with pytest.raises(fx.errors.ValueRefusedError, match="one value or more"):
