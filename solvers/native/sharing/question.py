@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
+from flexure.diagrams.threads import cached_property
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key, SymbolicStore
 
 
