@@ -25,7 +25,7 @@ _SMALL = 8  # states that fit into the registers of a processor, more or less
 #: many. In a step for any system, half the time of compiling went into the loops of the others.
 _UNROLLED = (
     *("add", "add_stages", "add_up", "eliminate", "error_norm", "find_stage", "point"),
-    *("scale", "take_increment"),
+    *("all_finite", "scale", "solve_sparse", "sparse_growth", "take_increment"),
 )
 
 
