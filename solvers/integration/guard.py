@@ -178,8 +178,6 @@ class Guard:
         lack = self._pace.count(solver.t)
         if self._pace.looks or lack is not None:
             self._look_for_chattering(float(solver.t), solver.y, float(solver.t - t_old))
-            if lack is None:
-                self._pace.tell_rounding(float(solver.t), float(solver.t - t_old))
         if lack is not None:
             if self._refused is not None and self._refused[0] >= solver.t:
                 self._trial = self._refused  # what lies ahead is refused, and steps creep up to it

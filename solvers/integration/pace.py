@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.errors import warn
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.chattering import LOOKS
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, is_conspicuous, slow_strides
@@ -102,7 +101,6 @@ class Pace:
         self.deliberate = deliberate
         self.stride = max(1, limits.window // MARKS)
         self.marks: FloatArray = np.empty(MARKS)
-        self._has_told = False
         self.begin(t_start, t_end)
 
     def begin(self, t_start: float, t_end: float) -> None:
@@ -152,15 +150,6 @@ class Pace:
             self.rounding = (
                 f"rounding errors of the equations alone make {share:.2g} times the error that"
                 " rtol and atol tolerate in such a step"
-            )
-
-    def tell_rounding(self, t: float, h: float) -> None:
-        """Warn once if that is what makes a step short, which ended at ``t``."""
-        if self.rounding and not self._has_told:
-            self._has_told = True
-            warn(
-                f"A step near t = {t:.9g} s is of {h:.3g} s, and not longer, since {self.rounding}."
-                " Loosen rtol and atol; this is said once"
             )
 
     def take_over(self, left: int, strides: int) -> None:

@@ -213,9 +213,7 @@ class NativeRunner:
                 lack = simulation.pace.report(fields.pace.slow, step.time_new)
                 give_up_slow(simulation, step.time_new, lack)
             if status != words.COMPLETE and not motion.unpublished and self._is_odd(fields):
-                lapse = step.time - step.time_old
-                self._look_for_chattering(loop.memory, lapse)
-                simulation.pace.tell_rounding(step.time, lapse)
+                self._look_for_chattering(loop.memory, step.time - step.time_old)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
             if status != words.PAUSED or (disturbed and not motion.unpublished):
                 return status
