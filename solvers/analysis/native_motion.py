@@ -26,7 +26,7 @@ from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.failures import chattering, jump_of_derivative, no_progress
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.pace import Pace
-from flexure.solvers.integration.rounding import rounding_share
+from flexure.solvers.integration.rounding import shortened_by_rounding
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, assess
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.kernels.run import SLOW, STIFF
@@ -222,9 +222,8 @@ class NativeMotion:
             raise chattering(self._method, jump, jump_of_derivative(jump))
         self._pace.take_over(0, fields.pace.strides)
         lack = self._pace.report(fields.pace.slow, time)
-        share = rounding_share(rates, fields.step.time, x, lapse, tolerated)
-        self._pace.note_rounding(share)
-        raise no_progress(self._method, time, "to reach the end", lack, self._pace.rounding)
+        rounding = shortened_by_rounding(rates, fields.step.time, x, lapse, tolerated)
+        raise no_progress(self._method, time, "to reach the end", lack, rounding)
 
     def shown(
         self, times: FloatArray, states: FloatArray, columns: FloatArray

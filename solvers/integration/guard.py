@@ -30,7 +30,7 @@ from flexure.solvers.integration import failures
 from flexure.solvers.integration.chattering import Jump, find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.pace import Limits, Pace
-from flexure.solvers.integration.rounding import rounding_share
+from flexure.solvers.integration.rounding import shortened_by_rounding
 from flexure.solvers.tracing.differences import without_jumps
 
 __all__ = ["Blame", "Guard", "NameJump", "guarded"]
@@ -183,7 +183,10 @@ class Guard:
                 self._trial = self._refused  # what lies ahead is refused, and steps creep up to it
             if self._trial is not None:
                 raise self._not_finite(solver.t, solver.y)
-            rounding = self._pace.rounding
+            h = float(solver.t - t_old)
+            rounding = shortened_by_rounding(
+                self._clipped, float(solver.t), solver.y, h, self._tolerated(solver.y)
+            )
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack, rounding)
 
     def _look_for_creeping(self, solver: OdeSolver, h: float) -> None:
@@ -200,15 +203,17 @@ class Guard:
     def _look_for_chattering(self, t: float, x: Array, h: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
         self._pace.note_look()
-
-        def rhs(t: float, x: Array) -> Array:
-            return self._rhs(min(t, self._t_clip), x)
-
-        tolerated = self._atol + self._rtol * np.abs(x)
-        jump = find_jump(rhs, t, x, h, tolerated)
+        jump = find_jump(self._clipped, t, x, h, self._tolerated(x))
         if jump is not None:
             raise failures.chattering(self._method, jump, self._name_jump(jump))
-        self._pace.note_rounding(rounding_share(rhs, t, x, h, tolerated))
+
+    def _clipped(self, t: float, x: Array) -> Array:
+        """Evaluate the equations, of before the end where that is beyond it."""
+        return self._rhs(min(t, self._t_clip), x)
+
+    def _tolerated(self, x: Array) -> Array:
+        """Return the errors of a state that are tolerated."""
+        return self._atol + self._rtol * np.abs(x)
 
     def begin_aside(self) -> None:
         """Forget the trials of the step: from here on, only those beside its stages count."""

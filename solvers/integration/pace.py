@@ -77,8 +77,6 @@ class Pace:
         Number of steps that are now to be looked at for chattering, see
         `flexure.solvers.integration.chattering`: those after 1, 2, 4, 8, ... strides, where a
         thousandth of ``most`` is exceeded.
-    rounding : str
-        That rounding makes the latest steps short, in words; nothing where it does not.
 
     Examples
     --------
@@ -107,7 +105,6 @@ class Pace:
         """Judge another run, by the same limits."""
         self._t_end = t_end
         self.left, self.strides, self.looks = self.stride, 0, 0
-        self.rounding = ""
         self.marks.fill(t_start)
 
     @property
@@ -142,15 +139,6 @@ class Pace:
     def note_look(self) -> None:
         """Note that a step was looked at."""
         self.looks = max(0, self.looks - 1)
-
-    def note_rounding(self, share: float) -> None:
-        """Note the error that rounding makes in a step, in units of the one that is tolerated."""
-        self.rounding = ""
-        if share > 1.0:
-            self.rounding = (
-                f"rounding errors of the equations alone make {share:.2g} times the error that"
-                " rtol and atol tolerate in such a step"
-            )
 
     def take_over(self, left: int, strides: int) -> None:
         """Go on counting where compiled loops have left off."""

@@ -12,17 +12,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rounding_share"]
+__all__ = ["shortened_by_rounding"]
 
 Array = NDArray[np.float64]
 
 _STATES = 3  # rounded otherwise, of which the largest change counts
 
 
-def rounding_share(
+def shortened_by_rounding(
     rhs: Callable[[float, Array], Array], t: float, x: Array, h: float, tolerated: Array
-) -> float:
-    """Return the error that rounding makes in a step, in units of the one that is tolerated.
+) -> str:
+    """Say by how much rounding makes a larger error in a step than is tolerated, if it does.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def rounding_share(
 
     Returns
     -------
-    float
-        0, too, where equations cannot be evaluated.
+    str
+        Nothing, too, where equations cannot be evaluated.
     """
     signs = np.random.default_rng(0).choice((-1.0, 1.0), (_STATES, x.size))
     try:
@@ -50,5 +50,10 @@ def rounding_share(
             largest = np.max(np.abs(changes), axis=0)
             share = h * float(np.sqrt(np.mean((largest / tolerated) ** 2)))
     except Exception:
-        return 0.0
-    return share if np.isfinite(share) else 0.0
+        return ""
+    if not 1.0 < share < np.inf:
+        return ""
+    return (
+        f"rounding errors of the equations alone make {share:.2g} times the error that"
+        " rtol and atol tolerate in such a step"
+    )

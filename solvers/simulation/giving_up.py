@@ -26,13 +26,14 @@ def judge_record(simulation: SimulationState, land: Callable[[], None]) -> None:
         raise too_long_record(simulation.system, time, history.size, history.limit)
 
 
-def give_up_slow(simulation: SimulationState, time: float, lack: str) -> NoReturn:
-    """End a run whose steps up to a time lead nowhere, from the present values on."""
+def give_up_slow(
+    simulation: SimulationState, time: float, lack: str, rounding: str = ""
+) -> NoReturn:
+    """End a run whose steps up to a time lead nowhere, perhaps since rounding makes them short."""
     from flexure.solvers.integration.failures import no_progress
 
     store = simulation.store
     refuse_ahead(store)
-    rounding = simulation.pace.rounding
     error = no_progress(simulation.choice.method, time, "to reach the end", lack, rounding)
     name_fastest(error, store, simulation.rtol, simulation.atol)
     raise error

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.projecting import TIMES
-from flexure.solvers.integration.rounding import rounding_share
+from flexure.solvers.integration.rounding import shortened_by_rounding
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
@@ -42,6 +43,8 @@ from flexure.solvers.tracing.agreement import agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
+
+_Rates = Callable[[float, FloatArray], FloatArray]
 
 _STRIDE = 4000  # steps of one call of the loop, at most; the pace is judged then
 _COUNTED = (
@@ -209,9 +212,7 @@ class NativeRunner:
                 simulation.manifold.tell_pulls(fields.manifold.time, freeze(landed.copy()))
             if status == words.SLOW:
                 self._put(loop.memory)
-                self._look_for_chattering(loop.memory, step.time_new - step.time)
-                lack = simulation.pace.report(fields.pace.slow, step.time_new)
-                give_up_slow(simulation, step.time_new, lack)
+                self._give_up_slow(loop.memory, step.time_new - step.time)
             if status != words.COMPLETE and not motion.unpublished and self._is_odd(fields):
                 self._look_for_chattering(loop.memory, step.time - step.time_old)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
@@ -281,18 +282,30 @@ class NativeRunner:
 
     def _look_for_chattering(self, memory: RunMemory, lapse: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
-        fields, x = memory.fields, memory.x.copy()
-        tolerated = memory.tolerated(x)
-
-        def rhs(time: float, x: FloatArray) -> FloatArray:
-            return self._bound(min(time, fields.step.clip), x)
-
-        jump = find_jump(rhs, fields.step.time, x, lapse, tolerated)
+        jump = find_jump(*self._latest_step(memory, lapse))
         if jump is not None:
             self._put(memory)
             give_up_chattering(self._simulation, jump)
-        share = rounding_share(rhs, fields.step.time, x, lapse, tolerated)
-        self._simulation.pace.note_rounding(share)
+
+    def _give_up_slow(self, memory: RunMemory, lapse: float) -> NoReturn:
+        """Raise, since steps lead nowhere: for chattering, for rounding or for their pace."""
+        self._look_for_chattering(memory, lapse)
+        fields, simulation = memory.fields, self._simulation
+        end = fields.step.time_new
+        lack = simulation.pace.report(fields.pace.slow, end)
+        rounding = shortened_by_rounding(*self._latest_step(memory, lapse))
+        give_up_slow(simulation, end, lack, rounding)
+
+    def _latest_step(
+        self, memory: RunMemory, lapse: float
+    ) -> tuple[_Rates, float, FloatArray, float, FloatArray]:
+        """Return the equations, time, state, length and tolerated errors of the latest step."""
+        step, x = memory.fields.step, memory.x.copy()
+
+        def rhs(time: float, x: FloatArray) -> FloatArray:
+            return self._bound(min(time, step.clip), x)
+
+        return rhs, step.time, x, lapse, memory.tolerated(x)
 
     def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""
