@@ -38,7 +38,7 @@ SLOWER = 4.0  # times as long, and a minute more: then a change counts as notice
 #: The files of each module, and the tests that concern it, the fast ones first.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pace": (
-        ["solvers/integration/slow_strides.py", "solvers/integration/pace.py"],
+        ["solvers/integration/guard/slow_strides.py", "solvers/integration/guard/pace.py"],
         [
             "solvers/integration/test_pace.py",
             "faults/test_time_resolution.py",
@@ -46,7 +46,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "zeno": (
-        ["solvers/native/kernels/pile_ups.py", "solvers/simulation/departures.py"],
+        ["solvers/native/kernels/runs/pile_ups.py", "solvers/simulation/events/departures.py"],
         [
             "solvers/simulation/test_departures.py",
             "solvers/simulation/test_pile_ups.py",
@@ -54,7 +54,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "witnesses": (
-        ["solvers/simulation/witnesses.py"],
+        ["solvers/simulation/events/witnesses.py"],
         [
             "solvers/simulation/test_witnesses.py",
             "solvers/simulation/test_fast_witnesses.py",
@@ -63,15 +63,15 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "advance": (
-        ["solvers/native/kernels/advance.py", "solvers/native/kernels/clocks.py"],
+        ["solvers/native/kernels/runs/advance.py", "solvers/native/kernels/parts/clocks.py"],
         ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_native_simulation.py"],
     ),
     "events": (
-        ["solvers/native/kernels/events.py", "solvers/native/kernels/samples.py"],
+        ["solvers/native/kernels/runs/events.py", "solvers/native/kernels/parts/samples.py"],
         ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_departures.py"],
     ),
     "fixed_step": (
-        ["solvers/integration/fixed_step.py"],
+        ["solvers/integration/methods/fixed_step.py"],
         ["solvers/integration/test_fixed_step.py"],
     ),
     "side_effects": (
@@ -79,7 +79,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/tracing/test_side_effects.py"],
     ),
     "guard": (
-        ["solvers/integration/guard.py"],
+        ["solvers/integration/guard/guard.py"],
         [
             "solvers/integration/test_integration.py",
             "faults/test_integration_faults.py",
@@ -87,7 +87,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "agenda": (
-        ["solvers/simulation/agenda.py"],
+        ["solvers/simulation/events/agenda.py"],
         [
             "diagrams/test_events.py",
             "solvers/simulation/test_simulator.py",
@@ -96,11 +96,11 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "stiffness": (
-        ["solvers/integration/stiffness.py"],
+        ["solvers/integration/guard/stiffness.py"],
         ["solvers/integration/test_stiffness.py", "solvers/simulation/test_automatic_method.py"],
     ),
     "due_events": (
-        ["solvers/simulation/due_events.py", "solvers/simulation/phases.py"],
+        ["solvers/simulation/events/due_events.py", "solvers/simulation/phases.py"],
         [
             "diagrams/test_events.py",
             "solvers/simulation/test_simulator.py",
@@ -111,7 +111,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "surfaces": (
-        ["solvers/simulation/surfaces.py"],
+        ["solvers/simulation/events/surfaces.py"],
         [
             "solvers/simulation/test_witnesses.py",
             "solvers/simulation/test_departures.py",
@@ -121,7 +121,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "carried_step": (
-        ["solvers/integration/carried_step.py"],
+        ["solvers/integration/guard/carried_step.py"],
         ["solvers/integration/test_carried_step.py"],
     ),
     "agreement": (
@@ -129,7 +129,10 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/tracing/test_agreement.py"],
     ),
     "preconditions": (
-        ["solvers/native/preconditions.py", "solvers/simulation/native_conditions.py"],
+        [
+            "solvers/native/programs/preconditions.py",
+            "solvers/simulation/native_runs/native_conditions.py",
+        ],
         [
             "solvers/native/test_preconditions.py",
             "solvers/simulation/test_native_simulation.py",
@@ -138,13 +141,15 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
 }
 
-_SHARING = (
-    *("shared_derivatives", "walk", "families", "prototype", "structural_key"),
-    *("columns", "code_levels", "jobs", "repetition", "loops"),
-)
+_SHARING = {
+    "jobs": ("shared_derivatives", "code_levels", "jobs", "repetition", "loops"),
+    "families": ("walk", "families", "prototype", "structural_key", "columns"),
+}
 #: A wrong number of any of them shows in the numbers of all.
 MODULES |= {
-    name: ([f"solvers/native/sharing/{name}.py"], ["solvers/native/sharing"]) for name in _SHARING
+    name: ([f"solvers/native/sharing/{room}/{name}.py"], ["solvers/native/sharing"])
+    for room, names in _SHARING.items()
+    for name in names
 }
 
 #: Why survivors make no difference: module, function and change, a tab, the reason.

@@ -37,7 +37,7 @@ from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.ours import build
 from benchmarks.versus.table import Row, formatted
 from benchmarks.versus.workloads import MassChain
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 
 COUNTS = (10, 100, 1000, 10_000)
 #: How much the cost of an evaluation per block, and the work of LLVM for long chains, may vary.

@@ -5,32 +5,15 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.blocks":
     raise ImportError("write `import flexure.blocks`: the folder blocks/ is not a package")
 
-from flexure.diagrams.on_demand import on_demand
+from flexure.diagrams.common.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from flexure.blocks.algebra import (
-        Demultiplexer,
-        FunctionBlock,
-        Gain,
-        MatrixGain,
-        Multiplexer,
-        PassThrough,
-        PortSwitch,
-        Product,
-        Selector,
-        Sum,
+    from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+    from flexure.blocks.controllers.state_feedback import (
+        LuenbergerObserver,
+        SampledLuenbergerObserver,
+        StateFeedback,
     )
-    from flexure.blocks.continuous import FilteredDerivative, FirstOrderLag, Integrator
-    from flexure.blocks.controllers import PIDController, SampledPIDController
-    from flexure.blocks.delays import PadeDelay, TimeDelay
-    from flexure.blocks.discrete import (
-        DiscreteDerivative,
-        DiscreteIntegrator,
-        UnitDelay,
-        ZeroOrderHold,
-    )
-    from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
-    from flexure.blocks.filters import LeadLag, NotchFilter
     from flexure.blocks.flexures import (
         Beam,
         CircleSection,
@@ -68,8 +51,24 @@ if TYPE_CHECKING:
         StickSlipFriction,
         TabulatedSpring,
     )
-    from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
-    from flexure.blocks.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.linear_systems.continuous import (
+        FilteredDerivative,
+        FirstOrderLag,
+        Integrator,
+    )
+    from flexure.blocks.linear_systems.delays import PadeDelay, TimeDelay
+    from flexure.blocks.linear_systems.discrete import (
+        DiscreteDerivative,
+        DiscreteIntegrator,
+        UnitDelay,
+        ZeroOrderHold,
+    )
+    from flexure.blocks.linear_systems.discrete_linear import (
+        DiscreteStateSpace,
+        DiscreteTransferFunction,
+    )
+    from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
+    from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
@@ -117,8 +116,21 @@ if TYPE_CHECKING:
         WeldJoint,
         check_passivity,
     )
-    from flexure.blocks.noise import BandLimitedNoise, Noise
-    from flexure.blocks.nonlinear import (
+    from flexure.blocks.signals.algebra import (
+        Demultiplexer,
+        FunctionBlock,
+        Gain,
+        MatrixGain,
+        Multiplexer,
+        PassThrough,
+        PortSwitch,
+        Product,
+        Selector,
+        Sum,
+    )
+    from flexure.blocks.signals.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.signals.noise import BandLimitedNoise, Noise
+    from flexure.blocks.signals.nonlinear import (
         DeadZone,
         DiscreteRateLimiter,
         Quantizer,
@@ -126,29 +138,25 @@ if TYPE_CHECKING:
         Relay,
         Saturation,
     )
-    from flexure.blocks.profiles import MinimumJerkProfile, TrapezoidalProfile
-    from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-    from flexure.blocks.sources import Constant, Ramp, Step, TimeFunction, Trajectory
-    from flexure.blocks.state_feedback import (
-        LuenbergerObserver,
-        SampledLuenbergerObserver,
-        StateFeedback,
-    )
-    from flexure.blocks.waveforms import Chirp, Sine, Square
+    from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
+    from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
+    from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
+    from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "algebra": (
+            "signals.algebra": (
                 "Demultiplexer FunctionBlock Gain MatrixGain Multiplexer PassThrough PortSwitch "
                 "Product Selector Sum"
             ),
-            "continuous": "FilteredDerivative FirstOrderLag Integrator",
-            "controllers": "PIDController SampledPIDController",
-            "delays": "PadeDelay TimeDelay",
-            "discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay ZeroOrderHold",
-            "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
-            "filters": "LeadLag NotchFilter",
+            "linear_systems.continuous": "FilteredDerivative FirstOrderLag Integrator",
+            "controllers.controllers": "PIDController SampledPIDController",
+            "linear_systems.delays": "PadeDelay TimeDelay",
+            "linear_systems.discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay "
+            "ZeroOrderHold",
+            "linear_systems.discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
+            "linear_systems.filters": "LeadLag NotchFilter",
             "flexures": (
                 "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
                 "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
@@ -159,8 +167,8 @@ else:
                 "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
                 "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
-            "linear": "AffineSystem StateSpace TransferFunction",
-            "lookup_tables": "GainSchedule LookupTable",
+            "linear_systems.linear": "AffineSystem StateSpace TransferFunction",
+            "signals.lookup_tables": "GainSchedule LookupTable",
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
@@ -173,13 +181,15 @@ else:
                 "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
                 "WeldJoint check_passivity"
             ),
-            "noise": "BandLimitedNoise Noise",
-            "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
-            "profiles": "MinimumJerkProfile TrapezoidalProfile",
-            "sinks": "Log Printer StopWhen Terminator VectorLog",
-            "sources": "Constant Ramp Step TimeFunction Trajectory",
-            "state_feedback": "LuenbergerObserver SampledLuenbergerObserver StateFeedback",
-            "waveforms": "Chirp Sine Square",
+            "signals.noise": "BandLimitedNoise Noise",
+            "signals.nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay "
+            "Saturation",
+            "signals.profiles": "MinimumJerkProfile TrapezoidalProfile",
+            "signals.sinks": "Log Printer StopWhen Terminator VectorLog",
+            "signals.sources": "Constant Ramp Step TimeFunction Trajectory",
+            "controllers.state_feedback": "LuenbergerObserver SampledLuenbergerObserver "
+            "StateFeedback",
+            "signals.waveforms": "Chirp Sine Square",
         },
     )
 

@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.diagrams":
     raise ImportError("write `import flexure.diagrams`: the folder diagrams/ is not a package")
 
-from flexure.diagrams.on_demand import on_demand
+from flexure.diagrams.common.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from flexure.diagrams.builder import DiagramBuilder
-    from flexure.diagrams.context import Context
-    from flexure.diagrams.diagram import Diagram
-    from flexure.diagrams.events import (
+    from flexure.diagrams.building.builder import DiagramBuilder
+    from flexure.diagrams.contexts.context import Context
+    from flexure.diagrams.scalars import array
+    from flexure.diagrams.systems.diagram import Diagram
+    from flexure.diagrams.systems.leaf import LeafSystem
+    from flexure.diagrams.systems.ports import TIME, CacheEntry, InputPort, OutputPort
+    from flexure.diagrams.systems.system import System
+    from flexure.diagrams.values.events import (
         Forced,
         Initialization,
         Periodic,
@@ -20,28 +24,24 @@ if TYPE_CHECKING:
         Terminate,
         Witness,
     )
-    from flexure.diagrams.leaf import LeafSystem
-    from flexure.diagrams.parameters import AbstractParameter, NumericParameter
-    from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
-    from flexure.diagrams.scalars import array
-    from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-    from flexure.diagrams.system import System
-    from flexure.diagrams.tables import Table
+    from flexure.diagrams.values.parameters import AbstractParameter, NumericParameter
+    from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState
+    from flexure.diagrams.values.tables import Table
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "builder": "DiagramBuilder",
-            "context": "Context",
-            "diagram": "Diagram",
-            "events": "Forced Initialization Periodic PerStep Settling Terminate Witness",
-            "leaf": "LeafSystem",
-            "parameters": "AbstractParameter NumericParameter",
-            "ports": "TIME CacheEntry InputPort OutputPort",
+            "building.builder": "DiagramBuilder",
+            "contexts.context": "Context",
+            "systems.diagram": "Diagram",
+            "values.events": "Forced Initialization Periodic PerStep Settling Terminate Witness",
+            "systems.leaf": "LeafSystem",
+            "values.parameters": "AbstractParameter NumericParameter",
+            "systems.ports": "TIME CacheEntry InputPort OutputPort",
             "scalars": "array",
-            "state": "AbstractState ContinuousState DiscreteState",
-            "system": "System",
-            "tables": "Table",
+            "values.state": "AbstractState ContinuousState DiscreteState",
+            "systems.system": "System",
+            "values.tables": "Table",
         },
     )
 

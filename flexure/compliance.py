@@ -4,7 +4,7 @@ All rest on the oscillator ``I ẍ + d ẋ + k x = 0`` with ``ωn² = k/I`` and 
 take a moment of inertia with torsion, or a mass with displacement.
 """
 
-from flexure.blocks.forces.compliance import (
+from flexure.blocks.forces.coefficients.compliance import (
     approximate_natural_frequency,
     damping_from_ratio,
     damping_from_settling_time,

@@ -5,7 +5,7 @@ between which signals are taken to be linear; integrals are exact for such recor
 them. Sums, products and comparisons of metrics are metrics and constraints.
 """
 
-from flexure.solvers.results.metric_kinds import (
+from flexure.solvers.results.measures.metric_kinds import (
     at,
     disturbance,
     final,
@@ -25,7 +25,7 @@ from flexure.solvers.results.metric_kinds import (
     step,
     total_variation,
 )
-from flexure.solvers.results.metrics import Constraint, Metric
+from flexure.solvers.results.measures.metrics import Constraint, Metric
 
 __all__ = [
     "Constraint",

@@ -38,7 +38,7 @@ from benchmarks.flexures import exudyn_side
 from benchmarks.flexures.assemblies import Assembly, Leaf, RigidBody, Section
 from benchmarks.versus.sides import MissingPeerError, seconds
 from benchmarks.versus.table import Row, formatted, write
-from flexure.solvers.analysis import shared_equations
+from flexure.solvers.analysis.equations import shared_equations
 
 LENGTH, WIDTH, THICKNESS, FORCE = 0.2, 0.02, 0.001, 10.0
 NEVER = 10**9  # states from which on code is shared, where none is

@@ -9,7 +9,7 @@ from benchmarks.versus.workloads import Array
 from flexure.solvers.native.language.language import Floats, Function
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 
 
 def repeat(count: int, f: Function, x: Floats, env: Floats, out: Floats) -> None:

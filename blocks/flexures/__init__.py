@@ -4,15 +4,20 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
-from flexure.blocks.flexures.assemblies import CrossPivot, FoldedGuide, ParallelGuide
-from flexure.blocks.flexures.beam import Beam
-from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
-from flexure.blocks.flexures.lumped_hinge import LumpedHinge
-from flexure.blocks.flexures.materials import Material
-from flexure.blocks.flexures.notch_hinge import NotchHinge
-from flexure.blocks.flexures.notches import CircularNotch, EllipticNotch, FilletedNotch, Notch
-from flexure.blocks.flexures.rectangle_section import RectangleSection
-from flexure.blocks.flexures.sections import (
+from flexure.blocks.flexures.beams.assemblies import CrossPivot, FoldedGuide, ParallelGuide
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.beams.leaf_spring import LeafSpring, WireFlexure
+from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge
+from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge
+from flexure.blocks.flexures.hinges.notches import (
+    CircularNotch,
+    EllipticNotch,
+    FilletedNotch,
+    Notch,
+)
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
+from flexure.blocks.flexures.sections.sections import (
     CircleSection,
     GeneralSection,
     Section,

@@ -1,9 +1,10 @@
 """Bodies, joints, the tree they make, and the builder that makes plants of them."""
 
-from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.bodies import Body, Frame
-from flexure.blocks.multibody.body_shape import BodyShape
-from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
+from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import (
     CamFollower,
     Coupling,
@@ -20,13 +21,12 @@ from flexure.blocks.multibody.constraints import (
     RollingSphere,
     VelocityConstraint,
 )
-from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
-from flexure.blocks.multibody.force_element import (
+from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     ForceElement,
     JointForceElement,
 )
-from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.joints import (
     BallQuaternionJoint,
     BallRpyJoint,
@@ -40,12 +40,12 @@ from flexure.blocks.multibody.joints import (
     UniversalJoint,
     WeldJoint,
 )
-from flexure.blocks.multibody.limits import Limit
-from flexure.blocks.multibody.multibody_forces import MultibodyForces
-from flexure.blocks.multibody.passivity import PassivityReport, check_passivity
-from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_builder import PlantBuilder
-from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.blocks.multibody.plants.computed_torque import GravityCompensation, InverseDynamics
+from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger, EnergyTotals
+from flexure.blocks.multibody.plants.passivity import PassivityReport, check_passivity
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.blocks.multibody.trees.actuator import Actuator
 
 __all__ = [
     "Actuator",

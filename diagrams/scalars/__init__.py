@@ -20,24 +20,31 @@ np.float64(2.0)
 """
 
 # These three make NumPy functions known to `SymbolArray`.
-from flexure.diagrams.scalars import linear_algebra as linear_algebra
-from flexure.diagrams.scalars import numpy_functions as numpy_functions
-from flexure.diagrams.scalars import plain_functions as plain_functions
-from flexure.diagrams.scalars.array import SymbolArray
-from flexure.diagrams.scalars.differentiation import gradient
-from flexure.diagrams.scalars.evaluation import evaluate, sources, substitute
-from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
-from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
-from flexure.diagrams.scalars.guards import refuse_where
-from flexure.diagrams.scalars.jacobians import (
+from flexure.diagrams.scalars.derivatives.differentiation import gradient
+from flexure.diagrams.scalars.derivatives.evaluation import evaluate, sources, substitute
+from flexure.diagrams.scalars.derivatives.jacobians import (
     BlockJacobian,
     Jacobian,
     block_jacobian,
     jacobian,
 )
-from flexure.diagrams.scalars.latex import latex_names, write_latex
-from flexure.diagrams.scalars.mathml import mathml_names, write_mathml
-from flexure.diagrams.scalars.notation import Written, write_python
+from flexure.diagrams.scalars.expressions import linear_algebra as linear_algebra
+from flexure.diagrams.scalars.expressions import numpy_functions as numpy_functions
+from flexure.diagrams.scalars.expressions import plain_functions as plain_functions
+from flexure.diagrams.scalars.expressions.array import SymbolArray
+from flexure.diagrams.scalars.expressions.expression import Condition, Graph, Symbol
+from flexure.diagrams.scalars.expressions.functions import (
+    array,
+    clip,
+    is_symbolic,
+    sinc,
+    symbols,
+    where,
+)
+from flexure.diagrams.scalars.expressions.guards import refuse_where
+from flexure.diagrams.scalars.notations.latex import latex_names, write_latex
+from flexure.diagrams.scalars.notations.mathml import mathml_names, write_mathml
+from flexure.diagrams.scalars.notations.notation import Written, write_python
 
 __all__ = [
     "BlockJacobian",

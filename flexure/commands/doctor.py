@@ -13,8 +13,8 @@ from flexure import __version__
 from flexure.commands.codes import DONE, FAILED, FINDINGS
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
-from flexure.diagrams.errors import FlexureError
-from flexure.diagrams.tables import Table
+from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.values.tables import Table
 
 #: Optional packages by extra, and what they are for.
 EXTRAS = {
@@ -134,7 +134,7 @@ def _cache() -> str:
 
 def _self_test(compiled: Any) -> str:
     """Simulate a lag, whose motion is known, and say how close it comes."""
-    from flexure.blocks.continuous import FirstOrderLag
+    from flexure.blocks.linear_systems.continuous import FirstOrderLag
     from flexure.solvers.native.llvm.library import available
     from flexure.solvers.simulation.simulation import simulate
 

@@ -11,12 +11,12 @@ import numpy as np
 from flexure.commands.codes import DONE
 from flexure.commands.models import Model, load_model
 from flexure.commands.reports import Report
-from flexure.diagrams.files import replacing
-from flexure.diagrams.tables import Table
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Context
-    from flexure.solvers.analysis.linear_model import LinearModel
+    from flexure.diagrams.contexts.context import Context
+    from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
 _WIDE, _LONG = 10, 30  # matrices that are printed
 _MATRICES = ("A", "B", "C", "D")
@@ -26,7 +26,7 @@ _NAMES = ("state_names", "input_names", "output_names")
 
 def run(arguments: Namespace) -> int:
     """Linearize a model, and tell its poles and matrices."""
-    from flexure.solvers.analysis.linearization import linearize
+    from flexure.solvers.analysis.linear_models.linearization import linearize
 
     report = Report(arguments)
     with report.quiet():
@@ -69,7 +69,7 @@ def point_of(model: Model, arguments: Namespace, report: Report) -> Context:
     """Return where to look: the context, or the equilibrium next to it."""
     if not arguments.equilibrium:
         return model.context
-    from flexure.solvers.analysis.equilibria import equilibrium
+    from flexure.solvers.analysis.operating_points.equilibria import equilibrium
 
     found = equilibrium(model.system, model.context, period=getattr(arguments, "period", None))
     report.say(f"equilibrium, found in {found.iterations} iterations")

@@ -11,11 +11,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from flexure.commands.calls import Call
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 
 if TYPE_CHECKING:
-    from flexure.diagrams.system import System
-    from flexure.solvers.results.metrics import Metric
+    from flexure.diagrams.systems.system import System
+    from flexure.solvers.results.measures.metrics import Metric
 
 _OTHERS = ("Constraint", "Metric", "largest", "of", "smallest")  # which are not of signals
 
@@ -35,7 +35,7 @@ def metrics_of(
         The signals that were named; with none, it is the only output of the system.
     """
     from flexure import metrics
-    from flexure.solvers.results.step_characteristics import StepInfo
+    from flexure.solvers.results.measures.step_characteristics import StepInfo
     from flexure.solvers.tracing.signals import resolve
 
     figures = [field.name for field in fields(StepInfo)]

@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flexure.commands.values import read_parameters
-from flexure.diagrams.errors import DeclarationError, UnknownNameError, is_inside, quoted
+from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, is_inside, quoted
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Context
-    from flexure.diagrams.system import System
+    from flexure.diagrams.contexts.context import Context
+    from flexure.diagrams.systems.system import System
 
 _FUNCTION = "build"
 
@@ -61,8 +61,8 @@ def load_model(arguments: Namespace) -> Model:
     made = _made(_module(file, attempt), name, attempt)
     system, context = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
 
-    from flexure.diagrams.handles import start_context
-    from flexure.diagrams.system import require_system
+    from flexure.diagrams.systems.system import require_system
+    from flexure.diagrams.values.handles import start_context
 
     require_system(system, attempt)
     start = start_context(system, context, attempt).clone()

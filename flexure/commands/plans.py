@@ -9,10 +9,10 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from flexure.commands.calls import Axis, Call, Samples
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
     from flexure.solvers.sweeps.plans.plans import Plan
 
 _ALIASES = {"normal": "norm"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from flexure.diagrams.tables import Table
+from flexure.diagrams.values.tables import Table
 
 
 class Report:

@@ -11,10 +11,10 @@ from flexure.commands.measures import metrics_of
 from flexure.commands.models import Model, load_model
 from flexure.commands.parser import integration_options
 from flexure.commands.reports import Report
-from flexure.diagrams.tables import Table
+from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:
-    from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
 
 _MOST = 12  # outputs that are shown, and panels of a plot, where nobody named them
 

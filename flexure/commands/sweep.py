@@ -16,9 +16,9 @@ from flexure.commands.models import load_model
 from flexure.commands.parser import integration_options
 from flexure.commands.plans import plan_of
 from flexure.commands.reports import Report
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.files import replacing
-from flexure.diagrams.tables import Table
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

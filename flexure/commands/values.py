@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
 
 
 class Assignment(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.ports import InputPort
-from flexure.diagrams.system import System, require_system
-from flexure.solvers.results.result import Signal
-from flexure.solvers.results.step_responses import StepResponse, record_response
-from flexure.solvers.results.step_sources import StepFinder
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.solvers.results.measures.step_responses import StepResponse, record_response
+from flexure.solvers.results.measures.step_sources import StepFinder
+from flexure.solvers.results.records.result import Signal
 from flexure.solvers.simulation.simulation import simulate
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.inventory import Paths, each_free_input, each_parameter, each_state
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place
-from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter, each_state
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.state import ContinuousState, DiscreteState
 from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.vocabulary import CONDITIONS
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first
 
 CHUNK = 400  # operations

@@ -61,12 +61,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.context import Context
-from flexure.diagrams.files import replacing
-from flexure.diagrams.handles import require_root
-from flexure.diagrams.places import several
-from flexure.diagrams.system import System, require_system
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import several
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import require_root
 from flexure.solvers.javascript.description import ModelValues
 from flexure.solvers.javascript.equation_functions import number
 from flexure.solvers.javascript.loops import checked_method, loops_text, methods_of

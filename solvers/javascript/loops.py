@@ -9,26 +9,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.threads import once
-from flexure.solvers.integration import projecting
-from flexure.solvers.integration.methods import method_name
-from flexure.solvers.integration.slow_strides import MARKS, STRIDE
-from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.concurrency.threads import once
+from flexure.solvers.integration.guard.slow_strides import MARKS, STRIDE
+from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.solvers.integration.methods import projecting
+from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
-from flexure.solvers.native.kernels import (
-    advance,
-    arithmetic,
-    clocks,
-    manifold,
-    pile_ups,
-    rows,
-    run,
-    search,
-)
-from flexure.solvers.native.kernels.resampling import resample_all
-from flexure.solvers.native.methods import METHODS, NativeMethod, kernels_of
-from flexure.solvers.native.run_memory import ROOMY
+from flexure.solvers.native.kernels.parts import arithmetic, clocks, manifold, rows, run, search
+from flexure.solvers.native.kernels.runs import advance, pile_ups
+from flexure.solvers.native.kernels.steps.resampling import resample_all
+from flexure.solvers.native.programs.methods import METHODS, NativeMethod, kernels_of
+from flexure.solvers.native.runs.run_memory import ROOMY
 
 _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),

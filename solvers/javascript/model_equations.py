@@ -14,12 +14,20 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from flexure.blocks.multibody.closing_equations import ClosingEquations, closing_equations
-from flexure.blocks.multibody.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.loop_closure.closing_equations import (
+    ClosingEquations,
+    closing_equations,
+)
 from flexure.diagrams import scalars
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import FlexureError, TraceError
-from flexure.diagrams.events import (
+from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.inventory import Paths
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.branches import explore
+from flexure.diagrams.systems.system import each_system
+from flexure.diagrams.values.events import (
     Event,
     Initialization,
     Periodic,
@@ -28,16 +36,11 @@ from flexure.diagrams.events import (
     Terminate,
     Witness,
 )
-from flexure.diagrams.inventory import Paths
-from flexure.diagrams.scalars.branches import explore
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.system import each_system
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray, conform
-from flexure.solvers.integration.stiffness import assess
+from flexure.diagrams.values.values import FloatArray, conform
+from flexure.solvers.integration.guard.stiffness import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
-from flexure.solvers.native.preconditions import UnsuitableError, require_lasting_breaks
-from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
+from flexure.solvers.native.programs.preconditions import UnsuitableError, require_lasting_breaks
+from flexure.solvers.native.programs.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind

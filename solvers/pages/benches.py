@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.copying import detached
-from flexure.diagrams.errors import DeclarationError, FlexureError
-from flexure.diagrams.kinds import TIME_KIND
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.places import Place
-from flexure.diagrams.system import System, each_system
+from flexure.diagrams.common.errors import DeclarationError, FlexureError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.systems.copying import detached
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.kinds import TIME_KIND
 
 _MOST_AXES = 24
 _MOST_CURVES = 8

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flexure.blocks
-from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.systems.leaf import LeafSystem
 
 #: An argument: its name, or None where it is given by position; "text" or "parameter"; which.
 Argument = tuple[str | None, str, str]

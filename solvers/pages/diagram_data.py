@@ -12,18 +12,24 @@ from collections.abc import Iterator, Sequence
 from inspect import getdoc
 from typing import Any
 
-from flexure.diagrams.diagram import Diagram
-from flexure.diagrams.drawing.columns import GRID
-from flexure.diagrams.drawing.content import Content, Fold, Row, caption_of, role_of
-from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.picture import Block, Picture, Wire, label_room, picture_of
-from flexure.diagrams.drawing.shapes import Path, Text
-from flexure.diagrams.drawing.sheet import sheet_of
-from flexure.diagrams.drawing.svg import outline_text
-from flexure.diagrams.inventory import Paths
-from flexure.diagrams.known_units import KnownUnits
-from flexure.diagrams.ports import InputPort, Port
-from flexure.diagrams.system import System, each_system
+from flexure.diagrams.building.known_units import KnownUnits
+from flexure.diagrams.contexts.inventory import Paths
+from flexure.diagrams.drawing.arrangement.columns import GRID
+from flexure.diagrams.drawing.arrangement.content import Content, Fold, Row, caption_of, role_of
+from flexure.diagrams.drawing.arrangement.picture import (
+    Block,
+    Picture,
+    Wire,
+    label_room,
+    picture_of,
+)
+from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
+from flexure.diagrams.drawing.formats.shapes import Path, Text
+from flexure.diagrams.drawing.formats.sheet import sheet_of
+from flexure.diagrams.drawing.formats.svg import outline_text
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.ports import InputPort, Port
+from flexure.diagrams.systems.system import System, each_system
 from flexure.solvers.pages.page_content import PageSignals
 
 #: Marks of all drawings with unfolded blocks; one takes some 100 bytes of the page.

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beam import Beam
-from flexure.blocks.flexures.notch_hinge import NotchHinge
-from flexure.blocks.flexures.undivided import undivided
-from flexure.blocks.multibody.force_element import (
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.beams.undivided import undivided
+from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge
+from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     ForceElement,
     JointForceElement,
 )
-from flexure.diagrams.builder import DiagramBuilder
-from flexure.diagrams.context import Context
-from flexure.diagrams.copying import detached
-from flexure.diagrams.errors import FlexureError
+from flexure.diagrams.building.builder import DiagramBuilder
+from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.copying import detached
 from flexure.solvers.pages.benches import (
     Axis,
     Bench,

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beam import Beam
-from flexure.blocks.multibody.force_element import (
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     JointForceElement,
 )
-from flexure.diagrams.arguments import file_path, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import as_numbers
-from flexure.solvers.design.records import read_columns
+from flexure.diagrams.common.arguments import file_path, require
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.values import as_numbers
+from flexure.solvers.design.fits.records import read_columns
 from flexure.solvers.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.benches import Bench, round_up, static_bench
 from flexure.solvers.pages.constructors import constructor_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flexure.blocks.multibody.bodies import Frame, FrameLike
-from flexure.blocks.multibody.plant import Plant
-from flexure.diagrams.context import Context
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.ports import OutputPort
+from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
 from flexure.solvers.results.mechanisms.ribbons import ribbons

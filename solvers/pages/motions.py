@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.forces.point_to_point import PointToPointElement
+from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
@@ -22,11 +22,11 @@ from flexure.blocks.math import (
     rpy_velocity_matrix,
     shift_spatial_velocity,
 )
-from flexure.blocks.multibody.force_element import BodyForceElement
-from flexure.blocks.multibody.poses import POSE_SIZE, pose_on_wire
+from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_on_wire
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.context import Context
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import Array, FloatArray
 
 Calculation = Callable[[Any], Array]
 _AT_REST = RigidTransform(np.eye(3), np.zeros(3))

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.energy_ledger import EnergyLedger
-from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_base import TreeBase
-from flexure.diagrams.context import Context
-from flexure.diagrams.diagram import Diagram
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.inventory import Paths, each_parameter, each_state
-from flexure.diagrams.kinds import DISCRETE, PARAMETER
-from flexure.diagrams.layout import Layout
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import find_place, several
-from flexure.diagrams.ports import InputPort, OutputPort
-from flexure.diagrams.state import DiscreteState
-from flexure.diagrams.system import System, each_system
+from flexure.blocks.multibody.bodies.plant_base import TreeBase
+from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.inventory import Paths, each_parameter, each_state
+from flexure.diagrams.contexts.places import find_place, several
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.ports import InputPort, OutputPort
+from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.kinds import DISCRETE, PARAMETER
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.state import DiscreteState
+from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.pictures.panels import Scales
-from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _PANELS = 6  # of signals that nobody has named

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.blocks.multibody.bodies import FrameLike
-from flexure.blocks.multibody.plant import Plant
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import flag, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
-from flexure.diagrams.files import replacing
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.ports import OutputPort
-from flexure.diagrams.system import System, each_system, require_system
-from flexure.diagrams.values import as_number
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import flag, require
+from flexure.diagrams.common.errors import TraceError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.systems.system import System, each_system, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
@@ -42,7 +42,7 @@ from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
 
 _SAMPLES = 1001
 _MOST_SAMPLES = 100_000

@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.blocks.multibody.energy_ledger import EnergyLedger
-from flexure.blocks.multibody.force_element import ForceElement
-from flexure.blocks.multibody.plant import Plant
-from flexure.diagrams.context import Context
-from flexure.diagrams.copying import detached
-from flexure.diagrams.diagram import Diagram
-from flexure.diagrams.drawing.canvas import forget
-from flexure.diagrams.errors import FlexureError
-from flexure.diagrams.html import escaped, heading, lines, note, rows_of
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.overview import without_empty
-from flexure.diagrams.system import System, each_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.versions import versions
-from flexure.solvers.analysis.linearization import accelerated, linearized
-from flexure.solvers.analysis.overview import poles
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.common.html import escaped, heading, lines, note, rows_of
+from flexure.diagrams.common.versions import versions
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.overview import without_empty
+from flexure.diagrams.drawing.formats.canvas import forget
+from flexure.diagrams.systems.copying import detached
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.tables import Table
+from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
+from flexure.solvers.analysis.linear_models.overview import poles
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
 from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
 from flexure.solvers.results.mechanisms.ribbons import ribbons
-from flexure.solvers.results.provenance import of_model
-from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.results.records.provenance import of_model
+from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.readable_equations import Equation, brief_equation, named_parts
 from flexure.solvers.tracing.signals import Signal
@@ -43,7 +43,7 @@ from flexure.solvers.tracing.signals import Signal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from flexure.solvers.analysis.linear_model import LinearModel
+    from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
 _ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
 _CHOSEN = ("parameter", "state", "input")  # kinds of values that people set

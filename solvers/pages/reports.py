@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.arguments import require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import note
-from flexure.diagrams.places import several
-from flexure.diagrams.quiet import quietly
-from flexure.diagrams.system import System, require_system
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import ContextError
+from flexure.diagrams.common.html import note
+from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import several
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
 from flexure.solvers.pages.document import printed
 from flexure.solvers.pages.pages import Page
 from flexure.solvers.pages.report_sections import SECTIONS, Section, Subject
-from flexure.solvers.results.result import SimulationResult
-from flexure.solvers.sweeps.store.absent_model import AbsentModel
+from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
+from flexure.solvers.sweeps.tables.absent_model import AbsentModel
 from flexure.solvers.tracing.signals import Signal, resolve
 
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.errors import SimulationError
-from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.integration.methods import is_implicit, option_names
-from flexure.solvers.simulation.agenda import Entry
-from flexure.solvers.simulation.diagnosis import explain_non_finite, name_fastest, name_jump
-from flexure.solvers.simulation.giving_up import judge_record
+from flexure.diagrams.common.errors import SimulationError
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.integration.methods.methods import is_implicit, option_names
+from flexure.solvers.simulation.events.agenda import Entry
+from flexure.solvers.simulation.state.diagnosis import explain_non_finite, name_fastest, name_jump
+from flexure.solvers.simulation.state.giving_up import judge_record
 
 if TYPE_CHECKING:
-    from flexure.solvers.integration.integration import Segment, Stop, TakenStep
-    from flexure.solvers.simulation.method_selection import Method
-    from flexure.solvers.simulation.simulation_state import SimulationState
-    from flexure.solvers.simulation.witnesses import Crossing
+    from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep
+    from flexure.solvers.simulation.events.witnesses import Crossing
+    from flexure.solvers.simulation.state.method_selection import Method
+    from flexure.solvers.simulation.state.simulation_state import SimulationState
 
 
 class Motion:
@@ -57,7 +57,7 @@ class Motion:
         stretch : bool
             Whether the last fixed step may be slightly longer to land on the stop.
         """
-        from flexure.solvers.integration.integration import integrate
+        from flexure.solvers.integration.guard.integration import integrate
 
         simulation, store = self._simulation, self._store
         start, x = self._accepted
@@ -119,7 +119,7 @@ class Motion:
 
     def _on_step(self, step: TakenStep) -> Stop | None:
         """Look at one accepted step: witnesses, publishes, history; end the motion or not."""
-        from flexure.solvers.integration.integration import Stop
+        from flexure.solvers.integration.guard.integration import Stop
 
         simulation = self._simulation
         simulation.statistics.steps += 1

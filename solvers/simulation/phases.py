@@ -1,6 +1,7 @@
 """One step of a simulation: the phases 1 to 5 of `flexure.solvers.simulation.simulator`, in Python.
 
-Compiled loops take the same phases where they can, see `flexure.solvers.simulation.native_way`.
+Compiled loops take the same phases where they can, see
+`flexure.solvers.simulation.native_runs.native_way`.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.integration.methods import is_fixed_step
-from flexure.solvers.results.history import Unmoved
-from flexure.solvers.simulation.agenda import Entry
-from flexure.solvers.simulation.giving_up import give_up_slow, judge_record
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.integration.methods.methods import is_fixed_step
+from flexure.solvers.results.records.history import Unmoved
+from flexure.solvers.simulation.events.agenda import Entry
 from flexure.solvers.simulation.motion import Motion
+from flexure.solvers.simulation.state.giving_up import give_up_slow, judge_record
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.simulation_state import SimulationState
+    from flexure.solvers.simulation.state.simulation_state import SimulationState
 
 
 def take_step(simulation: SimulationState, boundary: float) -> None:

@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.system import System, require_system
-from flexure.solvers.integration.pace import MOST_STEPS
-from flexure.solvers.results.history import History
-from flexure.solvers.results.result import SimulationResult
-from flexure.solvers.simulation.method_selection import Method
-from flexure.solvers.simulation.options import Compiled, Monitor
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.solvers.integration.guard.pace import MOST_STEPS
+from flexure.solvers.results.records.history import History
+from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.simulator import Simulator
-from flexure.solvers.simulation.tolerances import Tolerance
+from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.state.options import Compiled, Monitor
+from flexure.solvers.simulation.state.tolerances import Tolerance
 
 
 def simulate(

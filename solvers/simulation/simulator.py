@@ -28,15 +28,15 @@ x- of T. ``advance_pending_events()`` is ``advance_to`` the present time: the pe
 a motion of zero length follows, and its publishes. All handlers of one phase read the same values;
 what phase 1 wrote is visible to phase 2. When a handler raises, nothing of its phase is written.
 
-Events due together run in the order of the agenda (`flexure.solvers.simulation.agenda`). Periodic
-times are ``offset + k period`` in floating point, strictly later than the present time. These are
-Drake's semantics. Three things are done differently on purpose:
+Events due together run in the order of the agenda (`flexure.solvers.simulation.events.agenda`).
+Periodic times are ``offset + k period`` in floating point, strictly later than the present time.
+These are Drake's semantics. Three things are done differently on purpose:
 
 * Without events per step, periodic publishes do not interrupt an integrator with error control:
   they read its interpolant. A log so leaves the motion as it was.
 * Integration stops at the break times of blocks, and until then sees their left limits.
-* Witness events are located inside of a step as `flexure.solvers.simulation.witnesses` says, and
-  not missed when a function changes its sign twice.
+* Witness events are located inside of a step as `flexure.solvers.simulation.events.witnesses` says,
+  and not missed when a function changes its sign twice.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from flexure.diagrams.arguments import flag, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
-from flexure.diagrams.events import Terminate
-from flexure.diagrams.handles import require_root
-from flexure.diagrams.starts import prepare_start
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray, as_number
-from flexure.solvers.integration.pace import MOST_STEPS
-from flexure.solvers.results.history import History
-from flexure.solvers.results.statistics import Statistics
-from flexure.solvers.simulation.method_selection import Method, MethodChoice
-from flexure.solvers.simulation.native_way import NativeWay
-from flexure.solvers.simulation.options import (
+from flexure.diagrams.common.arguments import flag, require
+from flexure.diagrams.common.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.starts import prepare_start
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.events import Terminate
+from flexure.diagrams.values.handles import require_root
+from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.solvers.integration.guard.pace import MOST_STEPS
+from flexure.solvers.results.records.history import History
+from flexure.solvers.results.records.statistics import Statistics
+from flexure.solvers.simulation.native_runs.native_way import NativeWay
+from flexure.solvers.simulation.phases import take_step
+from flexure.solvers.simulation.state.method_selection import Method, MethodChoice
+from flexure.solvers.simulation.state.options import (
     Compiled,
     Monitor,
     checked_compiled,
@@ -68,9 +69,8 @@ from flexure.solvers.simulation.options import (
     checked_max_record,
     checked_max_steps,
 )
-from flexure.solvers.simulation.phases import take_step
-from flexure.solvers.simulation.simulation_state import SimulationState
-from flexure.solvers.simulation.tolerances import Tolerance, spread
+from flexure.solvers.simulation.state.simulation_state import SimulationState
+from flexure.solvers.simulation.state.tolerances import Tolerance, spread
 
 
 class Simulator:
@@ -84,7 +84,7 @@ class Simulator:
         A root context of the system, which the simulator changes; a default one when omitted.
     method : str or OdeSolver class
         "auto" (an explicit method, and a stiff one where the diagram proves to be stiff), a name
-        of `flexure.solvers.integration.methods.METHOD_NAMES`, or a class derived from
+        of `flexure.solvers.integration.methods.methods.METHOD_NAMES`, or a class derived from
         ``scipy.integrate.OdeSolver``.
     rtol, atol : float or mapping, optional
         Tolerances of methods with error control, for all states, or by block path

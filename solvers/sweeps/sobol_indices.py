@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import is_one_of
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion, warn
-from flexure.diagrams.html import fold, heading
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import is_one_of
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion, warn
+from flexure.diagrams.common.html import fold, heading
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.sweeps.plans.plans import Plan, by_component
 from flexure.solvers.sweeps.plans.samples import (
     Copula,
@@ -38,11 +38,11 @@ from flexure.solvers.sweeps.plans.samples import (
     sobol_points,
     uncorrelated,
 )
-from flexure.solvers.sweeps.regression import Regression
 from flexure.solvers.sweeps.running.metric_columns import listed
 from flexure.solvers.sweeps.running.sweep_record import SweepOptions
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.sweeps.sweeps import sweep
+from flexure.solvers.sweeps.tables.regression import Regression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.completion import HasSignals
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.places import path_of, several
-from flexure.diagrams.system import System
-from flexure.diagrams.tables import Table
-from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.results.metrics import Metric
-from flexure.solvers.results.result import SimulationResult
-from flexure.solvers.sweeps import sweep_tables
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.completion import HasSignals
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.results.measures.metrics import Metric
+from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.pictures.sweep_pictures import SweepPictures
 from flexure.solvers.sweeps.plans.plans import Plan, with_range
-from flexure.solvers.sweeps.regression import Regression, regress
 from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, Settings, SweepRecord
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
-from flexure.solvers.sweeps.store.absent_model import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.sweep_figures import SweepFigures
+from flexure.solvers.sweeps.tables import sweep_tables
+from flexure.solvers.sweeps.tables.absent_model import AbsentMetrics, AbsentModel
+from flexure.solvers.sweeps.tables.regression import Regression, regress
 from flexure.solvers.tracing.signals import Signal, resolve
 
 BAND = 0.02  # half the width of the settling band, unless it is given

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.places import path_of
-from flexure.diagrams.values import FloatArray, as_numbers
-from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
-from flexure.solvers.results.metrics import Metric
-from flexure.solvers.results.step_characteristics import effort_figures, step_figures
-from flexure.solvers.results.step_responses import require_single
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.values.values import FloatArray, as_numbers
+from flexure.solvers.results.measures.metric_kinds import KNOWN_IN_MOTION, with_control
+from flexure.solvers.results.measures.metrics import Metric
+from flexure.solvers.results.measures.step_characteristics import effort_figures, step_figures
+from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.sweeps.running.metric_columns import Measuring, check_names, warn_of_motion
 from flexure.solvers.sweeps.running.step_sources import find_steps
 from flexure.solvers.sweeps.running.variants import Variants

@@ -18,14 +18,14 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import flag, items_of
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.places import path_of, several
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray, as_number, as_numbers
-from flexure.solvers.simulation.progress_bar import ProgressBar
+from flexure.diagrams.common.arguments import flag, items_of
+from flexure.diagrams.common.errors import ValueRefusedError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
+from flexure.solvers.simulation.state.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.metric_columns import (

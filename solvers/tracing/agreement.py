@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.store import Store
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.values.values import FloatArray
 
 #: Why a trace is not used, as the end of a sentence.
 OTHER_NUMBERS = "tracing the equations gave other numbers"

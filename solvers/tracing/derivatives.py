@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.errors import TraceError
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars import Symbol
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.jacobians import jacobian_length
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.store import Store
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at
 from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond

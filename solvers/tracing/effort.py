@@ -9,7 +9,7 @@ each of them stands for less than ten seconds.
 
 from __future__ import annotations
 
-from flexure.diagrams.errors import TraceError
+from flexure.diagrams.common.errors import TraceError
 
 #: Of a trace: operations, inputs and constants, those included that turn out to be superfluous.
 TRACED = 1_000_000

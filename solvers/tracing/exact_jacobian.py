@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.store import Store
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, Key, number_behind
 

@@ -3,7 +3,7 @@
 One trace of a system serves all of its contexts. Read over a batch, every symbol stands for a
 vector with one entry, a lane, for each context, and each operation is a single NumPy call for all
 lanes. The numbers are those of one evaluation after the other, apart from last bits, as
-`flexure.diagrams.scalars.evaluation` says; nothing crosses from lane to lane.
+`flexure.diagrams.scalars.derivatives.evaluation` says; nothing crosses from lane to lane.
 
 What cannot be traced is evaluated in one context after the other: signals behind equations that
 call foreign functions, read values that are no numbers or count their calls, and all signals of a
@@ -21,15 +21,15 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import items_of
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import TraceError
-from flexure.diagrams.handles import require_root
-from flexure.diagrams.quiet import quietly
-from flexure.diagrams.store import Store
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.threads import Lock
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.arguments import items_of
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import require_root
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.tracing.agreement import agree
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import (

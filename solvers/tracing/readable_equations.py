@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import flag
-from flexure.diagrams.errors import TraceError, UnknownNameError, quoted
-from flexure.diagrams.layout import Layout
-from flexure.diagrams.ports import CacheEntry, OutputPort
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import flag
+from flexure.diagrams.common.errors import TraceError, UnknownNameError, quoted
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars import (
     Symbol,
     Written,
@@ -26,13 +26,13 @@ from flexure.diagrams.scalars import (
     write_mathml,
     write_python,
 )
-from flexure.diagrams.scalars.expression import as_number, reachable
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.store import Store
-from flexure.diagrams.symbolic_values import symbols_for
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.threads import cached_property
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import as_number, reachable
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.ports import CacheEntry, OutputPort
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.symbolic_values import symbols_for
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
 from flexure.solvers.tracing.trace import (

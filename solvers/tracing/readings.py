@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.errors import TraceError
-from flexure.diagrams.store import Store
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.tracing.agreement import agree
 from flexure.solvers.tracing.effort import STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.context import Context
-from flexure.diagrams.handles import Handle
-from flexure.diagrams.layout import Layout
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.system import System
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import Handle
 
 #: What is neither changed by handlers nor leads to anything that is.
 _SEALED = (ModuleType, Handle, Context, Layout, scalars.Symbol, scalars.Graph, Enum, EnumMeta)

@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flexure.diagrams.errors import MissingExtraError
+from flexure.diagrams.common.errors import MissingExtraError
 from flexure.diagrams.scalars import Symbol
-from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable
 
 _MOST_DIGITS = 1e16  # beyond, a float no longer counts units
 

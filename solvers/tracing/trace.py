@@ -13,16 +13,16 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from flexure.diagrams import scalars
-from flexure.diagrams.context import Context, LeafContext, make_context
-from flexure.diagrams.errors import TraceError
-from flexure.diagrams.handles import Handle
-from flexure.diagrams.layout import Layout
-from flexure.diagrams.projection import Projection
-from flexure.diagrams.quiet import quietly
-from flexure.diagrams.scalars.branches import explore
-from flexure.diagrams.scalars.refusal import line_behind
-from flexure.diagrams.store import Store, annotate
-from flexure.diagrams.symbolic_values import (
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.contexts.context import Context, LeafContext, make_context
+from flexure.diagrams.contexts.store import Store, annotate
+from flexure.diagrams.scalars.expressions.branches import explore
+from flexure.diagrams.scalars.expressions.refusal import line_behind
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.projection import Projection
+from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.symbolic_values import (
     DISCRETE,
     INPUT,
     PARAMETER,
@@ -33,7 +33,7 @@ from flexure.diagrams.symbolic_values import (
     symbols_for,
     unreadable,
 )
-from flexure.diagrams.values import Array
+from flexure.diagrams.values.values import Array
 from flexure.solvers.tracing import effort
 
 #: What a calculation gives that stays interpreted, see `interpreted_blocks` in this room.

@@ -10,7 +10,7 @@ import pytest
 import scipy.integrate
 
 import flexure as fx
-from flexure.diagrams.updates import run_updates
+from flexure.diagrams.contexts.updates import run_updates
 
 
 def integrate_with_scipy(context: fx.Context, until: float) -> fx.Context:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import flexure as fx
-from flexure.blocks.algebra import (
+from flexure.blocks.signals.algebra import (
     Demultiplexer,
     FunctionBlock,
     Gain,
@@ -27,9 +27,9 @@ from flexure.blocks.algebra import (
     Sum,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import DeclarationError, TraceError, ValueRefusedError
-from flexure.diagrams.feedthrough import Probe, needs_of
-from flexure.diagrams.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME
+from flexure.diagrams.common.errors import DeclarationError, TraceError, ValueRefusedError
+from flexure.diagrams.systems.feedthrough import Probe, needs_of
+from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME
 
 MODERATE = st.floats(-1e6, 1e6)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.continuous import FilteredDerivative, FirstOrderLag, Integrator
-from flexure.diagrams.errors import DeclarationError, UnknownNameError, ValueRefusedError
+from flexure.blocks.linear_systems.continuous import FilteredDerivative, FirstOrderLag, Integrator
+from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, ValueRefusedError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.controllers import PIDController, SampledPIDController
-from flexure.diagrams.errors import DeclarationError, UnknownNameError, ValueRefusedError
+from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from tests.oracle.reading import cases
 
 Tick = Callable[[fx.Context], None]

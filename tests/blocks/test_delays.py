@@ -10,8 +10,8 @@ import pytest
 import scipy.linalg
 
 import flexure as fx
-from flexure.blocks.delays import PadeDelay, TimeDelay
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.blocks.linear_systems.delays import PadeDelay, TimeDelay
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
 
 Tick = Callable[[fx.Context], None]
 Signal = Callable[[float], Any]

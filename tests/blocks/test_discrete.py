@@ -10,14 +10,17 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.discrete import (
+from flexure.blocks.linear_systems.discrete import (
     DiscreteDerivative,
     DiscreteIntegrator,
     UnitDelay,
     ZeroOrderHold,
 )
-from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
-from flexure.diagrams.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
+from flexure.blocks.linear_systems.discrete_linear import (
+    DiscreteStateSpace,
+    DiscreteTransferFunction,
+)
+from flexure.diagrams.common.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
 
 Tick = Callable[[fx.Context], None]
 

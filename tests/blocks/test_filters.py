@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.filters import LeadLag, NotchFilter
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
 
 OMEGA = np.geomspace(0.01, 1e4, 41)
 

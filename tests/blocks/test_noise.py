@@ -9,10 +9,10 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.noise import BandLimitedNoise, Noise
-from flexure.blocks.random_numbers import normal_quantile, uniform
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.updates import run_updates
+from flexure.blocks.signals.noise import BandLimitedNoise, Noise
+from flexure.blocks.signals.random_numbers import normal_quantile, uniform
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.contexts.updates import run_updates
 
 
 def run_events(context: Any, trigger: type) -> None:

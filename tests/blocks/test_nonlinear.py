@@ -14,11 +14,11 @@ from hypothesis.extra.numpy import arrays
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.blocks.algebra import Sum
-from flexure.blocks.continuous import Integrator
-from flexure.blocks.discrete import ZeroOrderHold
-from flexure.blocks.lookup_tables import LookupTable
-from flexure.blocks.nonlinear import (
+from flexure.blocks.linear_systems.continuous import Integrator
+from flexure.blocks.linear_systems.discrete import ZeroOrderHold
+from flexure.blocks.signals.algebra import Sum
+from flexure.blocks.signals.lookup_tables import LookupTable
+from flexure.blocks.signals.nonlinear import (
     DeadZone,
     DiscreteRateLimiter,
     Quantizer,
@@ -26,9 +26,9 @@ from flexure.blocks.nonlinear import (
     Relay,
     Saturation,
 )
-from flexure.blocks.sources import Step
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.updates import run_updates
+from flexure.blocks.signals.sources import Step
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.contexts.updates import run_updates
 from flexure.solvers.simulation.simulator import Simulator
 from tests.blocks.test_algebra import needs, on_symbols, output, without_prerequisites
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.profiles import MinimumJerkProfile, TrapezoidalProfile
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
 
 NUMBERS = st.floats(-10.0, 10.0)
 LIMITS = st.floats(0.1, 10.0)

@@ -10,8 +10,8 @@ import pytest
 from scipy import special, stats
 
 import flexure as fx
-from flexure.blocks import random_numbers
-from flexure.blocks.random_numbers import normal_quantile, uniform
+from flexure.blocks.signals import random_numbers
+from flexure.blocks.signals.random_numbers import normal_quantile, uniform
 
 LARGEST = 2**53 - 1
 COUNT = 200_000

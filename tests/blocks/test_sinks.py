@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-from flexure.blocks.sources import Ramp, Sine, Step
-from flexure.diagrams.errors import ContextError, DeclarationError
-from flexure.diagrams.updates import run_updates
+from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
+from flexure.blocks.signals.sources import Ramp, Sine, Step
+from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.contexts.updates import run_updates
 
 
 def triggers_of(sink: fx.LeafSystem) -> list[Any]:

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.noise import Noise
-from flexure.blocks.sources import (
+from flexure.blocks.signals.noise import Noise
+from flexure.blocks.signals.sources import (
     Chirp,
     Constant,
     Ramp,
@@ -27,10 +27,11 @@ from flexure.blocks.sources import (
     TimeFunction,
     Trajectory,
 )
-from flexure.diagrams import kinds, scalars
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.feedthrough import Probe, needs_of
-from flexure.diagrams.symbolic_values import DISCRETE, PARAMETER, TIME
+from flexure.diagrams import scalars
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.systems.feedthrough import Probe, needs_of
+from flexure.diagrams.values import kinds
+from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, TIME
 from tests.support.sources import GRID, KNOTS, POINTS, before, breaks_of, times, value_at, values_at
 
 

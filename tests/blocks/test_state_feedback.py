@@ -11,12 +11,12 @@ import scipy.linalg
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.state_feedback import (
+from flexure.blocks.controllers.state_feedback import (
     LuenbergerObserver,
     SampledLuenbergerObserver,
     StateFeedback,
 )
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.common.errors import DeclarationError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 

@@ -11,7 +11,7 @@ import scipy.interpolate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexure.blocks.sources import Trajectory
+from flexure.blocks.signals.sources import Trajectory
 from tests.support.sources import GRID, KNOTS, POINTS, before, breaks_of, times, value_at, values_at
 
 

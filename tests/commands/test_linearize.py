@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flexure.commands.parser import METHODS
-from flexure.solvers.integration.methods import METHOD_NAMES
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.commands.conftest import Command
 
 ARM = """\

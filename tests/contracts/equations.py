@@ -10,11 +10,11 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.articulated_body import Articulation
-from flexure.blocks.multibody.unit_inertia import validity_problem
+from flexure.blocks.multibody.bodies.unit_inertia import validity_problem
+from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
-from flexure.diagrams.context import LeafContext
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.contexts.context import LeafContext
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind
 from tests.contracts.parts import random_unit_inertia
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.places import Place
-from flexure.solvers.analysis.equations import Equations, find_variables
+from flexure.diagrams.contexts.places import Place
+from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint
-from flexure.solvers.analysis.equations import Equations, find_variables
-from flexure.solvers.native.program import Program
+from flexure.solvers.analysis.equations.equations import Equations, find_variables
+from flexure.solvers.native.programs.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
 from tests.support.draws import draws

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.events import Initialization, Periodic, PerStep, Settling, Witness
-from flexure.diagrams.scalars.jacobians import directional
+from flexure.diagrams.common.errors import EvaluationError, TraceError
+from flexure.diagrams.scalars.derivatives.jacobians import directional
+from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Settling, Witness
 from flexure.solvers.javascript.equation_functions import CHUNK
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.signals import resolve

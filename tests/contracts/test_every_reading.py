@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.events import Event
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.scalars.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
-from flexure.diagrams.store import Store
-from flexure.solvers.native.program import EventKey, Program
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
+from flexure.diagrams.values.events import Event
+from flexure.solvers.native.programs.program import EventKey, Program
 from flexure.solvers.tracing.lanes import ContextBatch, Lanes
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store

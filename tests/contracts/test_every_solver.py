@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
+from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from tests.support.blocks import Oscillator
 
 #: Methods of one order, which halving the step shows.

@@ -12,8 +12,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.errors import TraceError
-from flexure.diagrams.scalars.branches import MOST_WAYS, explore
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.scalars.expressions.branches import MOST_WAYS, explore
 
 #: Numbers among which many are equal, opposite, or no numbers.
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, math.inf, -math.inf, math.nan]

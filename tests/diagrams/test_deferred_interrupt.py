@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from flexure.diagrams.deferred_interrupt import DeferredInterrupt
+from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 
 
 @pytest.fixture

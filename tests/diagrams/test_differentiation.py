@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.scalars.differentiation import RULES
-from flexure.diagrams.scalars.vocabulary import CONDITIONS, OPERATIONS
+from flexure.diagrams.scalars.derivatives.differentiation import RULES
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, OPERATIONS
 
 Equation = Callable[..., Any]
 

@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 import flexure as fx
-from flexure.diagrams.drawing import shapes as marks
-from flexure.diagrams.drawing.content import Content, Shown, content_of, label_of, role_of
-from flexure.diagrams.drawing.palette import INK, PAPER
-from flexure.diagrams.drawing.picture import picture_of
-from flexure.diagrams.drawing.shapes import Text, bent_line
-from flexure.diagrams.drawing.sheet import sheet_of
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.drawing.arrangement.content import (
+    Content,
+    Shown,
+    content_of,
+    label_of,
+    role_of,
+)
+from flexure.diagrams.drawing.arrangement.picture import picture_of
+from flexure.diagrams.drawing.formats import shapes as marks
+from flexure.diagrams.drawing.formats.palette import INK, PAPER
+from flexure.diagrams.drawing.formats.shapes import Text, bent_line
+from flexure.diagrams.drawing.formats.sheet import sheet_of
 from tests.support.drawings import (
     PICTURES,
     Dynamic,

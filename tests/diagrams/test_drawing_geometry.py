@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.drawing.channels import Point
-from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns
-from flexure.diagrams.drawing.content import (
+from flexure.diagrams.drawing.arrangement.channels import Point
+from flexure.diagrams.drawing.arrangement.columns import GRID, Node, NodeColumns
+from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
     Shown,
@@ -20,12 +20,12 @@ from flexure.diagrams.drawing.content import (
     content_of,
     label_of,
 )
-from flexure.diagrams.drawing.crossings import count_crossings, reduce_crossings
-from flexure.diagrams.drawing.layers import assign_layers, flow_order
-from flexure.diagrams.drawing.picture import Block, Picture, Tag, block_head, picture_of
-from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
-from flexure.diagrams.drawing.text import text_width
-from flexure.diagrams.ports import Port
+from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
+from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
+from flexure.diagrams.drawing.arrangement.picture import Block, Picture, Tag, block_head, picture_of
+from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
+from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.systems.ports import Port
 from tests.support.drawings import (
     PICTURES,
     Dynamic,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flexure.diagrams.scalars import Graph, Symbol, evaluate, jacobian, symbols, where
-from flexure.diagrams.scalars.elimination import eliminate
-from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.derivatives.elimination import eliminate
+from flexure.diagrams.scalars.expressions.expression import reachable
 
 GRAPH = Graph()
 X = symbols(GRAPH, "x", 4)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flexure.diagrams import errors
-from flexure.diagrams.errors import (
+from flexure.diagrams.common import errors
+from flexure.diagrams.common.errors import (
     AlgebraicLoopError,
     FlexureError,
     SimulationError,

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     ContextError,
     DeclarationError,
     EvaluationError,
     ValueRefusedError,
 )
-from flexure.diagrams.updates import run_updates
+from flexure.diagrams.contexts.updates import run_updates
 from tests.support.blocks import Lag, diagram_of
 
 Handler = Callable[[Any], Any]

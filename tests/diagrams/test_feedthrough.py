@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import AlgebraicLoopError
-from flexure.diagrams.feedthrough import Needs, needs_of
-from flexure.diagrams.kinds import (
+from flexure.diagrams.common.errors import AlgebraicLoopError
+from flexure.diagrams.scalars import array, where
+from flexure.diagrams.systems.feedthrough import Needs, needs_of
+from flexure.diagrams.values.kinds import (
     ABSTRACT,
     ALL_KINDS,
     CONTINUOUS,
@@ -21,7 +22,6 @@ from flexure.diagrams.kinds import (
     PARAMETER,
     TIME_KIND,
 )
-from flexure.diagrams.scalars import array, where
 from tests.support.blocks import Gain, Lag
 
 Equation = Callable[["Block", Any], Any]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flexure.diagrams.threads import cached_property
+from flexure.diagrams.concurrency.threads import cached_property
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def test_processes_that_are_made_while_a_thread_compiles_simulate(
 FORKS_LATE = """
 import os, signal, threading, time
 import flexure as fx
-from flexure.diagrams.forks import no_fork
+from flexure.diagrams.concurrency.forks import no_fork
 
 def fork():
     process = os.fork()
@@ -110,7 +110,7 @@ def test_a_fork_that_waits_leaves_the_interrupt_key_as_it_was(
 #: What a handler of a signal does that comes between `begin` and the fork itself.
 FORKS_TWICE = """
 import _imp, os, threading
-from flexure.diagrams import forks
+from flexure.diagrams.concurrency import forks
 
 forks._fork.begin()
 process = os.fork()

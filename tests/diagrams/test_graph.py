@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 
 import flexure as fx
-from flexure.diagrams.graph import graph_of
+from flexure.diagrams.systems.graph import graph_of
 from tests.support.blocks import Adder, Constant, Gain, Lag, Oscillator, nested
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.html import Shown
-from flexure.diagrams.tables import Table
+from flexure.diagrams.common.html import Shown
+from flexure.diagrams.values.tables import Table
 from tests.support.browser import visiting
 from tests.support.many_blocks import chain
 from tests.support.mechanics import Pendulum, servo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
-from flexure.diagrams.threads import Kept
+from flexure.diagrams.concurrency.threads import Kept
 
 
 def test_what_was_not_asked_for_the_longest_goes_first() -> None:

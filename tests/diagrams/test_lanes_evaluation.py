@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.scalars.vocabulary import BINARY, LOGICAL, UNARY
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, UNARY
 
 FloatArray = npt.NDArray[np.float64]
 

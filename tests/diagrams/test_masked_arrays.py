@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.dynamic_stiffness_fits import as_complex
-from flexure.diagrams.errors import FlexureError
+from flexure.blocks.forces.fits.dynamic_stiffness_fits import as_complex
+from flexure.diagrams.common.errors import FlexureError
 
 
 class Answering(fx.LeafSystem):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from matplotlib.mathtext import MathTextParser
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.errors import UnknownNameError
-from flexure.diagrams.scalars.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
+from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
 from tests.support.mathml import as_python
 
 NAMES = ("a", "b", "c", "x")

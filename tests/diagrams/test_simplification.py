@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars import Graph, Symbol
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.scalars.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
 
 GRAPH = Graph()
 A, B, C, D = (GRAPH.input(name) for name in "abcd")

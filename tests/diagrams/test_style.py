@@ -6,7 +6,8 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
 
-from flexure.diagrams.drawing.style import (
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.drawing.formats.style import (
     COLORS,
     LIGHT,
     check_title,
@@ -14,7 +15,6 @@ from flexure.diagrams.drawing.style import (
     style_of,
     write_legend,
 )
-from flexure.diagrams.errors import ValueRefusedError
 
 
 @pytest.mark.parametrize(

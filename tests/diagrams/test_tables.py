@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import UnknownNameError
-from flexure.diagrams.tables import WIDTH, Bounds
+from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.values.tables import WIDTH, Bounds
 
 
 def inventory(count: int = 2, doc: str = "a line") -> fx.Table:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.known_units import KnownUnits, _part
-from flexure.diagrams.units import conversion, measure_of, product
+from flexure.diagrams.building.known_units import KnownUnits, _part
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.values.units import conversion, measure_of, product
 from tests.contracts.catalog import CATALOG
 
 

@@ -17,14 +17,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import LSODA, RK45
 
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     EvaluationError,
     NonFiniteError,
     NoProgressError,
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.integration.integration import (
+from flexure.solvers.integration.guard.integration import (
     Limits,
     Pace,
     Segment,
@@ -32,7 +32,7 @@ from flexure.solvers.integration.integration import (
     TakenStep,
     integrate,
 )
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit
+from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     FlexureError,
     NonFiniteError,
     NoProgressError,
@@ -27,9 +27,9 @@ from flexure.diagrams.errors import (
     StepSizeError,
     ValueRefusedError,
 )
-from flexure.diagrams.events import EventKind
-from flexure.solvers.integration.methods import METHOD_NAMES
-from flexure.solvers.native.methods import METHODS
+from flexure.diagrams.values.events import EventKind
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
+from flexure.solvers.native.programs.methods import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ADAPTIVE,

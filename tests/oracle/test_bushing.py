@@ -10,8 +10,8 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
-from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from tests.oracle.reading import cases
 from tests.support.force_elements import (
     AT_REST,

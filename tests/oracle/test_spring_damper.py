@@ -10,8 +10,8 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.spring_damper import LinearSpringDamper
-from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+from flexure.blocks.multibody.bodies.bodies import Body
 from tests.oracle.reading import cases, read
 from tests.support.force_elements import AT_REST, BodyMotion, context_of, number, world
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.solvers.integration.methods import METHOD_NAMES
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.native import needs_llvmlite
 
 #: In which way a block writes its equations down.

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind, trace_derivatives
 from tests.support.alike_at_random import diagram_of
 from tests.support.native import needs_llvmlite

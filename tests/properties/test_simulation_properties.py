@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import flexure as fx
-from flexure.diagrams.events import Trigger
+from flexure.diagrams.values.events import Trigger
 from tests.support.draws import draws
 from tests.support.simulation import Clockwork, Flow, ball, chain, count_up, together
 

@@ -11,8 +11,8 @@ import networkx as nx
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import FlexureError, WiringError
-from flexure.diagrams.wires import Wires
+from flexure.diagrams.building.wires import Wires
+from flexure.diagrams.common.errors import FlexureError, WiringError
 
 
 class Two(fx.LeafSystem):

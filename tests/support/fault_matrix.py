@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.diagrams.events import Direction
-from flexure.solvers.integration.methods import METHOD_NAMES
+from flexure.diagrams.values.events import Direction
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.simulation import Flow, ball, method_options
 
 READINGS: dict[str, Any] = {"interpreted": False, "straight-line": "python", "native": True}

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.force_element import BodyForceElement
-from flexure.blocks.multibody.poses import pose_on_wire
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.poses import pose_on_wire
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 
 FloatArray = npt.NDArray[np.float64]
 

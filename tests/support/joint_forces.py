@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.force_element import JointForceElement
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.force_elements.force_element import JointForceElement
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint

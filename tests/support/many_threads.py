@@ -97,7 +97,7 @@ ACTIONS: list[Callable[[fx.Diagram, float], None]] = [simulate, sweep, linearize
 
 def forget() -> None:
     """Let the next round make everything anew."""
-    from flexure.solvers.native import lane_equations, methods
+    from flexure.solvers.native.programs import lane_equations, methods
 
     for made in (
         methods.loops,

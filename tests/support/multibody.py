@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexure.blocks.math import MassProperties, RigidTransform, rotation_from_rotation_vector
-from flexure.blocks.multibody.articulated_body import articulate
-from flexure.blocks.multibody.bodies import Body, Frame
-from flexure.blocks.multibody.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.inverse_dynamics import inverse_dynamics
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
@@ -27,9 +25,11 @@ from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
-from flexure.blocks.multibody.kinematics import calc_motions, calc_placements, world_inertias
-from flexure.blocks.multibody.mass_matrix import mass_matrix
-from flexure.blocks.multibody.topology import Topology, make_topology
+from flexure.blocks.multibody.trees.articulated_body import articulate
+from flexure.blocks.multibody.trees.inverse_dynamics import inverse_dynamics
+from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placements, world_inertias
+from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
+from flexure.blocks.multibody.trees.topology import Topology, make_topology
 
 #: Makes a joint of its name between two frames.
 MakeJoint = Callable[[str, Frame | Body, Frame | Body, np.random.Generator], Joint]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import Environment, Place, emit
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module

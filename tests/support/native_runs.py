@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.results.history import Snapshot
+from flexure.solvers.results.records.history import Snapshot
 
 METHODS = ["RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", "ESDIRK4"]
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.solvers.native import plan
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.emission.wide_emission import WIDTH
-from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import repetition, shared_derivatives, shared_jacobian
+from flexure.solvers.native.programs import plan
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.sharing.jobs import repetition, shared_derivatives, shared_jacobian
 from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 

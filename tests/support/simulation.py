@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flexure as fx
-from flexure.diagrams.events import Direction, EventKind, Trigger
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
+from flexure.diagrams.values.events import Direction, EventKind, Trigger
+from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 
 #: A function of time and continuous state.
 OfTimeAndState = Callable[[Any, Any], Any]

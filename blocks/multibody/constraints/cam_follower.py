@@ -9,10 +9,17 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.coordinate_constraints import HolonomicConstraint
 from flexure.blocks.multibody.constraints.gearing import LARGEST_RATIO
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.diagrams.arguments import require
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.values import Array, FloatArray, as_number, as_numbers, check_bounds, freeze
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.values.values import (
+    Array,
+    FloatArray,
+    as_number,
+    as_numbers,
+    check_bounds,
+    freeze,
+)
 
 _FEWEST = 4  # points
 _SAME = 1e-6  # part of the stroke by which both ends may differ, where the table has both

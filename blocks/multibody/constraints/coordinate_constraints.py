@@ -8,19 +8,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
     Condition,
     ConstrainedTree,
     Constraint,
 )
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.arguments import items_of
-from flexure.diagrams.errors import DeclarationError, EvaluationError
-from flexure.diagrams.ports import InputPort, Prerequisite
-from flexure.diagrams.values import Array
+from flexure.diagrams.common.arguments import items_of
+from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.systems.ports import InputPort, Prerequisite
+from flexure.diagrams.values.values import Array
 
 
 class CoordinateTerms(NamedTuple):

@@ -14,12 +14,12 @@ from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateTerms,
 )
 from flexure.blocks.multibody.constraints.gearing import Coordinate, Gearing, gearing
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import flag, require
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, as_number
+from flexure.diagrams.common.arguments import flag, require
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, as_number
 
 
 class Coupling(CoordinateConstraint):

@@ -16,27 +16,27 @@ from flexure.blocks.math import (
     rotate_spatial,
     shift_spatial_force,
 )
-from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
-from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
     Condition,
     ConstrainedTree,
     Constraint,
     constraint_forces,
 )
-from flexure.blocks.multibody.joints.checks import unit_axis
-from flexure.blocks.multibody.joints.closure import (
+from flexure.blocks.multibody.joints.base.checks import unit_axis
+from flexure.blocks.multibody.joints.base.closure import (
     Along,
     ClosureEquation,
     Demand,
     two_normals,
 )
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.topology import Topology
-from flexure.diagrams.arguments import require
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, as_number, check_bounds
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.trees.topology import Topology
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, as_number, check_bounds
 
 
 class FrameConstraint(Constraint):

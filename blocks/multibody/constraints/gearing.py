@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.arguments import require
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds, show
 
 #: A joint with one position, or a joint with the suffix of one of its positions.
 Coordinate: TypeAlias = Joint | tuple[Joint, str]

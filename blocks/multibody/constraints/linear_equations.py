@@ -8,9 +8,9 @@ import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.constraints.coordinate_constraints import CoordinateConstraint
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.diagrams.errors import DeclarationError, quoted
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.common.errors import DeclarationError, quoted
+from flexure.diagrams.values.values import FloatArray
 
 _DEPENDENT = 1e-9  # what is left of an equation that follows from others, as a part of it
 _EQUAL = 1e-9

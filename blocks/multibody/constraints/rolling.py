@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, cross, dot
-from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
-from flexure.blocks.multibody.joints.checks import unit_axis
-from flexure.blocks.multibody.joints.closure import Demand, two_normals
+from flexure.blocks.multibody.joints.base.checks import unit_axis
+from flexure.blocks.multibody.joints.base.closure import Demand, two_normals
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, as_number, check_bounds
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, as_number, check_bounds
 
 _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies on its side
 

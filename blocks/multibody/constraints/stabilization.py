@@ -9,9 +9,9 @@ import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.linear_equations import refuse_dependent
-from flexure.blocks.multibody.topology import Topology
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array
+from flexure.blocks.multibody.trees.topology import Topology
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array
 
 GRAVITY = 9.81  # m/s², by which a length gives a time
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian

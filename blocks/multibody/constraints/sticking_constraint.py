@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.values import Array
+from flexure.diagrams.values.values import Array
 
 _FAINTEST = 1e-30  # a rate that is positive, and next to none
 

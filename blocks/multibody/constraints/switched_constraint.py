@@ -9,21 +9,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import (
     Condition,
     ConstrainedTree,
     Constraint,
 )
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY, longest_link
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import require
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.ports import Prerequisite
-from flexure.diagrams.state import DiscreteState
-from flexure.diagrams.values import Array
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.values.state import DiscreteState
+from flexure.diagrams.values.values import Array
 
 _SMALL = 1e-9  # what counts as rest, as a part of what is usual in a mechanism
 _FAINT = 1e-6  # acceleration that the decay of errors of loops can make, likewise
@@ -70,8 +70,8 @@ class SwitchedConstraint(Constraint):
 
     Which of them hold is told by discrete state of the tree. Events of the tree change it where a
     `witness` function becomes negative, and before every motion until it fits (see
-    `flexure.blocks.multibody.constraints.mode_changes`). A velocity that is held is constant to the
-    last bit.
+    `flexure.blocks.multibody.constrained_dynamics.mode_changes`). A velocity that is held is
+    constant to the last bit.
 
     Parameters
     ----------

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, cross, dot
-from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateConstraint,
     CoordinateTerms,
     traced,
 )
 from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
-from flexure.blocks.multibody.joints.checks import unit_axis
-from flexure.blocks.multibody.joints.closure import Demand
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.checks import unit_axis
+from flexure.blocks.multibody.joints.base.closure import Demand
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.ports import Prerequisite
-from flexure.diagrams.values import Array
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.values.values import Array
 
 _SAMPLES = 3  # positions at which a term without velocities is looked for
 

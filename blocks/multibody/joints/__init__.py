@@ -8,7 +8,8 @@ read and write the quantities of a joint in contexts.
 
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
@@ -16,7 +17,6 @@ from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
-from flexure.blocks.multibody.joints.values import JointComponents, JointValue
 from flexure.blocks.multibody.joints.weld import WeldJoint
 
 __all__ = [

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import rotation_about, x_rotation, y_rotation, z_rotation
-from flexure.blocks.multibody.bodies import FrameLike
-from flexure.blocks.multibody.joints.checks import unit_axis
-from flexure.blocks.multibody.joints.joint import Joint, Limits
-from flexure.blocks.multibody.joints.values import JointComponents
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.joints.base.checks import unit_axis
+from flexure.blocks.multibody.joints.base.joint import Joint, Limits
+from flexure.blocks.multibody.joints.base.values import JointComponents
 from flexure.diagrams import scalars
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values.values import Array, FloatArray
 
 _ELEMENTARY: tuple[Callable[[Array], Array], ...] = (x_rotation, y_rotation, z_rotation)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together
+from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together
 from flexure.blocks.multibody.joints.orientation import OrientationJoint
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values.values import Array, FloatArray
 
 
 class BallJoint(OrientationJoint):

@@ -42,7 +42,7 @@ class BallQuaternionJoint(QuaternionJoint, BallJoint):
     Examples
     --------
     >>> import numpy as np
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> hip = BallQuaternionJoint("hip", Body("pelvis"), Body("thigh"))
     >>> hip.calc_position_rates(np.array([0.0, 1.0, 0.0, 0.0]), np.array([2.0, 0.0, 2.0]))
     array([-1.,  0.,  1.,  0.])

@@ -55,7 +55,7 @@ class BallRpyJoint(RollPitchYawJoint, BallJoint):
     Examples
     --------
     >>> import numpy as np
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> hip = BallRpyJoint("hip", Body("pelvis"), Body("thigh"))
     >>> hip.calc_position_rates(np.array([0.0, 0.0, np.pi / 2]), np.array([1.0, 0.0, 0.0]))
     array([ 0., -1.,  0.])

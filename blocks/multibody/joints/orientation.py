@@ -20,15 +20,15 @@ from flexure.blocks.math import (
     rpy_velocity_matrix,
     w_A_from_quaternion_rate,
 )
-from flexure.blocks.multibody.joints.checks import as_rotation, quaternion_problem
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.joints.values import JointComponents, JointValue
+from flexure.blocks.multibody.joints.base.checks import as_rotation, quaternion_problem
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.values.values import Array, FloatArray
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
 
 _ANGLES, _QUATERNION, _ANGULAR_VELOCITY = slice(0, 3), slice(0, 4), slice(0, 3)
 #: Rates of roll, pitch and yaw are refused where |cos pitch| is less; Drake's ball joint does so.

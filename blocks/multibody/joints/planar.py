@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, z_rotation
-from flexure.blocks.multibody.joints.closure import Along, ClosureEquation, parallel
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.joints.values import JointComponents
+from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation, parallel
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.joints.base.values import JointComponents
 from flexure.diagrams import scalars
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values.values import Array, FloatArray
 
 _TRANSLATION, _ROTATION = slice(0, 2), 2
 
@@ -47,7 +47,7 @@ class PlanarJoint(Joint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> ice = PlanarJoint("ice", Body("rink"), Body("puck"))
     >>> ice.calc_pose(np.array([3.0, 4.0, 0.5])).p
     array([3., 4., 0.])

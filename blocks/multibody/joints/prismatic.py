@@ -10,12 +10,17 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
-from flexure.blocks.multibody.joints.closure import Along, ClosureEquation, two_normals, unturned
-from flexure.blocks.multibody.joints.values import JointComponents
-from flexure.diagrams.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.closure import (
+    Along,
+    ClosureEquation,
+    two_normals,
+    unturned,
+)
+from flexure.blocks.multibody.joints.base.values import JointComponents
+from flexure.diagrams.values.values import Array, FloatArray
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.multibody_forces import MultibodyForces
+    from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 
 
 class PrismaticJoint(AxialJoint):
@@ -49,7 +54,7 @@ class PrismaticJoint(AxialJoint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> rail = PrismaticJoint("rail", Body("cabinet"), Body("drawer"), axis=(0, -3, 4))
     >>> rail.calc_pose(np.array([0.5])).p
     array([ 0. , -0.3,  0.4])

@@ -44,7 +44,7 @@ class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
     Examples
     --------
     >>> import numpy as np
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> free = QuaternionFloatingJoint("free", Body("ground"), Body("boat"))
     >>> free.calc_pose(np.array([2.0, 0.0, 0.0, 2.0, 5.0, 0.0, 1.0])).R @ [2.0, 0.0, 0.0]
     array([0., 2., 0.])

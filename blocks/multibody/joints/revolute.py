@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
-from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together, parallel
-from flexure.blocks.multibody.joints.values import JointComponents
-from flexure.diagrams.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, parallel
+from flexure.blocks.multibody.joints.base.values import JointComponents
+from flexure.diagrams.values.values import Array, FloatArray
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.multibody_forces import MultibodyForces
+    from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 
 
 class RevoluteJoint(AxialJoint):
@@ -49,7 +49,7 @@ class RevoluteJoint(AxialJoint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> axis = RevoluteJoint("axis", Body("wall"), Body("panel"), axis=(0, 0, 2))
     >>> axis.calc_pose(np.array([np.pi / 6])).R @ [2.0, 0.0, 0.0]
     array([1.73205081, 1.        , 0.        ])

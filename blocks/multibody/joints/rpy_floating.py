@@ -49,7 +49,7 @@ class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
     Examples
     --------
     >>> import numpy as np
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> free = RpyFloatingJoint("free", Body("ground"), Body("boat"))
     >>> free.calc_pose(np.array([0.0, 0.0, np.pi / 6, 5.0, 0.0, 1.0])).R @ [2.0, 0.0, 0.0]
     array([1.73205081, 1.        , 0.        ])

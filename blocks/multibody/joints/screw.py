@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.axial import AxialJoint
-from flexure.blocks.multibody.joints.checks import as_finite
-from flexure.blocks.multibody.joints.closure import (
+from flexure.blocks.multibody.joints.base.checks import as_finite
+from flexure.blocks.multibody.joints.base.closure import (
     Advance,
     Along,
     ClosureEquation,
     parallel,
     two_normals,
 )
-from flexure.blocks.multibody.joints.joint import Limits
-from flexure.blocks.multibody.joints.values import JointComponents, JointValue
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.joint import Limits
+from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.values.values import Array, FloatArray
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
 
 
 class ScrewJoint(AxialJoint):
@@ -63,7 +63,7 @@ class ScrewJoint(AxialJoint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> spindle = ScrewJoint("spindle", Body("nut"), Body("rod"), screw_pitch=0.005)
     >>> spindle.calc_pose(np.array([20 * np.pi])).p
     array([0.  , 0.  , 0.05])

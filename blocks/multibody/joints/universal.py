@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.joints.closure import ClosureEquation, Normal, held_together
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.joints.values import JointComponents
+from flexure.blocks.multibody.joints.base.closure import ClosureEquation, Normal, held_together
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.joints.base.values import JointComponents
 from flexure.diagrams import scalars
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values.values import Array, FloatArray
 
 
 class UniversalJoint(Joint):
@@ -51,7 +51,7 @@ class UniversalJoint(Joint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> cross = UniversalJoint("cross", Body("engine"), Body("shaft"))
     >>> cross.calc_pose(np.array([0.0, np.pi / 6])).R @ [0.0, 0.0, 2.0]
     array([1.        , 0.        , 1.73205081])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.bodies import FrameLike
-from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together, unturned
-from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.poses import PoseLike, checked_pose
-from flexure.diagrams.values import Array, FloatArray, freeze
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, unturned
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.values.values import Array, FloatArray, freeze
 
 
 class WeldJoint(Joint):
@@ -35,7 +35,7 @@ class WeldJoint(Joint):
 
     Examples
     --------
-    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
     >>> foot = WeldJoint("foot", Body("ground"), Body("post"), (np.eye(3), [0.0, 0.0, 0.5]))
     >>> foot.calc_pose(np.zeros(0)).p
     array([0. , 0. , 0.5])

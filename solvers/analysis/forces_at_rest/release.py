@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     EquilibriumCurve,
     Leg,

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree, Plant
-from flexure.blocks.multibody.components import common_unit
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY
-from flexure.blocks.multibody.force_element import BodyForceElement
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.diagrams.context import Context, LeafContext
-from flexure.diagrams.system import System
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.equations import state_names
+from flexure.blocks.multibody.trees.components import common_unit
+from flexure.diagrams.contexts.context import Context, LeafContext
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import state_names
 
 Indices = npt.NDArray[np.intp]
 _DIRECTIONS = {"w": "rotation", "v": "translation"}

@@ -29,18 +29,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
-from flexure.blocks.multibody.closing import calc_equations, open_constraints
 from flexure.blocks.multibody.constraints import SwitchedConstraint
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import (
+from flexure.blocks.multibody.loop_closure.closing import calc_equations, open_constraints
+from flexure.diagrams.common.errors import (
     DeclarationError,
     EvaluationError,
     ValueRefusedError,
     quoted,
 )
-from flexure.diagrams.places import Place
-from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.analysis.equations import (
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.analysis.equations.equations import (
     Variable,
     refuse_beyond_numbers,
     refuse_sampled,

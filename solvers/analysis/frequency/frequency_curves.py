@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import items_of, one_of, require
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.diagrams.common.arguments import items_of, one_of, require
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.values.values import FloatArray, as_numbers
 from flexure.solvers.analysis.frequency.margins import margins
-from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.realizations import is_regular
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.realizations import is_regular
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 #: One linear model, or several by label or in a list.

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import are_axes, check_axes, flag, items_of, one_of, require
-from flexure.diagrams.drawing.canvas import axes_or_new, new_figure, saved
-from flexure.diagrams.drawing.style import COLORS, GREY, check_file, style_of, tidy, write_legend
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.arguments import are_axes, check_axes, flag, items_of, one_of, require
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, new_figure, saved
+from flexure.diagrams.drawing.formats.style import (
+    COLORS,
+    GREY,
+    check_file,
+    style_of,
+    tidy,
+    write_legend,
+)
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Curve,
@@ -30,7 +37,7 @@ from flexure.solvers.analysis.frequency.picture_style import (
     widen,
     with_figures,
 )
-from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import check_axes, flag
-from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy, write_legend
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.arguments import check_axes, flag
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import (
+    GREY,
+    PALE,
+    RED,
+    check_file,
+    style_of,
+    tidy,
+    write_legend,
+)
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Curve,

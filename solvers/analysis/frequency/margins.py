@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.poles import all_decay, fate
-from flexure.solvers.analysis.realizations import reduction
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.poles import all_decay, fate
+from flexure.solvers.analysis.linear_models.realizations import reduction
 
 _HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see
 

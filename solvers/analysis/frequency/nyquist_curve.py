@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.realizations import scaling
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.linear_models.realizations import scaling
 
 Curve = npt.NDArray[np.complex128]
 

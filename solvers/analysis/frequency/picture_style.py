@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.drawing.style import GREY
+from flexure.diagrams.drawing.formats.style import GREY
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS
 from flexure.solvers.results.pictures.free_labels import Label
 

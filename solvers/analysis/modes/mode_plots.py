@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.context import Context
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import (
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import (
     BLUE,
     GREEN,
     GREY,
@@ -21,9 +23,7 @@ from flexure.diagrams.drawing.style import (
     style_of,
     tidy,
 )
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.places import find_place
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View

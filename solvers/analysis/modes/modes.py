@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import heading
-from flexure.diagrams.starts import require_start
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_names
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.common.html import heading
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.starts import require_start
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.equations.tangents import require_holding
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
-from flexure.solvers.analysis.one_thread import in_one_thread
-from flexure.solvers.analysis.tangents import require_holding
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

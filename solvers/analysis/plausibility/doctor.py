@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.system import System, require_system
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.plausibility import limits, loops, masses, motions, sampling, units
 from flexure.solvers.analysis.plausibility.findings import Checkup
 from flexure.solvers.analysis.plausibility.patient import Patient

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flexure.diagrams.html import Shown, fold, heading, note
-from flexure.diagrams.tables import WIDTH, Table
+from flexure.diagrams.common.html import Shown, fold, heading, note
+from flexure.diagrams.values.tables import WIDTH, Table
 
 
 @dataclass(frozen=True)

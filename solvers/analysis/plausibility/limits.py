@@ -9,18 +9,18 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from flexure.blocks.multibody.limits import Limit, limited_elements
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import fold, heading, note
-from flexure.diagrams.system import System
-from flexure.diagrams.tables import WIDTH, Table
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.force_elements.limits import Limit, limited_elements
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.common.html import fold, heading, note
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import WIDTH, Table
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
-from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.results.records.result import SimulationResult
 
 
 @runtime_checkable

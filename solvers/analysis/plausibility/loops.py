@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from flexure.blocks.multibody.joints import Joint
-from flexure.diagrams.kinds import CONTINUOUS
-from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.values.kinds import CONTINUOUS
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
 

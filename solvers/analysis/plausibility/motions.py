@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.context import LeafContext
-from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.systems.ports import OutputPort
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Mode, Patient
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.tree import MultibodyTree
-from flexure.diagrams.context import Context, LeafContext
-from flexure.diagrams.events import Periodic
-from flexure.diagrams.inventory import Paths, each_free_input, each_state
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.ports import InputPort
-from flexure.diagrams.system import System
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.equations import Equations, find_variables
+from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context, LeafContext
+from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_state
+from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.events import Periodic
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import Equations, find_variables
 
 _LARGEST = 400  # states of which modes are computed, which takes a time like their cube
 _MOST = 300  # parameters that are varied to see what governs a number

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from flexure.diagrams.context import LeafContext
-from flexure.diagrams.events import Event, Periodic
-from flexure.diagrams.updates import run_updates
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.contexts.updates import run_updates
+from flexure.diagrams.values.events import Event, Periodic
+from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
 

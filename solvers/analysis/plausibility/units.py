@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.ports import InputPort
-from flexure.diagrams.units import measure_of
+from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.values.units import measure_of
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
 

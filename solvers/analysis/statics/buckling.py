@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import count_of, flag, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import heading
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
-from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import count_of, flag, require
+from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.common.html import heading
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.solvers.analysis.equations.equations import Variable, find_variables
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.rest import settle

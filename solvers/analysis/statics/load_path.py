@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import is_whole, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.extras import import_extra
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import heading
-from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several, shows_state
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
-from flexure.solvers.analysis.equations import find_ports
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import is_whole, require
+from flexure.diagrams.common.extras import import_extra
+from flexure.diagrams.common.html import heading
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import (
+    Place,
+    Way,
+    find_place,
+    is_signal,
+    path_of,
+    several,
+    shows_state,
+)
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds, freeze
+from flexure.solvers.analysis.equations.equations import find_ports
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
@@ -29,7 +38,6 @@ from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.arguments import check_axes, require
-from flexure.diagrams.drawing.canvas import axes_or_new, forget, save_figure
-from flexure.diagrams.drawing.style import check_file
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.common.arguments import check_axes, require
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, forget, save_figure
+from flexure.diagrams.drawing.formats.style import check_file
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.blocks.multibody.components import mixed_unit
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import COLORS, GREY, check_file, name_axis, tidy
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.places import Place, Way, find_place, is_signal
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.equations import can_vary
+from flexure.blocks.multibody.trees.components import mixed_unit
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.contexts.places import Place, Way, find_place, is_signal
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, name_axis, tidy
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import can_vary
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 

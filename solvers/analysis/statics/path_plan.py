@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import require
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.places import Place, Way, find_place, path_of
-from flexure.diagrams.ports import OutputPort
-from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
-from flexure.solvers.analysis.equations import (
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place, Way, find_place, path_of
+from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.values.values import FloatArray, as_numbers, check_bounds
+from flexure.solvers.analysis.equations.equations import (
     LARGEST,
     Variable,
     can_vary,

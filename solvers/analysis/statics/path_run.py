@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from flexure.diagrams.errors import EvaluationError
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
 from flexure.solvers.analysis.forces_at_rest.release import released
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of

@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import rotation_vector_from_rotation
-from flexure.blocks.multibody.bodies import FrameLike
-from flexure.diagrams.arguments import flag, one_of, require
-from flexure.diagrams.context import Context
-from flexure.diagrams.handles import start_context
-from flexure.diagrams.html import Shown, heading
-from flexure.diagrams.places import path_of
-from flexure.diagrams.system import System, require_system
-from flexure.diagrams.tables import Table
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.diagrams.common.arguments import flag, one_of, require
+from flexure.diagrams.common.html import Shown, heading
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.modes.mode_tracking import (
     Equilibria,
     varied_columns,
     with_values,
 )
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.statics.stiffness import (
     TWIST,
     TWIST_UNITS,

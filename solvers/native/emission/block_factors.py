@@ -1,9 +1,9 @@
 """Where factors of ``d I - J`` in blocks of states have entries, found once for a diagram.
 
-How they are used, `flexure.solvers.native.kernels.blocks` says. States that change with nothing but
-one other state are expressed by that. The others are put into blocks of states that depend on about
-the same states, as those of one body do, without a word from the body. All blocks have the same
-size, and those with fewer states are filled up with places of no meaning.
+How they are used, `flexure.solvers.native.kernels.parts.blocks` says. States that change with
+nothing but one other state are expressed by that. The others are put into blocks of states that
+depend on about the same states, as those of one body do, without a word from the body. All blocks
+have the same size, and those with fewer states are filled up with places of no meaning.
 """
 
 from __future__ import annotations

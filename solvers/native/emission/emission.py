@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.vocabulary import CONDITIONS
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.language.values import constant
 from flexure.solvers.native.llvm.library import VectorFunction
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME, Key

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.jacobians import FEW, are_apart, reach
-from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.scalars.derivatives.jacobians import FEW, are_apart, reach
+from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.solvers.native.emission.emission import (
     CHUNK,
     SEED,

@@ -17,8 +17,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flexure.diagrams.scalars.jacobians import directional
-from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.scalars.derivatives.jacobians import directional
+from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.solvers.native.emission.emission import (
     CHUNK,
     SEED,

@@ -10,8 +10,8 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.vocabulary import CONDITIONS
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, Writer, key_of
 
 WIDTH = 8  # numbers in a vector; LLVM splits it where registers are shorter

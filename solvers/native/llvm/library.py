@@ -14,9 +14,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from flexure.diagrams.errors import MissingExtraError
-from flexure.diagrams.forks import no_fork
-from flexure.diagrams.threads import once
+from flexure.diagrams.common.errors import MissingExtraError
+from flexure.diagrams.concurrency.forks import no_fork
+from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.native.llvm.cache import cached
 
 #: Functions of the C library that compiled equations may call.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.blocks.multibody.bodies import FrameLike
-from flexure.diagrams.drawing.canvas import new_figure
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values import as_number, check_bounds
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.drawing.formats.canvas import new_figure
+from flexure.diagrams.values.values import as_number, check_bounds
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,
@@ -31,7 +31,7 @@ from flexure.solvers.results.mechanisms.saving import (
     target_of,
 )
 from flexure.solvers.results.mechanisms.scene import force_arrows
-from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.results.records.result import SimulationResult
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

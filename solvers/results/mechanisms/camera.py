@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from flexure.blocks import Plant
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
 
 #: A side from which a plant is seen, or azimuth and elevation of the viewer in degrees.
 View: TypeAlias = "str | tuple[float, float]"

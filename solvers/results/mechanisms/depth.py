@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values.values import FloatArray
 
 
 class Seen(NamedTuple):

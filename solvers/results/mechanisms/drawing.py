@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.depth import Seen, painting_order
 from flexure.solvers.results.mechanisms.facets import Piece, face_normals

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flexure.blocks.multibody.body_shape import BodyShape, Primitive
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.bodies.body_shape import BodyShape, Primitive
+from flexure.diagrams.values.values import FloatArray
 
 Faces: TypeAlias = list[tuple[int, ...]]
 

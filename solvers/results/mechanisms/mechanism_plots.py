@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, forget, save_figure
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, forget, save_figure
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,
@@ -25,7 +25,7 @@ from flexure.solvers.results.mechanisms.scene import force_arrows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
 
 
 def plot_mechanism(

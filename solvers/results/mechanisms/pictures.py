@@ -12,13 +12,13 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.multibody import Body
-from flexure.blocks.multibody.bodies import Frame, FrameLike, as_frame
-from flexure.diagrams.arguments import flag, items_of
-from flexure.diagrams.context import Context
-from flexure.diagrams.drawing.style import check_title
-from flexure.diagrams.errors import DeclarationError, UnknownNameError
-from flexure.diagrams.system import System, way_to_a_system
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
+from flexure.diagrams.common.arguments import flag, items_of
+from flexure.diagrams.common.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.drawing.formats.style import check_title
+from flexure.diagrams.systems.system import System, way_to_a_system
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.results.mechanisms.background import (
     Floor,
     draw_axes,

@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from flexure.blocks import Beam, NotchHinge, Plant
-from flexure.blocks.flexures.sections import RoundSection, Section
+from flexure.blocks.flexures.sections.sections import RoundSection, Section
 from flexure.blocks.math import RigidTransform
-from flexure.diagrams.context import Context
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Faces, Piece, face_normals
 
 BEAM = "#dc9558"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import file_path
-from flexure.diagrams.drawing.canvas import forget
-from flexure.diagrams.errors import DeclarationError, MissingExtraError
-from flexure.diagrams.files import replacing
+from flexure.diagrams.common.arguments import file_path
+from flexure.diagrams.common.errors import DeclarationError, MissingExtraError
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.drawing.formats.canvas import forget
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import Picture
 from flexure.solvers.results.mechanisms.view_data import player_page

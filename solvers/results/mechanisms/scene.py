@@ -17,10 +17,10 @@ from flexure.blocks import (
     ScrewJoint,
 )
 from flexure.blocks.multibody import BodyForceElement
-from flexure.blocks.multibody.bodies import Frame
-from flexure.blocks.multibody.body_shape import BodyShape
-from flexure.diagrams.context import Context
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.bodies.bodies import Frame
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
 from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.strokes import (

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.style import COLOR_MAP, GREY, RED
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.ribbons import Ribbon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.diagrams.context import Context
+    from flexure.diagrams.contexts.context import Context
 
 _UNITS = (("MPa", 1e6), ("kPa", 1e3), ("Pa", 1.0))
 _ENOUGH = 0.1  # of a unit

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks import Beam, Cable, NotchHinge, Plant
-from flexure.blocks.forces.bushing_base import Bushing
-from flexure.blocks.forces.point_to_point import PointToPointElement
+from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
+from flexure.blocks.forces.bushings.bushing_base import Bushing
 from flexure.blocks.multibody import BodyForceElement, Frame
-from flexure.diagrams.context import Context
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
 
 _ANY = "#000000"

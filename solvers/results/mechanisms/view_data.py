@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
 from flexure.solvers.results.mechanisms.pictures import Motion
 from flexure.solvers.results.mechanisms.ribbons import BEAM, Ribbon

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import EnergyLedger
-from flexure.diagrams.arguments import require
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import (
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import ValueRefusedError, quoted
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import (
     BLUE,
     COLORS,
     check_file,
@@ -21,9 +22,8 @@ from flexure.diagrams.drawing.style import (
     tidy,
     write_legend,
 )
-from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.system import each_system
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.systems.system import each_system
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.pictures.panels import Scales, drawable
 from flexure.solvers.results.pictures.signal_plots import given_axes
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
 
 _NEVER = 1e-9  # of the largest energy: work that is rounding
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.style import readable
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.drawing.formats.style import readable
+from flexure.diagrams.values.values import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

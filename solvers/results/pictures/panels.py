@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks import Multiplexer
-from flexure.diagrams.arguments import mapping, require
-from flexure.diagrams.drawing.style import labelled
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.handles import Handle, Located
-from flexure.diagrams.known_units import KnownUnits, known_units
-from flexure.diagrams.places import path_of, several
-from flexure.diagrams.ports import InputPort, OutputPort
-from flexure.diagrams.system import System
-from flexure.diagrams.units import conversion
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.building.known_units import KnownUnits, known_units
+from flexure.diagrams.common.arguments import mapping, require
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.drawing.formats.style import labelled
+from flexure.diagrams.systems.ports import InputPort, OutputPort
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.handles import Handle, Located
+from flexure.diagrams.values.units import conversion
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _LARGEST = 1e300  # number, with which Matplotlib can still compute

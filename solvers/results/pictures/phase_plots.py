@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import COLORS, check_file, check_title, name_axis, tidy
-from flexure.diagrams.places import path_of
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, check_file, check_title, name_axis, tidy
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.results.pictures.panels import Scales, arrange
-from flexure.solvers.results.step_responses import require_single
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.results.result import Signal, SimulationResult
+    from flexure.solvers.results.records.result import Signal, SimulationResult
 
 _ARROWS = (0.15, 0.45, 0.75)  # along the way
 _POINTS = 8000

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import (
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import (
     BLUE,
     GREY,
     ORANGE,
@@ -22,8 +22,8 @@ from flexure.solvers.results.pictures.free_labels import Label, place_labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.results.disturbances import DisturbanceResponse
-    from flexure.solvers.results.step_responses import StepResponse
+    from flexure.solvers.results.measures.disturbances import DisturbanceResponse
+    from flexure.solvers.results.measures.step_responses import StepResponse
 
 _PLACES = 9  # along a line, at which its label can be
 

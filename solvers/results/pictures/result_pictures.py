@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.blocks.multibody.bodies import FrameLike
+    from flexure.blocks.multibody.bodies.bodies import FrameLike
     from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.mechanisms.camera import View
-    from flexure.solvers.results.result import SimulationResult
-    from flexure.solvers.results.spectra import Spectrum
+    from flexure.solvers.results.records.result import SimulationResult
+    from flexure.solvers.results.records.spectra import Spectrum
 
 
 class ResultPictures:
@@ -225,7 +225,7 @@ class ResultPictures:
         ValueRefusedError
             When the signal has several components, or samples cannot be taken.
         """
-        from flexure.solvers.results.spectra import make_spectrum
+        from flexure.solvers.results.records.spectra import make_spectrum
 
         run = cast("SimulationResult", self)
         return make_spectrum(run, signal, kind=kind, window=window, start=start, samples=samples)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import are_axes, items_of, require
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import (
+from flexure.diagrams.common.arguments import are_axes, items_of, require
+from flexure.diagrams.common.errors import ValueRefusedError, quoted
+from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import (
     COLORS,
     DARK,
     GREY,
@@ -25,12 +27,10 @@ from flexure.diagrams.drawing.style import (
     tidy,
     write_legend,
 )
-from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.events import Periodic
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.places import path_of
-from flexure.diagrams.system import System, each_system
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.events import Periodic
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
 from flexure.solvers.tracing.signals import Signal
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.records.result import SimulationResult
 
 _MOST_PANELS = 12  # where nobody named signals
 _MOST_ASKED = 100  # panels, more of which would make a picture too tall for its file

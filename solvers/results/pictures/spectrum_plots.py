@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import BLUE, ORANGE, check_file, name_axis, tidy
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.results.spectra import Spectrum
+    from flexure.solvers.results.records.spectra import Spectrum
 
 _DEPTH = {"amplitude": 1e-6, "psd": 1e-12}  # of the largest value, below which nothing is shown
 

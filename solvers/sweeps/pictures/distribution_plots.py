@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import require
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import COLOR_MAP, COLORS, GREY, RED, check_file, tidy
-from flexure.diagrams.places import Way
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.contexts.places import Way
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLOR_MAP, COLORS, GREY, RED, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
     add_color_bar,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes, flag, shown
-from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import COLOR_MAP, GREY, RED, check_file, labelled
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.places import Way, path_of
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.common.arguments import check_axes, flag, shown
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_file, labelled
+from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
     add_color_bar,
@@ -23,7 +23,7 @@ from flexure.solvers.sweeps.pictures.plot_columns import (
     require_columns,
     title_of,
 )
-from flexure.solvers.sweeps.regression import metric_of, only_metric
+from flexure.solvers.sweeps.tables.regression import metric_of, only_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

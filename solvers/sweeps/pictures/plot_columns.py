@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.drawing.style import labelled
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.places import Way, path_of
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.sweeps import sweep_tables
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.drawing.formats.style import labelled
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.sweeps.tables import sweep_tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

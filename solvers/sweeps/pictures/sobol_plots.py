@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import COLORS, DARK, check_file, tidy
+from flexure.diagrams.common.arguments import check_axes
+from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.places import find_place
-from flexure.diagrams.system import System
-from flexure.diagrams.values import FloatArray, show
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.values import FloatArray, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
 from flexure.solvers.sweeps.plans.samples import Marginal, Options, Sampled, marginals
 

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import flag, generator, shown
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, warn
-from flexure.diagrams.places import Way, find_place, path_of, several
-from flexure.diagrams.system import System
-from flexure.diagrams.values import FloatArray, as_numbers, freeze, show
+from flexure.diagrams.common.arguments import flag, generator, shown
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, warn
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.values import FloatArray, as_numbers, freeze, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
 
 #: What samples are drawn of: a distribution for each path, or paths that all have one tolerance.

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import NativeCodeError
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.preconditions import UnsuitableError
-from flexure.solvers.results.metrics import Measure
+from flexure.diagrams.common.errors import NativeCodeError
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.results.measures.metrics import Measure
 from flexure.solvers.sweeps.running.lane_runs import LaneRuns
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns
 from flexure.solvers.sweeps.running.run_counter import Watch

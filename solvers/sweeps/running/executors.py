@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from flexure.diagrams.arguments import shown
-from flexure.diagrams.errors import ExecutorError, FlexureError, ValueRefusedError
+from flexure.diagrams.common.arguments import shown
+from flexure.diagrams.common.errors import ExecutorError, FlexureError, ValueRefusedError
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.pace import Pace
 from flexure.solvers.sweeps.running.parcels import Parcel, run_part

@@ -9,32 +9,32 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError, warn
-from flexure.diagrams.events import Event, Forced, Initialization
-from flexure.diagrams.layout import Layout
-from flexure.diagrams.starts import initialize
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.integration.methods import method_name
-from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
-from flexure.solvers.native.binding import BoundProgram
-from flexure.solvers.native.kernels.ensemble import (
+from flexure.diagrams.common.errors import EvaluationError, TraceError, ValueRefusedError, warn
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.starts import initialize
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.events import Event, Forced, Initialization
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.integration.methods.methods import method_name
+from flexure.solvers.native.kernels.ensembles.ensemble import (
     ASTRAY,
     NOT_FINITE,
     TOO_SMALL,
     UNFINISHED,
 )
-from flexure.solvers.native.lane_equations import LaneEquations
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.preconditions import (
+from flexure.solvers.native.programs.binding import BoundProgram
+from flexure.solvers.native.programs.lane_equations import LaneEquations
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.preconditions import (
     UnsuitableError,
     has_loop,
     native_program,
     require_lasting_breaks,
     require_native,
 )
-from flexure.solvers.simulation.options import wants_native
-from flexure.solvers.simulation.simulation_state import SimulationState
+from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
+from flexure.solvers.simulation.state.options import wants_native
+from flexure.solvers.simulation.state.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,

@@ -9,13 +9,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.arguments import is_one_of, items_of, shown
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.results import metric_kinds
-from flexure.solvers.results.metrics import Measure, Metric, Records, Response
-from flexure.solvers.results.step_characteristics import StepInfo
-from flexure.solvers.results.step_responses import way_to_rest
+from flexure.diagrams.common.arguments import is_one_of, items_of, shown
+from flexure.diagrams.common.errors import (
+    UnknownNameError,
+    ValueRefusedError,
+    quoted,
+    suggestion,
+    warn,
+)
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures.metrics import Measure, Metric, Records, Response
+from flexure.solvers.results.measures.step_characteristics import StepInfo
+from flexure.solvers.results.measures.step_responses import way_to_rest
 from flexure.solvers.sweeps.running.step_sources import find_steps
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader

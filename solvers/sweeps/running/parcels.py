@@ -21,10 +21,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from flexure.diagrams.copying import Household
-from flexure.diagrams.errors import DeclarationError, ExecutorError
-from flexure.diagrams.system import System
-from flexure.diagrams.threads import Lock
+from flexure.diagrams.common.errors import DeclarationError, ExecutorError
+from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.systems.copying import Household
+from flexure.diagrams.systems.system import System
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.sweep_record import Part
 

@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
-from flexure.diagrams.threads import cached_property
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.preconditions import UnsuitableError
-from flexure.solvers.simulation.options import wants_native
-from flexure.solvers.simulation.simulation_state import SimulationState
-from flexure.solvers.simulation.tolerances import are_sensible
+from flexure.diagrams.common.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.simulation.state.options import wants_native
+from flexure.solvers.simulation.state.simulation_state import SimulationState
+from flexure.solvers.simulation.state.tolerances import are_sensible
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.running.lane_runs import (

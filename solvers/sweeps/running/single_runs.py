@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 
-from flexure.diagrams.context import Context
-from flexure.diagrams.errors import FlexureError, NativeCodeError
-from flexure.diagrams.threads import Lock
-from flexure.diagrams.values import FloatArray, as_number
-from flexure.solvers.native.step_moments import moments_at
-from flexure.solvers.results.metrics import Measure
+from flexure.diagrams.common.errors import FlexureError, NativeCodeError
+from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.solvers.native.runs.step_moments import moments_at
+from flexure.solvers.results.measures.metrics import Measure
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.run_counter import Watch

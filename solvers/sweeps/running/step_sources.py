@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.results.step_sources import StepFinder, StepInput
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.results.measures.step_sources import StepFinder, StepInput
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader
 

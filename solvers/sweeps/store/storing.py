@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
-from flexure.diagrams.arguments import file_path, flag
-from flexure.diagrams.errors import FlexureError, ValueRefusedError, quoted
-from flexure.diagrams.places import path_of
-from flexure.diagrams.saving import to_dict
-from flexure.solvers.analysis.equations import state_names
-from flexure.solvers.results import provenance
-from flexure.solvers.results.fingerprints import Fingerprints
-from flexure.solvers.results.provenance import Entry, Provenance, written
-from flexure.solvers.results.stored_signals import StoredSignal
+from flexure.diagrams.common.arguments import file_path, flag
+from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.contexts.saving import to_dict
+from flexure.solvers.analysis.equations.equations import state_names
+from flexure.solvers.results.records import provenance
+from flexure.solvers.results.records.fingerprints import Fingerprints
+from flexure.solvers.results.records.provenance import Entry, Provenance, written
+from flexure.solvers.results.records.stored_signals import StoredSignal
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.chunks import Chunk
 from flexure.solvers.sweeps.running.metric_columns import Measuring

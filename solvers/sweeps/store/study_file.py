@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from flexure.diagrams.deferred_interrupt import DeferredInterrupt
-from flexure.diagrams.errors import RecordFileError, quoted
-from flexure.solvers.results.provenance import differences
+from flexure.diagrams.common.errors import RecordFileError, quoted
+from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
+from flexure.solvers.results.records.provenance import differences
 from flexure.solvers.sweeps.plans.plans import by_component
 from flexure.solvers.sweeps.running.chunks import Chunk
 from flexure.solvers.sweeps.running.metric_columns import MetricColumns

@@ -13,8 +13,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from flexure.diagrams.errors import RecordFileError
-from flexure.diagrams.threads import Lock
+from flexure.diagrams.common.errors import RecordFileError
+from flexure.diagrams.concurrency.threads import Lock
 
 _FAR = 1 << 20  # the byte that is locked, where Windows lets others read the rest
 _held: set[str] = set()  # by this process, in which the operating system sees no conflict

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.flexures.beam_law import BeamLaw
-from flexure.blocks.forces.halfway_law import Deformation
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.forces.bushings.halfway_law import Deformation
 from flexure.diagrams import scalars
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values.values import FloatArray
 
 NOT_ASKED: Any = None
 

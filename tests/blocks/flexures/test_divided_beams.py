@@ -12,11 +12,11 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
-from flexure.blocks.flexures.beam_segment import BeamSegment
+from flexure.blocks.flexures.beams.beam_segment import BeamSegment
 from flexure.blocks.math import rotation_from_rotation_vector
-from flexure.solvers.analysis.equations import find_variables
+from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from flexure.solvers.native import run_memory
+from flexure.solvers.native.runs import run_memory
 from flexure.solvers.tracing.trace import SymbolicStore
 from tests.support.native import needs_llvmlite
 

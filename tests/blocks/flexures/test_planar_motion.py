@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.math import rotation_from_rotation_vector
 
 LAW = BeamLaw(0.3, 4e6, 2.0, 30.0, 5.0, 1e-5, 0.02, 0.01, 1e-4)

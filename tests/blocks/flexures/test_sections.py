@@ -10,7 +10,7 @@ from scipy.integrate import dblquad
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
 
 GENERAL = {
     "area": 2e-6,

@@ -12,9 +12,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 from flexure.blocks import math as fm
-from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.diagrams import scalars
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values.values import FloatArray
 from tests.support import rods
 
 #: G J, E I_y and E I_z of a rod of the length 1, and its E A.

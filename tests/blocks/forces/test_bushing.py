@@ -9,11 +9,11 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
-from flexure.blocks.forces.bushing_base import Bushing
-from flexure.blocks.forces.gimbal_free_bushing import LinearBushing
-from flexure.blocks.forces.mounts import BushingConstants
-from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.forces.bushings.bushing_base import Bushing
+from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing
+from flexure.blocks.forces.coefficients.mounts import BushingConstants
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from tests.support.bushings import compute
 from tests.support.force_elements import (
     AT_REST,

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.bushing_law import RollPitchYawBushingLaw
+from flexure.blocks.forces.bushings.bushing_law import RollPitchYawBushingLaw
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import EPS, flat, traced, traced_slopes, values_of
 from tests.support.bushings import (

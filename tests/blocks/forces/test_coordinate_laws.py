@@ -12,14 +12,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.integrate import fixed_quad, solve_ivp
 
-from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
-from flexure.blocks.forces.hinge_constants import DoorHingeConfig
-from flexure.blocks.forces.hinge_law import HingeLaw
-from flexure.blocks.forces.joint_spring import SpringLaw
-from flexure.blocks.forces.joint_stop import StopLaw
-from flexure.blocks.forces.one_sided_spring import OneSidedSpringLaw
-from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
-from flexure.blocks.forces.tabulated_spring import TabulatedSpringLaw
+from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpringLaw
+from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
+from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
+from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
+from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
+from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
+from flexure.blocks.forces.on_joints.joint_stop import StopLaw
+from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpringLaw
 from flexure.diagrams import scalars
 
 coordinates = st.floats(-5.0, 5.0)

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
-from flexure.blocks.forces.joint_friction import FrictionLaw, JointFriction
+from flexure.blocks.forces.on_joints.joint_friction import FrictionLaw, JointFriction
 from flexure.diagrams import scalars
 from tests.support.joint_forces import computed, joint
 

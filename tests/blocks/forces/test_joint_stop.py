@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.forces.joint_stop import JointStop, StopLaw
+from flexure.blocks.forces.on_joints.joint_stop import JointStop, StopLaw
 from tests.support.joint_forces import WITHOUT_RATES, computed, joint
 
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import flexure as fx
-from flexure.blocks.forces.one_sided_spring import (
+from flexure.blocks.forces.between_points.one_sided_spring import (
     Bumper,
     Cable,
     OneSidedSpring,
     OneSidedSpringLaw,
 )
 from flexure.blocks.math import rotation_about
-from flexure.blocks.multibody.bodies import Body, Frame
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.diagrams.values.values import FloatArray
 
 TABLE: dict[str, Any] = {"deflections": [0.1, 0.2], "forces": [10.0, 50.0]}
 KINDS = {"cable": (Cable, 1.0), "bumper": (Bumper, -1.0)}

@@ -9,8 +9,8 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.forces.spring_damper import LinearSpringDamper
-from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.diagrams import scalars
 from flexure.solvers.tracing.trace import number_behind, symbolic_store
 from tests.support.force_elements import (

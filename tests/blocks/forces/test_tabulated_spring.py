@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.forces.force_table import ForceTable
-from flexure.blocks.forces.tabulated_spring import TabulatedSpring
+from flexure.blocks.forces.on_joints.force_table import ForceTable
+from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring
 from tests.support.joint_forces import WITHOUT_RATES, computed, joint
 
 DEFLECTIONS = [-1.0, 0.0, 1.0, 3.0]

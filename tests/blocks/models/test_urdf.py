@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
-from flexure.blocks.forces.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.models.urdf import load_urdf
-from flexure.blocks.multibody.bodies import Frame
-from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.models.urdf.urdf import load_urdf
+from flexure.blocks.multibody.bodies.bodies import Frame
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import (
     BallRpyJoint,
     Joint,
@@ -25,8 +25,8 @@ from flexure.blocks.multibody.joints import (
     UniversalJoint,
     WeldJoint,
 )
-from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_builder import PlantBuilder
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from tests.support.robots import ARM, BUSHING, DOOR, LINK
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")

@@ -9,14 +9,14 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import spatial_inertia_matrix
-from flexure.blocks.multibody.bodies import Body, Frame
-from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.inverse_dynamics import generalized_forces
-from flexure.blocks.multibody.jacobians import jacobian_bias, spatial_jacobian
-from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
-from flexure.blocks.multibody.topology import Topology
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.trees.jacobians import jacobian_bias, spatial_jacobian
+from flexure.blocks.multibody.trees.topology import Topology
 from tests.support.multibody import (
     KINDS,
     any_tree,

@@ -9,11 +9,11 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import MassProperties
-from flexure.blocks.multibody import energy
-from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.trees import energy
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import rate
 from tests.support.multibody import (

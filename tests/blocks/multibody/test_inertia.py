@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from flexure.blocks import math as fm
-from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.unit_inertia import mass_properties, validity_problem
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
 from tests.blocks.math.samples import (
     components,
     flat,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexure.blocks.math import compose_transforms, invert_transform, relative_velocity
-from flexure.blocks.multibody.kinematics import calc_accelerations, calc_placements
+from flexure.blocks.multibody.trees.kinematics import calc_accelerations, calc_placements
 from tests.blocks.math.samples import rate
 from tests.support.multibody import any_tree, drawn, scale_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
 from tests.support.mechanisms import MOVING, arm, chain, random_context
 from tests.support.native import needs_llvmlite
 
@@ -132,7 +132,7 @@ def test_swept_rotors_move_as_those_that_were_built_in(compiled: bool) -> None:
 
 @needs_llvmlite
 def test_native_code_does_no_work_for_rotors_that_are_not_there() -> None:
-    from flexure.solvers.native.programs import program_of
+    from flexure.solvers.native.programs.programs import program_of
 
     operations = []
     for rotors in ([], [0.0], [0.0, 0.0], [0.1]):

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from flexure.blocks.math import MassProperties, mirrored
-from flexure.blocks.multibody import energy
-from flexure.blocks.multibody.bodies import Body, Frame
-from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.jacobians import jacobian_bias, spatial_jacobian
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.kinematics import calc_accelerations
+from flexure.blocks.multibody.trees import energy
+from flexure.blocks.multibody.trees.jacobians import jacobian_bias, spatial_jacobian
+from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
 from tests.support.multibody import Tree, make_tree, random_tree, scale_of
 
 #: What a tree computes from: positions, velocities, forces along joints and on bodies, what is

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.common.errors import EvaluationError
 from flexure.solvers.tracing import effort
 from tests.support.mechanics import Pendulum, servo
 
@@ -318,7 +318,7 @@ def test_a_system_that_nobody_needs_leaves_nothing_behind(question: str) -> None
 def test_many_different_questions_take_no_more_than_some_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flexure.diagrams.layout._ROOM", 1000)
+    monkeypatch.setattr("flexure.diagrams.systems.layout._ROOM", 1000)
     diagram = servo(derivative_filter=0.01)
 
     def graphs() -> int:

@@ -11,8 +11,8 @@ import pytest
 from scipy.linalg import expm
 
 import flexure as fx
-from flexure.diagrams.errors import NoProgressError
-from flexure.solvers.analysis import long_motions
+from flexure.diagrams.common.errors import NoProgressError
+from flexure.solvers.analysis.sensitivities import long_motions
 from tests.support.native import needs_llvmlite
 
 NATIVE = ("RK23", "RK45", "DOP853", "DormandPrince", "ESDIRK4")

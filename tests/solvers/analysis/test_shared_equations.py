@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import TraceError
-from flexure.diagrams.places import find_place
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis import equations, shared_equations
-from flexure.solvers.analysis.equations import find_variables
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations import equations, shared_equations
+from flexure.solvers.analysis.equations.equations import find_variables
+from flexure.solvers.analysis.equations.one_thread import _libraries, in_one_thread
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from flexure.solvers.analysis.one_thread import _libraries, in_one_thread
 from tests.support.beams import cantilever
 from tests.support.native import needs_llvmlite
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.least_squares import Loss
+from flexure.blocks.forces.fits.least_squares import Loss
 from tests.support.mechanics import Pendulum
 
 TIMES = np.linspace(0.0, 4.0, 41)

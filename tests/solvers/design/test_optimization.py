@@ -12,15 +12,15 @@ from scipy.linalg import solve_continuous_are
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.solvers.design.candidate_runs import Study, run_candidates
-from flexure.solvers.design.motion_slopes import MotionSlopes
-from flexure.solvers.design.search_space import SearchSpace
+from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
+from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
+from flexure.solvers.design.optimization.search_space import SearchSpace
 from tests.support.mechanics import Pendulum
 
 m = fx.metrics

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexure.solvers.integration.esdirk import ESDIRK4
-from flexure.solvers.integration.rosenbrock import Rodas5P
+from flexure.solvers.integration.methods.esdirk import ESDIRK4
+from flexure.solvers.integration.methods.rosenbrock import Rodas5P
 
 LOOSE: dict[str, Any] = {"rtol": 1e3, "atol": 1e6}  # no error is too large
 

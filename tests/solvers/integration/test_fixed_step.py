@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.integrate import solve_ivp
 
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.solvers.integration.fixed_step import (
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.solvers.integration.methods.fixed_step import (
     ExplicitEuler,
     FixedStep,
     ImplicitEuler,

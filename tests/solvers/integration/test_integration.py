@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.integrate import RK45, solve_ivp
 
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     EvaluationError,
     NonFiniteError,
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.solvers.integration.integration import Segment, Stop, TakenStep, integrate
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit, resolve
+from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep, integrate
+from flexure.solvers.integration.methods.methods import (
+    METHOD_NAMES,
+    is_fixed_step,
+    is_implicit,
+    resolve,
+)
 
 Array = NDArray[np.float64]
 

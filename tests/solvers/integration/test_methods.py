@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from scipy.integrate import LSODA, RK45, OdeSolver
 
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.solvers.integration.fixed_step import RungeKutta4
-from flexure.solvers.integration.methods import (
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.solvers.integration.methods.fixed_step import RungeKutta4
+from flexure.solvers.integration.methods.methods import (
     METHOD_NAMES,
     is_fixed_step,
     is_implicit,
@@ -64,7 +64,12 @@ def test_what_is_no_solver_class_is_refused(method: Any) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["integration.methods", "integration.pace", "integration.stiffness", "tracing.differences"],
+    [
+        "integration.methods.methods",
+        "integration.guard.pace",
+        "integration.guard.stiffness",
+        "tracing.differences",
+    ],
 )
 def test_importing_does_not_import_scipy(module: str) -> None:
     code = f"import flexure.solvers.{module}, sys; sys.exit('scipy' in sys.modules)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flexure.solvers.integration.pace import Limits, Pace
+from flexure.solvers.integration.guard.pace import Limits, Pace
 
 
 def report(pace: Pace, start: float, step: float, steps: int) -> tuple[int, str | None]:

@@ -12,9 +12,9 @@ from scipy import sparse
 from scipy.integrate import DOP853, RK23, RK45, OdeSolver, solve_ivp
 
 import flexure as fx
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.solvers.integration.rosenbrock import Rodas5P, initial_step
-from flexure.solvers.integration.tableaus import RODAS5P
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.solvers.integration.methods.rosenbrock import Rodas5P, initial_step
+from flexure.solvers.integration.methods.tableaus import RODAS5P
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]

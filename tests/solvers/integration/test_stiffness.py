@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from flexure.solvers.integration.integration import Stop, TakenStep, integrate
-from flexure.solvers.integration.stiffness import (
+from flexure.solvers.integration.guard.integration import Stop, TakenStep, integrate
+from flexure.solvers.integration.guard.stiffness import (
     NONSTIFF_METHOD,
     STIFF_METHOD,
     StiffnessDetector,

@@ -13,8 +13,8 @@ import pytest
 import scipy.integrate
 from numpy.typing import NDArray
 
-from flexure.solvers.integration import tableaus
-from flexure.solvers.integration.tableaus import (
+from flexure.solvers.integration.methods import tableaus
+from flexure.solvers.integration.methods.tableaus import (
     DOP853,
     ESDIRK4,
     RK23,

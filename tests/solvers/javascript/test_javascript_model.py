@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from docs.samples import samples_of
-from flexure.diagrams.errors import FlexureError, TraceError
+from flexure.diagrams.common.errors import FlexureError, TraceError
 from flexure.solvers.javascript import model_jacobian
 from flexure.solvers.javascript.model_text import literal
 from flexure.solvers.tracing.trace import trace_derivatives

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.solvers.integration import tableaus
-from flexure.solvers.integration.slow_strides import MARKS, is_conspicuous, slow_strides
+from flexure.solvers.integration.guard.slow_strides import MARKS, is_conspicuous, slow_strides
+from flexure.solvers.integration.methods import tableaus
 from flexure.solvers.javascript.equation_functions import arithmetic
 from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
 from flexure.solvers.javascript.loops import loops_text
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
-from flexure.solvers.native.kernels import arithmetic as numbers
-from flexure.solvers.native.kernels import explicit, linear, pile_ups, rosenbrock, search
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.parts import arithmetic as numbers
+from flexure.solvers.native.kernels.parts import linear, search
+from flexure.solvers.native.kernels.parts.run import Run
+from flexure.solvers.native.kernels.runs import pile_ups
+from flexure.solvers.native.kernels.steps import explicit, rosenbrock
 from flexure.solvers.native.language.language import (
     Floats,
     Ints,
@@ -28,7 +30,7 @@ from flexure.solvers.native.language.language import (
     types_of,
 )
 from flexure.solvers.native.language.reading import KernelError
-from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.programs.methods import METHODS
 from tests.solvers.native.language import test_language as language
 from tests.support import refused_kernels
 from tests.support.javascript_runs import Call, compare_calls, results_of

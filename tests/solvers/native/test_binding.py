@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.binding import BoundProgram
-from flexure.solvers.native.programs import program_of
+from flexure.solvers.native.programs.binding import BoundProgram
+from flexure.solvers.native.programs.programs import program_of
 from tests.support.native import needs_llvmlite
 
 pytestmark = needs_llvmlite

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native import plan
 from flexure.solvers.native.emission import jacobian_emission
-from flexure.solvers.native.methods import METHODS, generic_attempt
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import plan
+from flexure.solvers.native.programs.methods import METHODS, generic_attempt
+from flexure.solvers.native.programs.program import Program
 from tests.support.many_blocks import Lag, Law, chain
 from tests.support.native import needs_llvmlite
 

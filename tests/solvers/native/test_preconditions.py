@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import NativeCodeError
-from flexure.solvers.integration.methods import resolve
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.preconditions import has_loop
+from flexure.diagrams.common.errors import NativeCodeError
+from flexure.solvers.integration.methods.methods import resolve
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.preconditions import has_loop
 from tests.support.native import needs_llvmlite
 
 
@@ -54,7 +54,7 @@ def how_a_sweep_went(system: fx.System) -> str:
 
 
 def test_without_llvmlite_all_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.native.preconditions.available", lambda: False)
+    monkeypatch.setattr("flexure.solvers.native.programs.preconditions.available", lambda: False)
     reason = "the extra flexure[fast] is not installed"
     assert refusal(Branching()) == fx.compiled_equations(Branching()).why == reason
     assert how_a_sweep_went(Branching()) == f"one after the other, because {reason}"

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import TraceError
+from flexure.diagrams.common.errors import TraceError
 from flexure.diagrams.scalars import Graph
-from flexure.solvers.native import plan
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.llvm import assembly, library
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import plan
+from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing import derivatives as python_reading
 from tests.support.native import equation_at, needs_llvmlite
 

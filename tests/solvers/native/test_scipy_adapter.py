@@ -9,10 +9,15 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.diagrams.errors import ContextError, NativeCodeError, ValueRefusedError
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit, resolve
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.scipy_solver import NativeSolver
+from flexure.diagrams.common.errors import ContextError, NativeCodeError, ValueRefusedError
+from flexure.solvers.integration.methods.methods import (
+    METHOD_NAMES,
+    is_fixed_step,
+    is_implicit,
+    resolve,
+)
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.runs.scipy_solver import NativeSolver
 from tests.support.native import needs_llvmlite
 
 every_native_method = pytest.mark.parametrize("method", METHODS)
@@ -61,7 +66,9 @@ class Sampled(fx.LeafSystem):
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluate the equations with the extra, or without it."""
     if request.param != "native":
-        monkeypatch.setattr("flexure.solvers.native.preconditions.available", lambda: False)
+        monkeypatch.setattr(
+            "flexure.solvers.native.programs.preconditions.available", lambda: False
+        )
 
 
 both_ways = pytest.mark.usefixtures("way")

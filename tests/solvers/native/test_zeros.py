@@ -13,8 +13,8 @@ from scipy.integrate import solve_ivp
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native.programs import program_of, program_with
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.solvers.native.programs.programs import program_of, program_with
 from tests.support.native import needs_llvmlite
 
 pytestmark = needs_llvmlite

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import flexure as fx
-from flexure.diagrams.drawing.content import content_of
-from flexure.diagrams.drawing.sheet import sheet_of
+from flexure.diagrams.drawing.arrangement.content import content_of
+from flexure.diagrams.drawing.formats.sheet import sheet_of
 from flexure.solvers.pages.diagram_data import diagram_data
 from tests.support.drawings import Dynamic, Static, cell, diagram_of, rig, robot
 

@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from flexure.diagrams.copying import detached
+from flexure.diagrams.systems.copying import detached
 from flexure.solvers.tracing.readable_equations import brief_equation, named_parts
 from tests.support.browser import visiting
 from tests.support.mechanics import ForeignPendulum

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.solvers.results.provenance import differences, of_model
+from flexure.solvers.results.records.provenance import differences, of_model
 from tests.contracts.catalog import CATALOG
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
 from tests.support.simulation import chain
 from tests.support.sweeps import servo
 
@@ -267,7 +267,7 @@ def test_a_sweep_warns_once_of_runs_that_still_move() -> None:
 
 
 def test_many_records_at_once_give_what_each_one_gives() -> None:
-    from flexure.solvers.results.step_characteristics import step_figures
+    from flexure.solvers.results.measures.step_characteristics import step_figures
 
     rng = np.random.default_rng(5)
     t = np.sort(np.concatenate([np.linspace(0.0, 20.0, 200), [3.0, 3.0]]))

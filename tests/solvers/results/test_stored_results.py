@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.errors import RecordFileError, UnknownNameError
-from flexure.solvers.results.provenance import Entry
+from flexure.solvers.results.records.provenance import Entry
 
 
 def loop(arm: fx.LeafSystem | None = None) -> fx.Diagram:

@@ -10,8 +10,8 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build
-from flexure.solvers.native.methods import loops
-from flexure.solvers.simulation import native_runner
+from flexure.solvers.native.programs.methods import loops
+from flexure.solvers.simulation.native_runs import native_runner
 from tests.support.blocks import Oscillator
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import Clockwork, Flow, count_up, together

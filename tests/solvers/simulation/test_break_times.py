@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.solvers.integration.methods import METHOD_NAMES
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.simulation import ADAPTIVE, Clockwork, chain, method_options, together
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ZenoError
-from flexure.diagrams.events import Direction
-from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
-from flexure.solvers.simulation.zeno import PileUp
+from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.values.events import Direction
+from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
+from flexure.solvers.simulation.events.zeno import PileUp
 from tests.support.draws import by_turn
 from tests.support.simulation import Flow, ball, method_options
 

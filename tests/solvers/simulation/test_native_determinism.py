@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 from tests.support.native import needs_llvmlite
 
 pytestmark = needs_llvmlite

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.simulation import run_output
+from flexure.solvers.simulation.native_runs import run_output
 from tests.support.event_systems import Act, Actor, Oscillator, logged, noting
 from tests.support.native import needs_llvmlite
 from tests.support.native_runs import close, compiled_loop, run

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ZenoError
-from flexure.solvers.simulation import native_runner, run_output
+from flexure.diagrams.common.errors import ZenoError
+from flexure.solvers.simulation.native_runs import native_runner, run_output
 from flexure.solvers.tracing.derivatives import Derivatives
 from tests.support.event_systems import (
     SITUATIONS,

@@ -11,13 +11,13 @@ import pytest
 from scipy.integrate import RK45
 
 import flexure as fx
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     ContextError,
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.diagrams.events import Trigger
-from flexure.solvers.integration.fixed_step import RungeKutta4
+from flexure.diagrams.values.events import Trigger
+from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from tests.support.blocks import Oscillator, nested
 from tests.support.simulation import Clockwork, Flow, chain, count_up, look, together
 

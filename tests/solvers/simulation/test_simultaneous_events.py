@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.integration.methods import METHOD_NAMES
-from flexure.solvers.native.methods import METHODS
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
+from flexure.solvers.native.programs.methods import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ROUNDING,

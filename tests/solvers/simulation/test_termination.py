@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.events import Trigger
+from flexure.diagrams.values.events import Trigger
 from tests.support.simulation import Clockwork, Flow, count_up, together
 
 

@@ -22,10 +22,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.quiet import Silence, quietly
-from flexure.diagrams.threads import once
-from flexure.solvers.native import methods
+from flexure.diagrams.concurrency.quiet import Silence, quietly
+from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.native.llvm.library import Library
+from flexure.solvers.native.programs import methods
 from tests.support.many_threads import make
 from tests.support.native import needs_llvmlite
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import (
+from flexure.diagrams.common.errors import (
     DeclarationError,
     EvaluationError,
     NonFiniteError,
     ValueRefusedError,
 )
-from flexure.diagrams.events import Direction
+from flexure.diagrams.values.events import Direction
 from tests.support.simulation import (
     ADAPTIVE,
     ROUNDING,

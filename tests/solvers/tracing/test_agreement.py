@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.common.errors import EvaluationError, TraceError
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.tracing.agreement import (
     OTHER_NUMBERS,
     agree,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.multibody.closing import calc_equations
+from flexure.blocks.multibody.loop_closure.closing import calc_equations
 from flexure.errors import SimulationError
 from tests.blocks.multibody.constraints.test_closed_loops import TURNED, four_bar
 from tests.blocks.multibody.constraints.test_known_mechanisms import bennett

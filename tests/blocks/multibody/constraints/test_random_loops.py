@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.multibody.closing import calc_equations
+from flexure.blocks.multibody.loop_closure.closing import calc_equations
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.vocabulary import OPERATIONS
+from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace
 from tests.support.draws import draws

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.multibody.closing import calc_equations
-from flexure.diagrams.errors import DeclarationError, EvaluationError, ValueRefusedError, ZenoError
+from flexure.blocks.multibody.loop_closure.closing import calc_equations
+from flexure.diagrams.common.errors import (
+    DeclarationError,
+    EvaluationError,
+    ValueRefusedError,
+    ZenoError,
+)
 
 G = 10.0
 

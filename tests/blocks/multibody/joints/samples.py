@@ -10,7 +10,7 @@ import pytest
 
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody import joints as fj
-from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.bodies.bodies import Body
 
 POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.linalg import null_space
 
 import flexure as fx
-from flexure.blocks.multibody.closing import calc_equations
-from flexure.diagrams.errors import DeclarationError, EvaluationError, ValueRefusedError
-from flexure.diagrams.places import find_place
-from flexure.solvers.analysis.equations import find_variables
+from flexure.blocks.multibody.loop_closure.closing import calc_equations
+from flexure.diagrams.common.errors import DeclarationError, EvaluationError, ValueRefusedError
+from flexure.diagrams.contexts.places import find_place
+from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest import exact_forces
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.foreign_blocks import Spline

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.scalars import jacobians
+from flexure.diagrams.scalars.derivatives import jacobians
 from flexure.solvers.native.emission import jacobian_emission, tangent_emission
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.native import equation_at, needs_llvmlite

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError, NonFiniteError
-from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.common.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import depth_first
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.test_simplification import NUMBERS, evaluate, expressions

@@ -13,10 +13,10 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native.emission.block_factors import BlockFactors, cheapest_blocks
-from flexure.solvers.native.kernels import blocks
-from flexure.solvers.native.kernels.linear import LARGEST_GROWTH
-from flexure.solvers.native.program import Program
-from flexure.solvers.native.run_memory import StructureArrays, set_blocks
+from flexure.solvers.native.kernels.parts import blocks
+from flexure.solvers.native.kernels.parts.linear import LARGEST_GROWTH
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.runs.run_memory import StructureArrays, set_blocks
 from tests.support.native import CompiledKernel, needs_llvmlite
 from tests.support.native_runs import compiled_loop
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.solvers.native.kernels import columns, sensitivities
-from flexure.solvers.native.kernels.linear import factorize
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.parts import columns
+from flexure.solvers.native.kernels.parts.linear import factorize
+from flexure.solvers.native.kernels.parts.run import Run
+from flexure.solvers.native.kernels.runs import sensitivities
 from tests.support.native import empty
 
 MATRIX = np.array([[0.3, -2.0], [5.0, -1.0]])

@@ -15,16 +15,10 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.solvers.native.kernels import (
-    advance,
-    arithmetic,
-    events,
-    samples,
-)
-from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
-from flexure.solvers.native.kernels.resampling import resample_all
-from flexure.solvers.native.kernels.run import COMPLETE, Run
-from flexure.solvers.native.kernels.search import (
+from flexure.solvers.native.kernels.parts import arithmetic, samples
+from flexure.solvers.native.kernels.parts.arithmetic import next_tick, spacing
+from flexure.solvers.native.kernels.parts.run import COMPLETE, Run
+from flexure.solvers.native.kernels.parts.search import (
     MOST_STRETCHES,
     NOW,
     SEARCH_SIZE,
@@ -32,11 +26,13 @@ from flexure.solvers.native.kernels.search import (
     next_look,
     start_search,
 )
+from flexure.solvers.native.kernels.runs import advance, events
+from flexure.solvers.native.kernels.steps.resampling import resample_all
 from flexure.solvers.native.language.language import Floats, types_of
-from flexure.solvers.native.methods import METHODS, kernels_of, resampling
-from flexure.solvers.native.run_memory import RunMemory, StructureArrays
-from flexure.solvers.simulation.agenda import Agenda
-from flexure.solvers.simulation.witnesses import find_crossing
+from flexure.solvers.native.programs.methods import METHODS, kernels_of, resampling
+from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays
+from flexure.solvers.simulation.events.agenda import Agenda
+from flexure.solvers.simulation.events.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 from tests.support.native_runs import compiled_loop
 

@@ -13,9 +13,9 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.kernels import linear
-from flexure.solvers.native.kernels.linear import FactorData
-from flexure.solvers.native.run_memory import StructureArrays, set_factors
+from flexure.solvers.native.kernels.parts import linear
+from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors
 from tests.support.native import CompiledKernel, needs_llvmlite
 from tests.support.native_runs import compiled_loop
 

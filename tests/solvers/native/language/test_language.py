@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.solvers.native.kernels import explicit, rosenbrock
-from flexure.solvers.native.kernels.arithmetic import spacing
-from flexure.solvers.native.kernels.linear import FactorData
+from flexure.solvers.native.kernels.parts.arithmetic import spacing
+from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.kernels.steps import explicit, rosenbrock
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -42,8 +42,8 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.native.language.reading import KernelError
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.run_memory import StructureArrays
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.runs.run_memory import StructureArrays
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite
 

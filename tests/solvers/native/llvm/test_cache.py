@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from flexure.solvers.native import methods
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm import cache, library
 from flexure.solvers.native.llvm.cache import cached, folder
-from flexure.solvers.native.methods import METHODS, loops_text, sources
+from flexure.solvers.native.programs import methods
+from flexure.solvers.native.programs.methods import METHODS, loops_text, sources
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -283,7 +283,7 @@ def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) 
         name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
     }
     environment.pop("FLEXURE_CACHE", None)
-    example = "flexure/solvers/native/scipy_adapter.py"  # its doctest compiles
+    example = "flexure/solvers/native/runs/scipy_adapter.py"  # its doctest compiles
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", example]
     outcome = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -312,7 +312,7 @@ def test_loops_are_known_by_every_file_that_they_are_translated_from(
 
 def test_loops_are_known_by_the_files_of_their_constants() -> None:
     known = {file.relative_to(ROOT).with_suffix("").parts for file in sources()}
-    kernels = [file for file in sources() if file.parent.name == "kernels"]
+    kernels = [file for file in sources() if "kernels" in file.relative_to(ROOT).parts]
     read = set()
     for file in [*kernels, Path(methods.__file__)]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -321,7 +321,7 @@ def test_loops_are_known_by_the_files_of_their_constants() -> None:
                 read |= {tuple(str(name).split(".")[1:]) for name in names}
     constants = {place for place in read if place[:2] == ("solvers", "integration")}
     modules = {place for place in constants if (ROOT.joinpath(*place).with_suffix(".py")).is_file()}
-    assert ("solvers", "integration", "stiffness") in modules
+    assert ("solvers", "integration", "guard", "stiffness") in modules
     assert modules <= known
 
 
@@ -332,7 +332,10 @@ def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
         shutil.copytree(
             ROOT / room, checkout / room, symlinks=True, ignore=shutil.ignore_patterns("*.pyc")
         )
-    code = "from flexure.solvers.native.methods import source_identity; print(source_identity())"
+    code = (
+        "from flexure.solvers.native.programs.methods import source_identity; "
+        "print(source_identity())"
+    )
 
     def identity() -> str:
         command = [sys.executable, "-c", code]
@@ -342,7 +345,7 @@ def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
         ).stdout
 
     found = {identity()}
-    for edited in ("native/kernels/explicit.py", "integration/slow_strides.py"):
+    for edited in ("native/kernels/steps/explicit.py", "integration/guard/slow_strides.py"):
         with (checkout / "solvers" / edited).open("a") as file:
             file.write("\n# edited\n")
         found.add(identity())

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import EvaluationError, TraceError
+from flexure.diagrams.common.errors import EvaluationError, TraceError
 from flexure.diagrams.scalars import Symbol
-from flexure.solvers.native.program import Program
-from flexure.solvers.native.programs import program_of
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.programs import program_of
 from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, Spring, at_random, rail
 from tests.support.native import needs_llvmlite
 from tests.support.shared_code import (

@@ -11,7 +11,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.trace import PARAMETER, Key
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
-from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs.program import Program
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.many_blocks import DIAGRAMS
 from tests.support.native import equation_at, needs_llvmlite

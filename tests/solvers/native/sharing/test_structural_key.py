@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.sharing.structural_key import structural_key
+from flexure.solvers.native.sharing.families.structural_key import structural_key
 
 
 class Lag(fx.LeafSystem):

@@ -12,8 +12,8 @@ from matplotlib.colors import to_hex
 
 import flexure as fx
 from flexure.blocks.math import z_rotation
-from flexure.diagrams.drawing.style import RED
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.drawing.formats.style import RED
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.pictures import poses_in
 from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.multibody.body_shape import BodyShape
-from flexure.diagrams.values import FloatArray
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.depth import Seen, painting_order
 from flexure.solvers.results.mechanisms.drawing import SeenPiece

@@ -14,7 +14,7 @@ from PIL import Image
 
 import flexure as fx
 from examples.four_bar_linkage import build as four_bar
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
 from flexure.solvers.results.mechanisms.strokes import strokes
 
 

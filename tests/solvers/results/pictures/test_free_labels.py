@@ -12,8 +12,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 import flexure as fx
+from flexure.solvers.results.measures.step_responses import StepResponse
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
-from flexure.solvers.results.step_responses import StepResponse
 from tests.support.draws import draws
 
 FloatArray = npt.NDArray[np.float64]

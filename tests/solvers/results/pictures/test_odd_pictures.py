@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.drawing.style import readable
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.drawing.formats.style import readable
 from flexure.solvers.results.pictures.panels import drawable
 
 Signal = Callable[[Any], Any]

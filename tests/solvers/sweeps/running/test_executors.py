@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import DeclarationError, ExecutorError, ValueRefusedError
+from flexure.diagrams.common.errors import DeclarationError, ExecutorError, ValueRefusedError
 from flexure.solvers.sweeps.running import parcels
 from tests.support.executors import STUDIES, Fatal, Post, bytes_of, lanes, singles
 from tests.support.native import needs_llvmlite

@@ -12,11 +12,10 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.scalars import Graph
-from flexure.solvers.integration.tableaus import RK45
-from flexure.solvers.native import batch, lane_equations
-from flexure.solvers.native.kernels import ensemble
-from flexure.solvers.native.kernels.arithmetic import larger
-from flexure.solvers.native.kernels.ensemble_data import Ensemble
+from flexure.solvers.integration.methods.tableaus import RK45
+from flexure.solvers.native.kernels.ensembles import ensemble
+from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
+from flexure.solvers.native.kernels.parts.arithmetic import larger
 from flexure.solvers.native.language.language import (
     Mask,
     Reals,
@@ -30,8 +29,10 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm import library
 from flexure.solvers.native.llvm.library import Library
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.programs import program_of
+from flexure.solvers.native.programs import lane_equations
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.programs import program_of
+from flexure.solvers.native.runs import batch
 from tests.support.native import Compiled, empty
 
 pytest.importorskip("llvmlite", reason="native code needs the package llvmlite")

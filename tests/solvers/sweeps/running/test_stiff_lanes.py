@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.solvers.native import batch, lane_equations
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
-from flexure.solvers.native.kernels import ensemble_rosenbrock
-from flexure.solvers.native.kernels.ensemble_data import Ensemble
-from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.programs import program_of
+from flexure.solvers.native.kernels.ensembles import ensemble_rosenbrock
+from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
+from flexure.solvers.native.programs import lane_equations
+from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.programs import program_of
+from flexure.solvers.native.runs import batch
 from tests.support.native import empty
 from tests.support.sweeps import assert_like_singles, in_lanes
 

@@ -1,0 +1,1 @@
+"""Controllers: PID laws, feedback of the state, and observers."""

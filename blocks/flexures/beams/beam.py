@@ -1,0 +1,596 @@
+"""Beams between two frames of bodies, as force elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.beams.beam_options import (
+    require_one_shape,
+    require_parts,
+    require_warping,
+)
+from flexure.blocks.flexures.beams.beam_segment import (
+    BeamSegment,
+    Shape,
+    divide,
+    end_shares,
+    node_joints,
+    rigid_halves,
+    section_inertia,
+)
+from flexure.blocks.flexures.beams.beam_shapes import along_arc, along_chord, along_line
+from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
+from flexure.blocks.flexures.beams.fit import distance_of, require_fit
+from flexure.blocks.flexures.beams.range_checks import (
+    BENDING_LIMITS,
+    beam_limits,
+    bending_measures,
+    slenderness,
+)
+from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
+from flexure.blocks.flexures.beams.tapered_segment import Taper, TaperedSegment
+from flexure.blocks.flexures.sections.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.section_forces import PLACES, place_names, section_force_names
+from flexure.blocks.flexures.sections.sections import Section
+from flexure.blocks.flexures.sections.strength import safety
+from flexure.blocks.flexures.sections.warping import part_left_by_warping
+from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
+from flexure.blocks.math import (
+    RigidTransform,
+    relative_pose,
+    rotation_vector_from_rotation,
+)
+from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
+from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.trees.components import SPATIAL_FORCE
+from flexure.blocks.multibody.trees.joint_graph import InPlane
+from flexure.diagrams import scalars
+from flexure.diagrams.common.arguments import flag
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, as_number, check_name, check_size
+
+
+class Beam(HalfwayElement):
+    """A slender elastic beam from frame A to frame C, from its section and its material.
+
+    The beam is along x, with the thickness of its section along y and the width along z, so that a
+    leaf bends easily in the plane of x and y, about z. Unstressed, frame C has the orientation of A
+    and stands at (length, 0, 0) in A.
+
+    Its forces are the exact slopes of one energy V(θ, p). With the rotation vector θ from A to C,
+    the position p = l n of Co from Ao in the frame halfway between them, and the length h::
+
+        u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
+        u* = u/(1 + Φ_z)   w* = w/(1 + Φ_y)       what of the chord's angles turns the sections
+        q = θ + θ × (0, -w*, u*)                  turns: twist, and bending about y and z
+        Q = h (q_y² + q_z²)/24 + h ((1 - 5 Φ_z²) u*² + (1 - 5 Φ_y²) w*²)/10 + (I_p/A) q_x²/(2 h)
+        N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
+        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
+            + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
+            + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
+
+    `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
+    and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
+    deflection by shear over that by bending; shear turns no sections, and an axial force acts along
+    their normals, as in geometrically exact rods.
+
+    Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
+    rigid, so that those of the whole are exact.
+
+    Divided by ``segments``, it has its mass in lumps at the ends and nodes, with which mass and
+    center of a straight beam are exact, and its inertia unless it is tapered. Frequencies of
+    slender beams converge with fourth order: from above, after they were too low with less than
+    four segments for half a wave. A consistent mass would couple both ends of a segment, as no tree
+    of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
+    beam, which a length or curvature in a context does not change. Outputs are those of the whole,
+    without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
+    of all segments, one after the other, which are called ``Mz_2_A`` and ``2_A`` in the second.
+
+    Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
+
+    - ``section_forces``, called ``Mz_A`` and so on: at A, ``middle`` and C, the torque T, moments
+      My and Mz, tension N and shear forces Vy and Vz, about and along the axes of that section, on
+      the side that faces C, in N m and N;
+    - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
+    - ``greatest_stress``: the greatest of them in Pa;
+    - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
+      without a yield strength have no such output;
+    - ``utilization``: stress, slenderness and angles over the limits up to which the beam is what
+      it says, of which `check_limits` tells.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C; each on any body or on the world.
+    section : Section
+        The cross section. Each of its dimensions is a parameter of its name, such as ``thickness``.
+    material : Material
+        The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
+        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
+        ``yield_strength`` where it is known.
+    end_section : Section, optional
+        The section at C of a tapered beam, of the kind of ``section``, which then is that at A; in
+        between, dimensions change linearly. Its parameters are ``end_thickness`` and so on.
+    length : float, optional
+        Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
+        are on one body, and is then their distance.
+    shear : bool
+        Whether shear forces deflect the beam.
+    curvature : array_like, shape (2,), optional
+        Curvature about y and z, in 1/m, of a beam that is an arc while it is unstressed; a
+        parameter. Frame C is then at the end of the arc, turned along with it.
+    unstressed_pose : tuple of array_like, or array_like, optional
+        Pose of C in A, (R, p), of a beam that is bent otherwise while it is unstressed.
+    damping_time : float, optional
+        Time τ >= 0 in s of dampers in proportion to the stiffness, a parameter. At an angular
+        frequency ω their loss factor is ω τ.
+    loss_factor : float, optional
+        Loss factor >= 0 at one frequency, which gives the time of damping in place of it.
+    at_frequency : float, optional
+        That frequency > 0 in Hz.
+    plate : bool
+        Whether bending about z is that of a wide plate, which cannot bow across, stiffer by
+        1/(1 - ν²).
+    clamped_warping : bool
+        Whether both ends keep a wide leaf from warping as it twists, which makes twist stiffer by
+        1/(1 - tanh(λ)/λ), with λ = (h/w) √(12 G/E). Only for a `RectangleSection`.
+    prestressed : bool
+        Whether the frames may stand otherwise than the unstressed beam in the default context of
+        the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
+        refused when the plant is built.
+    segments : int
+        Number of equal segments that the beam is divided into, for large deflections, buckling and
+        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
+        and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
+    planar : bool
+        Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
+        coordinates, for mechanisms that move in that plane.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame or the length is missing, options contradict each other, or the plant is built
+        with frames that do not fit.
+    ValueRefusedError
+        When a number is out of its range or not finite.
+    EvaluationError
+        When forces are evaluated with more than 170 degrees between the ends, or with C behind A.
+
+    Notes
+    -----
+    Angles between the ends, and those of the chord, should stay below about 0.3 for errors of
+    forces of 1e-3; divide a beam that bends more. Statics warn from three times that on, and from
+    an axial force of 30 EI/h² on. Its shape between the ends is that of statics.
+
+    What twist and bending have to do with each other takes mean values along a tapered beam. Of one
+    that is curved, too, the stiffness across its plane is wrong by a half in one segment, which
+    falls with the square of their number: building a plant warns of it, with the number for 1 %.
+
+    Where the axial terms are from is said at `BeamLaw`. For the bending of wide plates see
+    S. P. Timoshenko and S. Woinowsky-Krieger, Theory of Plates and Shells, and for the warping of
+    leaves V. Z. Vlasov, Thin-Walled Elastic Beams, with the warping constant w³ t³/144.
+
+    Dampers act on the rates of the strains, so that rigid motions are not damped, and they only
+    dissipate.
+
+    Examples
+    --------
+    A leaf spring of 100 x 20 x 0.5 mm on the world, with the stiffness of the textbook:
+
+    >>> from flexure.blocks.flexures import RectangleSection
+    >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia, PrismaticJoint
+    >>> builder = PlantBuilder("stage")
+    >>> table = builder.add_body("table", SpatialInertia.point_mass(0.5))
+    >>> slide = builder.add_joint(PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
+    >>> leaf = Beam(
+    ...     "leaf",
+    ...     builder.world,
+    ...     builder.add_frame("end", table, (0.1, 0.0, 0.0)),
+    ...     section=RectangleSection(width=0.02, thickness=0.0005),
+    ...     material=Material.common("structural steel S235"),
+    ...     length=0.1,
+    ... )
+    >>> plant = builder.add_force_element(leaf) and builder.build()
+    >>> context = plant.create_default_context()
+    >>> slide.translation.set(context, 1e-6)
+    >>> force = leaf.force_on_frame_C.eval(context)
+    >>> print(f"{-force[4] / 1e-6:.2f}, without shear {210e9 * 0.02 * 0.005**3:.2f} N/m")
+    524.96, without shear 525.00 N/m
+    """
+
+    youngs_modulus: NumericParameter
+    poissons_ratio: NumericParameter
+    shear_modulus: NumericParameter
+    density: NumericParameter
+    yield_strength: NumericParameter
+    safety: LeafOutputPort
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        section: Section,
+        material: Material,
+        end_section: Section | None = None,
+        length: float | None = None,
+        shear: bool = True,
+        curvature: npt.ArrayLike | None = None,
+        unstressed_pose: PoseLike | None = None,
+        damping_time: float | None = None,
+        loss_factor: float | None = None,
+        at_frequency: float | None = None,
+        plate: bool = False,
+        clamped_warping: bool = False,
+        prestressed: bool = False,
+        segments: int = 1,
+        planar: bool = False,
+    ) -> None:
+        attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
+        count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
+        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        kind = {"damped": time is not None, "curved": curvature is not None}
+        self._taper: Taper | None = None
+        inside = None
+        if count > 1:
+            segment: Any = partial(
+                BeamSegment, damped=time is not None, num_constants=num_constants(**kind)
+            )
+            if end_section is not None:
+                self._taper = Taper(type(end_section), bool(shear), **kind)
+                segment = partial(TaperedSegment, taper=self._taper)
+            inside = divide(name, frame_a, frame_c, count, self.planar, segment)
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
+        self.num_segments = count
+        require_parts(section, end_section, material, attempt)
+        self.shear = flag(shear, "shear", attempt, error=DeclarationError)
+        self.plate = flag(plate, "plate", attempt, error=DeclarationError)
+        self.clamped_warping = flag(
+            clamped_warping, "clamped_warping", attempt, error=DeclarationError
+        )
+        self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if self.clamped_warping:
+            require_warping(section, end_section, attempt)
+        is_straight = curvature is None and unstressed_pose is None
+        self.section = ShapeParameters(self, section)
+        self.end_section: ShapeParameters[Section] | None = None
+        if end_section is not None:
+            self.end_section = ShapeParameters(self, end_section, prefix="end_")
+        self.material = MaterialParameters(self, material)
+        self.length = self.declare_numeric_parameter(
+            "length",
+            self._default_length(length, is_straight, attempt),
+            unit="m",
+            lower=0.0,
+            exclusive=True,
+            doc="length of the unstressed beam",
+        )
+        self.damping_time: NumericParameter | None = None
+        if time is not None:
+            self.damping_time = self.declare_numeric_parameter(
+                "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
+            )
+        self._declare_state_at_rest(curvature, unstressed_pose, attempt)
+        kinds = count if self._taper else 1  # each segment has its part of a taper
+        self._constants = [
+            self.declare_cache_entry(
+                f"constants_{k}", partial(self._calc_constants, k - 1), prerequisites=[]
+            )
+            for k in range(1, kinds + 1)
+        ]
+        if self.inside:
+            self._declare_segments()
+        else:
+            self.declare_inertias(self._calc_halves)
+            self._declare_outputs()
+        self._declare_stresses()
+        limits = beam_limits(self.material.yield_strength, material)
+        stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
+        if self.inside:  # segments tell how far they bend
+            self.declare_limits(limits, self._calc_limited, prerequisites=stressed)
+        else:
+            self.declare_limits(
+                [*limits, *BENDING_LIMITS],
+                self._calc_limited,
+                prerequisites=[self._deformation, *stressed],
+            )
+
+    # Declarations ----------------------------------------------------------------------------
+
+    def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
+        """Return the length that is given, or the distance of frames on one body."""
+        A, C = self.frame_a, self.frame_c
+        if length is None and is_straight and A.body is C.body:
+            return distance_of(A, C, attempt)
+        if length is None:
+            raise DeclarationError(
+                attempt,
+                expected="length, since the frames are on two bodies"
+                if is_straight
+                else "length, since that of a curved beam does not follow from its frames",
+                found="None",
+                remedy="Pass the length of the unstressed beam in m",
+            )
+        return length
+
+    def _declare_state_at_rest(self, curvature: Any, pose: PoseLike | None, attempt: str) -> None:
+        """Declare how the beam stands while it is unstressed."""
+        self.curvature: NumericParameter | None = None
+        self.unstressed_pose: RigidTransform | None = None
+        require_one_shape(curvature, pose, self.num_segments, attempt)
+        if curvature is not None:
+            self.curvature = self.declare_numeric_parameter(
+                "curvature",
+                as_number(curvature, (2,), f"{attempt} with curvature"),
+                unit="1/m",
+                doc="curvature of the unstressed beam about y and z",
+            )
+        if pose is not None:
+            self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")
+
+    def _declare_segments(self) -> None:
+        """Declare what the segments get, and what is shown of the ends."""
+        inside = self.inside
+        size = inside.segments[0].input_port("constants").size or 0
+        constants = [
+            self.declare_vector_output(
+                f"segment_constants_{k}",
+                size,
+                entry,
+                prerequisites=[entry],
+                doc="constants of the law of a segment, or of all of them",
+            )
+            for k, entry in enumerate(self._constants, start=1)
+        ]
+        lumps: dict[Any, LeafOutputPort] = {}
+        shares = end_shares(self.num_segments)
+        for k, (segment, both) in enumerate(zip(inside.segments, shares, strict=True)):
+            place = k % len(constants)  # segments of one section are alike wherever they are
+            if (place, both) not in lumps:
+                lumps[place, both] = self.declare_vector_output(
+                    f"segment_lumps_{len(lumps) + 1}",
+                    2 * INERTIA_SIZE,
+                    partial(self._calc_lumps, place, both),
+                    prerequisites=[],
+                    doc="mass, first moment and inertia at both ends of some segments",
+                )
+            inside.wires.append((constants[place], segment.input_port("constants")))
+            inside.wires.append((lumps[place, both], segment.input_port("lumps")))
+        self._sections = inside.declare_inputs(self, "section_forces")
+        self.force_on_frame_A = self.declare_vector_output(
+            "force_on_frame_A",
+            6,
+            self._calc_force_on_A,
+            prerequisites=self._sections[:1],
+            element_names=SPATIAL_FORCE,
+            doc="spatial force on A about Ao, expressed in A",
+        )
+        self.force_on_frame_C = self.declare_vector_output(
+            "force_on_frame_C",
+            6,
+            self._calc_force_on_C,
+            prerequisites=self._sections[-1:],
+            element_names=SPATIAL_FORCE,
+            doc="spatial force on C about Co, expressed in C",
+        )
+
+    def _declare_stresses(self) -> None:
+        places = place_names(self.num_segments)
+        self._forces_of_sections = self.declare_cache_entry(
+            "forces_of_sections",
+            self._calc_forces_of_sections,
+            prerequisites=self._sections
+            if self.inside
+            else [self._frame_forces, self._deformation],
+        )
+        self._stresses = self.declare_cache_entry(
+            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
+        )
+        self.section_forces = self.declare_vector_output(
+            "section_forces",
+            6 * len(places),
+            self._calc_section_forces,
+            prerequisites=[self._forces_of_sections],
+            element_names=section_force_names(places),
+            doc="T, My, Mz, N, Vy, Vz at A, in the middle and at C, of each segment",
+        )
+        self.stress = self.declare_vector_output(
+            "stress",
+            len(places),
+            self._stresses,
+            prerequisites=[self._stresses],
+            unit="Pa",
+            element_names=places,
+            doc="von Mises' stress at A, in the middle and at C, of each segment",
+        )
+        self.greatest_stress = self.declare_vector_output(
+            "greatest_stress",
+            1,
+            self._calc_greatest_stress,
+            prerequisites=[self._stresses],
+            unit="Pa",
+        )
+        if self.material.yield_strength is not None:
+            self.safety = self.declare_vector_output(
+                "safety",
+                1,
+                self._calc_safety,
+                prerequisites=[self._stresses],
+                doc="yield strength over the greatest stress",
+            )
+
+    # Equations -------------------------------------------------------------------------------
+
+    def law(self, context: Any, segment: int = 1) -> BeamLaw:
+        """Return the law with the constants of a context, of a segment if it is divided."""
+        if self._taper:
+            return self._taper.law(self._constants[segment - 1](context), self.label)
+        kind = BeamLaw if self.end_section is None else TaperedBeamLaw
+        return kind.from_constants(self._constants[0](context), self.label)
+
+    def section_at(self, part: float, context: Any) -> Section:
+        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+        if self.end_section is None:
+            return self.section(context)
+        return self.section.towards(self.end_section, part, context)
+
+    def _calc_constants(self, place: int, context: Any) -> Array:
+        """Return what makes the law of a segment, from geometry and material."""
+        length, material = self.length(context), self.material(context)
+        h = length / self.num_segments
+        factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
+        options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
+        curved: list[Array] = []
+        if self.curvature is not None:
+            y, z = self.curvature(context)
+            curved = [0.0, h * y, h * z, 0.0, 0.0, h * scalars.sinc(0.5 * h * np.hypot(y, z))]
+        if self._taper:
+            constants = [h, *material[:3], factor]
+            if self.damping_time is not None:
+                constants.append(self.damping_time(context))
+            ends = (self.section_at((place + k) / self.num_segments, context) for k in (0, 1))
+            dimensions = [number for each in ends for number in astuple(each)]
+            return scalars.array([*constants, *curved, *dimensions])
+        law = BeamLaw.of(h, self.section(context), material, **options)
+        if self.end_section is not None:
+            sections = [self.section_at(part, context) for part in STATIONS]
+            law = TaperedBeamLaw.between(h, sections, material, **options)
+        if self.clamped_warping:
+            slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
+            x = slope * length / self.section.handles["width"](context)
+            law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
+        if self.damping_time is not None:
+            law = replace(law, damping_time=self.damping_time(context))
+        if curved:
+            law = replace(law, rest=scalars.array(curved))
+        if self.unstressed_pose is not None:
+            law = replace(law, rest=law.rest_at(self.unstressed_pose))
+        return law.constants()
+
+    def _calc_line(self, context: Any, part: float) -> Array:
+        """Return mass and moments of inertia about x, y, z per length, at a part of the length."""
+        section, rho = self.section_at(part, context), self.density(context)
+        y, z = section.second_moment_y, section.second_moment_z
+        return rho * scalars.array([section.area, y + z, y, z])
+
+    def _calc_halves(self, context: Any) -> list[Array]:
+        """Return the inertia of both halves of a beam that is not divided."""
+        length = self.length(context)
+        curvature = None if self.curvature is None else self.curvature(context)
+        return rigid_halves(
+            length,
+            partial(self._calc_line, context),
+            self._shape(length, curvature),
+            tapered=self.end_section is not None,
+        )
+
+    def _calc_lumps(self, place: int, shares: tuple[float, float], context: Any) -> Array:
+        """Return the inertia at both ends of a segment that has these shares of its own."""
+        step = self.length(context) / self.num_segments
+        lumps = [
+            share
+            * section_inertia(step * self._calc_line(context, (place + end) / self.num_segments))
+            for end, share in enumerate(shares)
+        ]
+        return np.concatenate(lumps)
+
+    def _calc_force_on_A(self, context: Any) -> Array:
+        return self._sections[0](context)[:6]
+
+    def _calc_force_on_C(self, context: Any) -> Array:
+        return -self._sections[-1](context)[-6:]
+
+    def _calc_forces_of_sections(self, context: Any) -> Array:
+        if self.inside:
+            along = np.concatenate([port(context) for port in self._sections])
+            return along.reshape(-1, 6)
+        law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
+        return law.section_forces(self._deformation(context), F_A_A, F_C_A)
+
+    def _calc_stresses(self, context: Any) -> Array:
+        rows = self._forces_of_sections(context)
+        within = np.linspace(0.0, 1.0, len(PLACES))
+        segments = np.arange(self.num_segments)[:, None]
+        parts = np.ravel((segments + within) / self.num_segments)
+        return scalars.array(
+            [
+                self.section_at(part, context).equivalent_stress(N, T, y, z)
+                for part, (T, y, z, N, *_) in zip(parts, rows, strict=True)
+            ]
+        )
+
+    def _calc_section_forces(self, context: Any) -> Array:
+        return self._forces_of_sections(context).reshape(-1)
+
+    def _calc_greatest_stress(self, context: Any) -> Array:
+        return np.max(self._stresses(context))
+
+    def _calc_safety(self, context: Any) -> Array:
+        assert self.material.yield_strength is not None
+        return safety(self.material.yield_strength(context), np.max(self._stresses(context)))
+
+    def _calc_limited(self, context: Any) -> list[Array]:
+        """Return the stress for each strength, how thick the beam is, and how far it bends."""
+        bent = []
+        if not self.inside:
+            bent = bending_measures(self.law(context), self._deformation(context))
+        strengths = range(len(self.limits) - 1 - len(bent))
+        thickness = slenderness(self.section(context), self.length(context))
+        return [*(np.max(self._stresses(context)) for _ in strengths), thickness, *bent]
+
+    # Checks ----------------------------------------------------------------------------------
+
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse frames that do not stand where the ends of the unstressed beam are.
+
+        Warn of a beam that is tapered and curved and has too few segments for that.
+        """
+        if self.end_section is not None and not self.planar:
+            shape, ends = self._default_turn(), (self.section.default, self.end_section.default)
+            warn_of_curved_taper(self.name, ends, self.material.default, shape, self.num_segments)
+        if self.prestressed:
+            return
+        length = float(self.length.default)
+        require_fit(self, length, wanted=self.default_shape()(length), found=relative_pose(*poses))
+
+    def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
+        """Return the joints of the nodes, which are on the unstressed beam by default."""
+        shape, length = self.default_shape(), float(self.length.default)
+        return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
+
+    def _default_turn(self) -> tuple[float, float]:
+        """Return the angles about y and z by which the unstressed beam turns in new contexts."""
+        _, y, z = rotation_vector_from_rotation(self.default_shape()(self.length.default).R)
+        return float(y), float(z)
+
+    def default_shape(self) -> Shape:
+        """Return the shape of the unstressed beam in new contexts."""
+        curvature = None if self.curvature is None else self.curvature.default
+        return self._shape(float(self.length.default), curvature)
+
+    def _shape(self, length: Array, curvature: Array | None) -> Shape:
+        """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
+        if self.unstressed_pose is not None:
+            R, p = self.unstressed_pose
+            return partial(along_chord, rotation_vector_from_rotation(R) / length, p / length)
+        return along_line if curvature is None else partial(along_arc, curvature)

@@ -1,0 +1,583 @@
+"""The energy of a slender beam and its slopes, as functions of how its ends stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from flexure.blocks.flexures.beams.planar_motion import (
+    in_plane,
+    planar_deformation,
+    planar_velocity,
+)
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.sections import Section
+from flexure.blocks.forces.bushings.halfway_law import (
+    LARGEST_ANGLE,
+    Deformation,
+    DeformationRates,
+    Loads,
+    RotationVectorAngles,
+    is_far,
+)
+from flexure.blocks.math import (
+    RigidTransform,
+    cross,
+    dot,
+    rotate_spatial,
+    rotation_from_rotation_vector,
+)
+from flexure.diagrams import scalars
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.values.values import Array
+
+_STATE_AT_REST = 6  # numbers that it has
+_OTHERS = ("rest", "label", "planar")  # fields that are not numbers
+_REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
+
+
+def num_constants(*, damped: bool, curved: bool) -> int:
+    """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
+    return 8 + damped + _STATE_AT_REST * curved
+
+
+class BeamStrains(NamedTuple):
+    """How a beam is bent, twisted and stretched.
+
+    Attributes
+    ----------
+    length : float or Symbol
+        Distance l of the ends in m.
+    direction : array, shape (3,)
+        Unit vector n from the one to the other, expressed in B.
+    turns : array, shape (3,)
+        Mean curvature times length, q: the twist, and the bending about y and z, in rad.
+    chord : array, shape (2,)
+        Angles u and w of the chord along y and z, beyond those of a helix, in rad.
+    tilt : array, shape (2,)
+        The parts u* and w* of them by which the sections are turned; the rest is shear.
+    compliance : float or Symbol
+        Axial compliance D in m/N.
+    force : float or Symbol
+        Axial force N, positive in tension, in N.
+    bending : tuple of Bending
+        How the beam bends about y, and about z.
+    """
+
+    length: Array
+    direction: Array
+    turns: Array
+    chord: Array
+    tilt: Array
+    compliance: Array
+    force: Array
+    bending: tuple[Bending, Bending]
+
+
+class Form(NamedTuple):
+    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*).
+
+    Attributes
+    ----------
+    arc, curl : float or Symbol
+        Its entries on the diagonal.
+    """
+
+    arc: Array
+    curl: Array
+
+    def value(self, arc: Array, curl: Array) -> Array:
+        """Return the value of the form."""
+        return self.arc * arc * arc + self.curl * curl * curl
+
+    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
+        """Return half of its derivatives by the two angles."""
+        return self.arc * arc, self.curl * curl
+
+
+class MixedForm(NamedTuple):
+    """A quadratic form in which arcs and S mix, as in a beam that is tapered.
+
+    Attributes
+    ----------
+    arc, curl, mixed : float or Symbol
+        Its entries on the diagonal, and the one beside it.
+    """
+
+    arc: Array
+    curl: Array
+    mixed: Array
+
+    def value(self, arc: Array, curl: Array) -> Array:
+        """Return the value of the form."""
+        return self.arc * arc * arc + self.curl * curl * curl + 2.0 * self.mixed * arc * curl
+
+    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
+        """Return half of its derivatives by the two angles."""
+        return self.arc * arc + self.mixed * curl, self.curl * curl + self.mixed * arc
+
+
+AnyForm: TypeAlias = Form | MixedForm
+
+
+class Bending(NamedTuple):
+    """How a beam bends in one of its planes.
+
+    Attributes
+    ----------
+    stiffness : Form or MixedForm
+        Twice the energy, in N m.
+    shortening : Form or MixedForm
+        Twice the shortening of the chord, in m.
+    softness : Form or MixedForm
+        Axial compliance, in m/N.
+    """
+
+    stiffness: AnyForm
+    shortening: AnyForm
+    softness: AnyForm
+
+
+#: Of a beam that does not bend in one of its planes.
+STRAIGHT = Bending(Form(0.0, 0.0), Form(0.0, 0.0), Form(0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class BeamLaw(RotationVectorAngles):
+    """The law of a slender beam along x between a frame A and a frame C.
+
+    It is a `HalfwayLaw`: θ is the rotation vector from A to C, and p the position of Co from Ao
+    expressed in the frame B halfway between them. With the length h, and with p = l n of the
+    length l::
+
+        u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
+        u* = u/(1 + Φ_z),  w* = w/(1 + Φ_y),  Φ = 12 EI/(k G A h²) per plane
+        q = θ + θ × (0, -w*, u*)
+
+    The chord is inclined by u and w. The sections are turned by u* and w* of that on average, and
+    what is left, γ = u - u* and w - w*, is the angle of shear, by which sections are not turned.
+    Bending at constant curvature belongs to q, bending like an S to u* and w*. Both shorten the
+    chord, by Q, and shear makes it longer by h γ²/2, as the ends of sections that slide along each
+    other are farther apart. Both give way to an axial force, by D::
+
+        Q = h (q_y² + q_z²)/24 + h ((1 - 5 Φ_z²) u*² + (1 - 5 Φ_y²) w*²)/10 + (I_p/A) q_x²/(2 h)
+        D = h/EA + 2 h³ (a_z q_z² + s_z u*²)/EI_z + 2 h³ (a_y q_y² + s_y w*²)/EI_y
+        a = (1 + 5 Φ)/1440,  s = (1 + 15 Φ + 35 Φ² + 175 Φ³/3)/(1400 (1 + Φ))
+        N = (l - h + Q)/D
+        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
+            + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
+            + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
+
+    A beam that is curved while unstressed has q⁰, u⁰, w⁰ and l⁰ then, and its sections are turned
+    by u* = u⁰ + (u - u⁰)/(1 + Φ_z). In V the differences q - q⁰, u* - u⁰ and w* - w⁰ take the place
+    of q, u* and w*, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, and the last term is that of
+    EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y.
+
+    Dampers are in proportion to the stiffness: with a time τ, they add τ times the rates of q, u*,
+    w* and of l + Q, each times its stiffness, to the loads. They only dissipate.
+
+    Attributes
+    ----------
+    length : float or Symbol
+        Length h > 0 of the unstressed beam in m.
+    axial_stiffness : float or Symbol
+        EA > 0 in N.
+    torsion_stiffness : float or Symbol
+        GJ > 0 in N m².
+    bending_stiffness_y, bending_stiffness_z : float or Symbol
+        EI_y, EI_z > 0 of bending about y and z, in N m².
+    gyration_square : float or Symbol
+        I_p/A >= 0, by which twist shortens a beam, in m².
+    shear_ratio_y, shear_ratio_z : float or Symbol
+        Φ_y, Φ_z >= 0 of bending about y and z; 0 without deflection by shear.
+    damping_time : float or Symbol or None
+        The time τ >= 0 in s; None without dampers.
+    rest : array, shape (6,), or None
+        q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
+    label : str
+        What messages call the beam.
+    planar : bool
+        Whether it is known to move in the plane x-y of A alone; other motion is not looked at.
+
+    Notes
+    -----
+    The constants may be symbols, and nothing is checked. The terms with N and N² are those of the
+    series of the stability functions of a beam column with shear, so that one beam stiffens in
+    tension, buckles in compression, and is softer along x while it is bent. The last term is what
+    the energy loses as the twist inside follows from the bending.
+
+    With shear it is the expansion of a geometrically exact rod (E. Reissner, On one-dimensional
+    finite-strain beam theory, ZAMP 23 (1972) 795-804) for a small extension: an axial force acts
+    along the normals of sections, so that thick columns buckle at Haringx's load. Taken along the
+    axis it would be Engesser's, which is smaller. Products of an extension or of the square of an
+    angle of shear with the energy of shear are left out: with N/EA = 0.01, shear is 2 % off, in
+    however many segments. What the shear forces do as sections turn along a beam is left out, too.
+    In space, where the stiffnesses of both ways differ, that includes a torque by shear force and
+    bending. These errors of beams with shear fall with the second power of the number of segments.
+
+    Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
+    for angles up to about 0.3. With the last term, a leaf that is bent by q_z has the bending
+    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way, as its twist gives way. A rotation θ of
+    more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
+
+    The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
+    meaning of the terms with N² for flexures is discussed by S. Awtar and others, Characteristics
+    of beam-based flexure modules, Journal of Mechanical Design 129 (2007) 625-639.
+
+    Examples
+    --------
+    The force along y on a tip that is displaced by y without turning is -12 EI y/h³:
+
+    >>> law = BeamLaw(2.0, 1e6, 1.0, 3.0, 4.0)
+    >>> now = law.deformation((np.eye(3), np.array([2.0, 1e-6, 0.0])))
+    >>> _, F_C_A = law.spatial_forces(now, law.rates(now, np.zeros(6)))
+    >>> round(F_C_A[4] * 1e6, 9)
+    np.float64(-6.0)
+    """
+
+    length: Any
+    axial_stiffness: Any
+    torsion_stiffness: Any
+    bending_stiffness_y: Any
+    bending_stiffness_z: Any
+    gyration_square: Any = 0.0
+    shear_ratio_y: Any = 0.0
+    shear_ratio_z: Any = 0.0
+    damping_time: Any = None
+    rest: Any = None
+    label: str = field(default="beam", kw_only=True)
+    planar: bool = field(default=False, kw_only=True)
+
+    @classmethod
+    def of(
+        cls,
+        length: Any,
+        section: Section,
+        material: Material | MaterialConstants,
+        *,
+        shear: bool = True,
+        plate_factor: Any = 1.0,
+    ) -> Self:
+        """Return the law of a beam of one section.
+
+        Parameters
+        ----------
+        length : float or Symbol
+            Length of the unstressed beam in m.
+        section : Section
+            Its section.
+        material : Material or MaterialConstants
+            Its material.
+        shear : bool
+            Whether shear forces deflect it.
+        plate_factor : float or Symbol
+            Times what its bending about z is stiffer than that of a narrow beam.
+
+        Returns
+        -------
+        BeamLaw
+        """
+        E, G, A = material.youngs_modulus, material.shear_modulus, section.area
+        bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z * plate_factor
+        ratios: tuple[Any, Any] = (0.0, 0.0)
+        if shear:
+            k_y, k_z = section.shear_factors(material.poissons_ratio)
+            scale = 12.0 / (G * A * length**2)
+            ratios = scale * bend_y / k_z, scale * bend_z / k_y  # about y it deflects along z
+        return cls(
+            length,
+            E * A,
+            G * section.torsion_constant,
+            bend_y,
+            bend_z,
+            section.polar_moment / A,
+            *ratios,
+        )
+
+    @classmethod
+    def from_constants(cls, constants: Array, label: str = "beam") -> Self:
+        """Return the law of an array of `constants`."""
+        is_curved = len(constants) > _STATE_AT_REST + 3  # there are 8 numbers, or 9, beside that
+        end = len(constants) - _STATE_AT_REST * is_curved
+        law = cls(*constants[:end], label=label)
+        return replace(law, rest=constants[end:]) if is_curved else law
+
+    def constants(self) -> Array:
+        """Return all constants in one array, in the order of the attributes, but for None."""
+        numbers = [getattr(self, each.name) for each in fields(BeamLaw) if each.name not in _OTHERS]
+        known = [number for number in numbers if number is not None]
+        return scalars.array([*known, *([] if self.rest is None else self.rest)])
+
+    def rest_at(self, X_AC: RigidTransform) -> Array:
+        """Return the state at rest of a beam that is unstressed while C has a pose in A."""
+        now = self.deformation(X_AC)
+        length, _, chord = chord_of(now.angles, now.position)  # all of it turns the sections
+        return scalars.array([*turns_of(now.angles, chord), *chord, length])
+
+    # Measures --------------------------------------------------------------------------------
+
+    def deformation(self, X_AC: tuple[Array, Array]) -> Deformation:
+        """Return the deformation that belongs to the pose of C in A."""
+        if self.planar:
+            return planar_deformation(RigidTransform(*X_AC))
+        return super().deformation(X_AC)
+
+    def in_range(self, deformation: Deformation) -> Deformation:
+        """Return a deformation with its strains, or refuse one that is out of range."""
+        checked = super().in_range(deformation)
+        if self.planar:
+            checked = in_plane(checked)
+        return checked._replace(strains=self.strains(checked))
+
+    def calc_rate_matrix(self, angles: Array) -> Array:
+        """Return the matrix that maps the angular velocity to the rate of the rotation vector."""
+        return np.eye(3) if self.planar else super().calc_rate_matrix(angles)
+
+    def rates(self, deformation: Deformation, V_AC_A: Array) -> DeformationRates:
+        """Return the rates that belong to the spatial velocity of C in A, at Co, expressed in A."""
+        return super().rates(deformation, planar_velocity(V_AC_A) if self.planar else V_AC_A)
+
+    def is_near_jump(self, deformation: Deformation) -> Any:
+        """Tell whether the rotation is close to a half turn, or the chord reversed."""
+        x = deformation.position
+        return is_far(deformation) | (x[0] <= np.cos(_REVERSED) * np.sqrt(dot(x, x)))
+
+    def strains(self, deformation: Deformation) -> BeamStrains:
+        """Return the strains that belong to a deformation."""
+        if deformation.strains:
+            known: BeamStrains = deformation.strains
+            return known
+        length, direction, chord = chord_of(deformation.angles, deformation.position)
+        tilt = self._tilt(chord)
+        turns, bending = turns_of(deformation.angles, tilt), self.bending()
+        shortening, compliance = self._axial(bending, turns, tilt)
+        stretch = length - self.length + shortening
+        if self.rest is not None:
+            at_rest, _ = self._axial(bending, self.rest[:3], self.rest[3:5])
+            stretch = length - self.rest[5] + shortening - at_rest
+        force = stretch / compliance
+        return BeamStrains(length, direction, turns, chord, tilt, compliance, force, bending)
+
+    # Springs ---------------------------------------------------------------------------------
+
+    def stored_energy(self, deformation: Deformation) -> Array:
+        """Return the energy V in J."""
+        strains = self.strains(deformation)
+        (qx, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
+        twisting = self.torsion_stiffness / self.length * qx * qx
+        bending = Y.stiffness.value(qy, -w) + Z.stiffness.value(qz, u)
+        stretching = strains.force**2 * strains.compliance
+        torque, softness = self._relaxation(strains)
+        return 0.5 * (twisting + bending + stretching - softness * torque * torque)
+
+    def slopes(self, deformation: Deformation) -> Loads:
+        """Return ∂V/∂θ in N m and ∂V/∂p in N, the loads that hold the beam as it stands."""
+        strains = self.strains(deformation)
+        (qx, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
+        (_, arc_y, arc_z), (curl_z, curl_y) = strains.turns, strains.tilt
+        bend_y, bend_z = self.bending_stiffness_y, self.bending_stiffness_z
+        my, mw = Y.stiffness.slopes(qy, -w)
+        mz, mu = Z.stiffness.slopes(qz, u)
+        # Both give way by N², and twist inside.
+        square = strains.force * strains.force
+        soft_y, soft_w = Y.softness.slopes(arc_y, -curl_y)
+        soft_z, soft_u = Z.softness.slopes(arc_z, curl_z)
+        torque, softness = self._relaxation(strains)
+        relaxed = softness * torque
+        resisting = self.length * relaxed * relaxed
+        by_y = resisting * bend_z * arc_y - relaxed * (bend_y * arc_z - bend_z * qz)
+        by_z = resisting * bend_y * arc_z - relaxed * (bend_y * qy - bend_z * arc_y)
+        return self._loads(
+            deformation,
+            self.torsion_stiffness / self.length * qx,
+            my - square * soft_y + by_y,
+            mz - square * soft_z + by_z,
+            mu - square * soft_u,
+            mw - square * soft_w,
+            strains.force,
+        )
+
+    def damping(self, deformation: Deformation, rates: DeformationRates) -> Loads:
+        """Return the loads of the dampers."""
+        tau = self.damping_time
+        if tau is None:
+            return Loads(np.zeros(3), np.zeros(3))
+        strains = self.strains(deformation)
+        Y, Z = strains.bending
+        (tx, ty, tz), (sx, sy, sz) = deformation.angles, rates.angles
+        (_, qy, qz), (u, w) = strains.turns, strains.tilt
+        n, c = strains.direction, 1.0 + strains.direction[0]
+        rate = dot(n, rates.position)
+        dx, dy, dz = (rates.position - n * rate) / strains.length
+        by_chord_u, by_chord_w = self._tilt_by_chord()
+        du = by_chord_u * (2.0 * (dy - n[1] * dx / c) / c - (sx * ty + tx * sy) / 24.0)
+        dw = by_chord_w * (2.0 * (dz - n[2] * dx / c) / c - (sx * tz + tx * sz) / 24.0)
+        dqx = sx + sy * u + ty * du + sz * w + tz * dw
+        dqy, dqz = sy - sx * u - tx * du, sz - sx * w - tx * dw
+        by_y, by_w = Y.shortening.slopes(qy, -w)
+        by_z, by_u = Z.shortening.slopes(qz, u)
+        shortening = self._twist_shortening() * strains.turns[0] * dqx
+        shortening = shortening + by_y * dqy - by_w * dw + by_z * dqz + by_u * du
+        my, mw = Y.stiffness.slopes(dqy, -dw)
+        mz, mu = Z.stiffness.slopes(dqz, du)
+        mx = self.torsion_stiffness / self.length * dqx
+        N = (rate + shortening) / strains.compliance
+        return self._loads(deformation, *(tau * each for each in (mx, my, mz, mu, mw, N)))
+
+    def _loads(
+        self, deformation: Deformation, mx: Any, my: Any, mz: Any, mu: Any, mw: Any, N: Any
+    ) -> Loads:
+        """Return the loads along θ and p, from those along q, u*, -w* and l + Q."""
+        strains = self.strains(deformation)
+        (tx, ty, tz), n, (Y, Z) = deformation.angles, strains.direction, strains.bending
+        (qx, qy, qz), (u, w) = strains.turns, strains.tilt
+        by_y, by_w = Y.shortening.slopes(qy, -w)
+        by_z, by_u = Z.shortening.slopes(qz, u)
+        mx = mx + N * self._twist_shortening() * qx
+        my, mz = my + N * by_y, mz + N * by_z
+        # By the chain rule from q to θ, u* and w*, from these to u and w, and these to θ and n.
+        by_chord_u, by_chord_w = self._tilt_by_chord()
+        mu = by_chord_u * (mu + N * by_u + mx * ty - my * tx)
+        mw = by_chord_w * (mx * tz - mz * tx - (mw + N * by_w))
+        moment = scalars.array(
+            [
+                mx - my * u - mz * w - (mu * ty + mw * tz) / 24.0,
+                my + mx * u - mu * tx / 24.0,
+                mz + mx * w - mw * tx / 24.0,
+            ]
+        )
+        c = 1.0 + n[0]
+        by_n = scalars.array([-2.0 * (mu * n[1] + mw * n[2]) / c**2, 2.0 * mu / c, 2.0 * mw / c])
+        return Loads(moment, N * n + (by_n - dot(by_n, n) * n) / strains.length)
+
+    # Constants of the whole beam -------------------------------------------------------------
+
+    def bending(self) -> tuple[Bending, Bending]:
+        """Return how the beam bends about y, and about z."""
+        about_z = self._bending(self.bending_stiffness_z, self.shear_ratio_z)
+        if self.planar:
+            return STRAIGHT, about_z
+        return self._bending(self.bending_stiffness_y, self.shear_ratio_y), about_z
+
+    def _bending(self, EI: Array, shear: Array) -> Bending:
+        """Return how the beam bends in one plane."""
+        h = self.length
+        return Bending(
+            stiffness=Form(EI / h, 12.0 * EI * (1.0 + shear) / h),
+            shortening=Form(h / 12.0, h * (1.0 - 5.0 * shear**2) / 5.0),
+            softness=Form(
+                h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
+                h**3
+                * (1.0 + 15.0 * shear + 35.0 * shear**2 + 175.0 / 3.0 * shear**3)
+                / (700.0 * EI * (1.0 + shear)),
+            ),
+        )
+
+    def _tilt_by_chord(self) -> tuple[Array, Array]:
+        """Return how much of an angle of the chord along y, and along z, turns the sections."""
+        return 1.0 / (1.0 + self.shear_ratio_z), 1.0 / (1.0 + self.shear_ratio_y)
+
+    def _tilt(self, chord: Array) -> Array:
+        """Return u* and w*, by which the sections are turned while the chord is at u and w."""
+        (u, w), (by_u, by_w) = chord, self._tilt_by_chord()
+        if self.rest is None:
+            return scalars.array([by_u * u, by_w * w])
+        at_rest, beyond = self.rest[3:5], chord - self.rest[3:5]
+        return at_rest + scalars.array([by_u * beyond[0], by_w * beyond[1]])
+
+    def _beyond_rest(self, strains: BeamStrains) -> tuple[Array, Array]:
+        """Return turns and tilt, less those of the unstressed beam."""
+        if self.rest is None:
+            return strains.turns, strains.tilt
+        return strains.turns - self.rest[:3], strains.tilt - self.rest[3:5]
+
+    def _twist_shortening(self) -> Array:
+        """Return twice the shortening by a twist of one."""
+        return self.gyration_square / self.length
+
+    def _axial(
+        self, bending: tuple[Bending, Bending], turns: Array, tilt: Array
+    ) -> tuple[Array, Array]:
+        """Return Q, by which the chord is shorter than the beam, and the axial compliance D."""
+        (qx, qy, qz), (u, w), (Y, Z) = turns, tilt, bending
+        bent = Y.shortening.value(qy, -w) + Z.shortening.value(qz, u)
+        softer = Y.softness.value(qy, -w) + Z.softness.value(qz, u)
+        shortening = 0.5 * (bent + self._twist_shortening() * qx * qx)
+        return shortening, self.length / self.axial_stiffness + softer
+
+    def _relaxation(self, strains: BeamStrains) -> tuple[Array, Array]:
+        """Return what bending twists the inside with, and how soft that is."""
+        if self.planar:
+            return 0.0, 0.0
+        (_, qy, qz), (_, py, pz) = strains.turns, self._beyond_rest(strains)[0]
+        torque = self.bending_stiffness_y * py * qz - self.bending_stiffness_z * pz * qy
+        bent = self.bending_stiffness_y * qz * qz + self.bending_stiffness_z * qy * qy
+        return torque, 1.0 / ((12.0 * self.torsion_stiffness + bent) * self.length)
+
+    def relaxed_energy(self, strains: BeamStrains) -> Array:
+        """Return what the energy loses in J as the twist inside follows from the bending."""
+        torque, softness = self._relaxation(strains)
+        return 0.5 * softness * torque * torque
+
+    # Inside ----------------------------------------------------------------------------------
+
+    def section_forces(self, deformation: Deformation, F_A_A: Array, F_C_A: Array) -> Array:
+        """Return torque, moments and forces of the sections at A, in the middle, and at C.
+
+        Parameters
+        ----------
+        deformation : Deformation
+            How the beam is deformed.
+        F_A_A, F_C_A : array, shape (6,)
+            The spatial forces on A and C, of `spatial_forces`.
+
+        Returns
+        -------
+        array, shape (3, 6)
+            T, M_y, M_z in N m, and the tension N, V_y, V_z in N, about the axes of the section, on
+            the side of it that faces C.
+        """
+        strains, X_AC = self.strains(deformation), deformation.X_AC
+        (_, qy, qz), (u, w) = strains.turns, strains.tilt
+        on_C = rotate_spatial(X_AC.R.T, F_C_A)
+        # The middle of an arc is beside its chord, and that of an S is turned against it.
+        aside = self.length / 8.0 * scalars.array([0.0, -qz, qy])
+        moment, force = np.split(rotate_spatial(deformation.R_AB.T, F_C_A), 2)
+        moment = moment + cross(0.5 * deformation.position - aside, force)
+        R = rotation_from_rotation_vector(scalars.array([0.0, -1.5 * w, 1.5 * u]))
+        middle = rotate_spatial(R.T, np.concatenate([moment, force]))
+        return np.stack([F_A_A, -middle, -on_C])
+
+    def _near_jump(self, deformation: Deformation) -> EvaluationError:
+        """Say that the beam is bent beyond its equations."""
+        x = deformation.position
+        angle, length = np.linalg.norm(deformation.angles), np.linalg.norm(x)
+        turned = np.rad2deg(np.arccos(np.clip(x[0] / length, -1.0, 1.0))) if length > 0.0 else 180.0
+        return EvaluationError(
+            f"Cannot evaluate the beam '{self.label}'",
+            expected=f"less than {np.rad2deg(LARGEST_ANGLE):.0f} degrees between its ends, and"
+            f" less than {np.rad2deg(_REVERSED):.0f} between its axis and the line that joins them",
+            found=f"a rotation by {np.rad2deg(angle):.2f} degrees, and {turned:.2f} degrees to a"
+            f" line of {length:.6g} m",
+            remedy="Divide it into segments, each of which bends less, or look why the bodies went"
+            " there, as by a missing support or too large a step",
+        )
+
+
+def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
+    """Return l, n, and u and w, of the rotation vector θ and the position p."""
+    tx, ty, tz = angles
+    length = np.sqrt(dot(position, position))
+    nx, ny, nz = direction = position / length
+    u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
+    w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
+    return length, direction, scalars.array([u, w])
+
+
+def turns_of(angles: Array, tilt: Array) -> Array:
+    """Return q, of the rotation vector θ and the mean turns u* and w* of the sections."""
+    (tx, ty, tz), (u, w) = angles, tilt
+    return scalars.array([tx + ty * u + tz * w, ty - tx * u, tz - tx * w])

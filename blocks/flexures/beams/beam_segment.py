@@ -1,0 +1,254 @@
+"""Beams that are divided: their segments, the bodies between these, and their mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
+from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
+from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names
+from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    invert_transform,
+    relative_pose,
+    rotation_from_rotation_vector,
+    rotation_vector_from_rotation,
+)
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.force_elements.division import Division
+from flexure.blocks.multibody.joints import Joint, PlanarJoint, QuaternionFloatingJoint
+from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
+from flexure.blocks.multibody.trees.joint_graph import EXACT, InPlane
+from flexure.diagrams import scalars
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.values.values import Array
+
+#: Gauss' points on 0 to 1, and their weights: exact for the inertia of what is straight.
+_POINTS = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])
+_WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+_FLAT = 1e-6  # in rad, and of the length: what is farther from the plane of a beam is not in it
+
+#: The pose in A of the section at a distance from A along an unstressed beam.
+Shape = Callable[[Any], RigidTransform]
+
+
+class BeamSegment(HalfwayElement):
+    """A part of a `Beam` that is divided, which gets everything from the block of the whole.
+
+    So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
+    a `BeamLaw`, and ``lumps``, ten numbers for the inertia at each end. Outputs are those of a
+    bushing, ``section_forces``, and ``utilization`` of the limits up to which it may bend.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C.
+    damped : bool
+        Whether there are dampers.
+    num_constants : int
+        How many numbers ``constants`` has.
+    planar : bool
+        Whether both ends move in the plane x-y of A alone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        damped: bool,
+        num_constants: int,
+        planar: bool = False,
+    ) -> None:
+        self.planar = planar
+        given = {"constants": num_constants}
+        super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
+        (self.constants,) = self.given_ports
+        self.lumps = self.declare_vector_input("lumps", 2 * INERTIA_SIZE)
+        self.declare_inertias(self._calc_carried, prerequisites=[self.lumps])
+        self._declare_outputs()
+        self.section_forces = self.declare_vector_output(
+            "section_forces",
+            6 * len(PLACES),
+            self._calc_section_forces,
+            prerequisites=[self._frame_forces, self._deformation, self.constants],
+            element_names=section_force_names(PLACES),
+        )
+        self.declare_limits(
+            BENDING_LIMITS, self._calc_bent, prerequisites=[self._deformation, self.constants]
+        )
+
+    def law(self, context: Any) -> BeamLaw:
+        """Return the law of the segment."""
+        law = BeamLaw.from_constants(self.constants(context), self.label)
+        return replace(law, planar=self.planar)
+
+    def _calc_carried(self, context: Any) -> Sequence[Array]:
+        both = self.lumps(context)
+        return [both[:INERTIA_SIZE], both[INERTIA_SIZE:]]
+
+    def _calc_bent(self, context: Any) -> list[Array]:
+        return bending_measures(self.law(context), self._deformation(context))
+
+    def _calc_section_forces(self, context: Any) -> Array:
+        law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
+        return law.section_forces(self._deformation(context), F_A_A, F_C_A).reshape(-1)
+
+
+def divide(
+    name: str,
+    frame_a: FrameLike,
+    frame_c: FrameLike,
+    count: int,
+    planar: bool,
+    segment: Callable[..., Any],
+) -> Division:
+    """Return nodes and segments of a beam; those between nodes know that these are in a plane."""
+    nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
+    segments = [
+        segment(f"{name}_{k}", A, C, planar=planar and 1 < k < count)
+        for k, (A, C) in enumerate(pairwise([frame_a, *nodes, frame_c]), 1)
+    ]
+    return Division(nodes, segments)
+
+
+def end_shares(count: int) -> list[tuple[float, float]]:
+    """Return what of the mass of a segment is at its ends A and C, for each of the segments.
+
+    Both parts at a node make up its weight in Gregory's rule for integrals, which has the weights
+    3/8, 7/6, 23/24, 1, 1 … from either end. The rule is exact for cubic polynomials. So are mass,
+    center and inertia of a straight beam, no weight is negative, and the kinetic energy of bending
+    has an error of fourth order in the length of a segment. With two segments it is Simpson's.
+    """
+    weights = np.ones(count + 1)
+    ends = np.array([-5.0 / 8.0, 1.0 / 6.0, -1.0 / 24.0])
+    weights[:3] += ends
+    weights[-3:] += ends[::-1]
+    halves = np.concatenate([weights[:1], 0.5 * weights[1:-1], weights[-1:]]).tolist()
+    return list(pairwise(halves))
+
+
+def rigid_halves(
+    length: Array, line: Callable[[float], Array], shape: Shape, *, tapered: bool
+) -> list[Array]:
+    """Return the inertia of both halves of a beam, about its ends and expressed in their frames.
+
+    Parameters
+    ----------
+    length : float or Symbol
+        Length of the beam in m.
+    line : callable
+        What the section at a part of the length has per length: mass in kg/m, and moments of
+        inertia about x, y, z in kg m.
+    shape : callable
+        The pose in A of the section at a distance from A.
+    tapered : bool
+        Whether sections differ, which takes more of them.
+
+    Returns
+    -------
+    list of array, shape (10,)
+        Mass, first moment and inertia that belong to A, and those that belong to C.
+    """
+    points, weights = (STATIONS, WEIGHTS) if tapered else (_POINTS, _WEIGHTS)
+    to_end = invert_transform(shape(length))
+    halves: list[Array] = [np.zeros(INERTIA_SIZE), np.zeros(INERTIA_SIZE)]
+    for point, weight in zip(points, weights, strict=True):
+        size = 0.5 * weight * length
+        near, far = 0.5 * point, 1.0 - 0.5 * point
+        at_A, at_C = shape(near * length), compose_transforms(to_end, shape(far * length))
+        halves[0] = halves[0] + inertia_on_body(section_inertia(size * line(near)), at_A)
+        halves[1] = halves[1] + inertia_on_body(section_inertia(size * line(far)), at_C)
+    return halves
+
+
+def section_inertia(line: Array) -> Array:
+    """Return mass, first moment and inertia of a section, from mass and moments of inertia."""
+    mass, *moments = line
+    return scalars.array([mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0])
+
+
+def node_joints(
+    beam: HalfwayElement,
+    shape: Shape,
+    length: float,
+    world: Body,
+    at: Sequence[Any],
+    in_plane: InPlane | None,
+) -> list[Joint]:
+    """Return the joints of the nodes of a beam, which are at rest by default.
+
+    Where the ends stand otherwise than those of the unstressed beam, nodes are moved in proportion.
+
+    Parameters
+    ----------
+    beam : HalfwayElement
+        The beam.
+    shape : callable
+        The pose in A of the section at a distance from A.
+    length : float
+        Length of the beam in m.
+    world : Body
+        What the joints are on.
+    at : sequence of RigidTransform
+        The poses of A and C in the world.
+    in_plane : callable or None
+        Returns the bodies that move in planes across a direction in the world alone. With it nodes
+        move in the plane x-y of A alone; the first and the last segment learn whether their ends
+        do so, too.
+    """
+    X_WA, X_WC = (RigidTransform(*each) for each in at)
+    X_AC, unstressed = relative_pose(X_WA, X_WC), shape(length)
+    turn = rotation_vector_from_rotation(unstressed.R.T @ X_AC.R)
+    offset = X_AC.p - unstressed.p
+    if in_plane is not None and beam.inside:
+        _keep_in_plane(beam.inside.segments, length, X_AC, in_plane(X_WA.R[:, 2]))
+    joints: list[Joint] = []
+    nodes = beam.inside.nodes
+    plane = Frame(f"{beam.name}_plane", world, X_WA)
+    for k, node in enumerate(nodes, start=1):
+        part = k / (len(nodes) + 1)
+        R, p = shape(part * length)
+        X_AN = RigidTransform(R @ rotation_from_rotation_vector(part * turn), p + part * offset)
+        if in_plane is not None:
+            _require_flat(beam, X_AN, length)
+            joint: Joint = PlanarJoint(node.name, plane, node)
+            joint.default_pose = X_AN
+        else:
+            joint = QuaternionFloatingJoint(node.name, world, node)
+            joint.default_pose = compose_transforms(X_WA, X_AN)
+        joints.append(joint)
+    return joints
+
+
+def _keep_in_plane(
+    segments: Sequence[Any], length: float, X_AC: RigidTransform, bodies: Collection[Body]
+) -> None:
+    """Let the first and the last segment know whether its end is on one of some bodies."""
+    first, last = segments[0], segments[-1]
+    is_flat = max(abs(X_AC.p[2]) / length, float(np.linalg.norm(X_AC.R[:2, 2]))) < EXACT
+    first.planar = first.link0 in bodies
+    last.planar = is_flat and last.link1 in bodies
+
+
+def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:
+    """Refuse nodes that are not in the plane x-y of A."""
+    off = max(abs(X_AN.p[2]) / length, float(np.linalg.norm(X_AN.R[:2, 2])))
+    if off > _FLAT:
+        raise DeclarationError(
+            f"Cannot place the nodes of beam '{beam.label}', which is planar",
+            expected=f"a beam in the plane x-y of '{beam.frame_a.name}'",
+            found=f"a node that is off by {abs(X_AN.p[2]):.3g} m, or turned out of it",
+            remedy="Omit planar, or turn the frames so that the motion is about their z axes",
+        )

@@ -1,0 +1,115 @@
+"""Up to where beams are what their equations say, as limits that they declare."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.sections import Section
+from flexure.blocks.flexures.sections.strength import stress_limits
+from flexure.blocks.forces.bushings.halfway_law import Deformation
+from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array
+
+_DIVIDE = "Divide it into more segments, by segments=, or move it less"
+_MISLEADS = 3.0  # times the limits; at five times, other branches were followed without a word
+
+#: How far one beam, or one segment of it, may bend.
+BENDING_LIMITS = (
+    Limit(
+        "angle between its ends",
+        0.3,
+        "rad",
+        "Its forces are wrong by more than about 0.1 %",
+        _DIVIDE,
+        _MISLEADS,
+    ),
+    Limit(
+        "angle of its chord",
+        0.3,
+        "rad",
+        "Its forces are wrong by more than about 0.1 %",
+        _DIVIDE,
+        _MISLEADS,
+    ),
+    Limit(
+        "axial force times length squared, over bending stiffness",
+        10.0,
+        "",
+        "Its stiffness in bending is wrong by more than about 2 %",
+        "Divide it into more segments, by segments=, or pull or push it less",
+        _MISLEADS,
+    ),
+    Limit(
+        "twist by bending, over the energy of bending",
+        0.1,
+        "",
+        "Bent the stiff way, it twists inside by more than its equations follow",
+        _DIVIDE,
+    ),
+)
+
+_SLENDERNESS = Limit(
+    "thickness over length",
+    0.2,
+    "",
+    "It is too thick for a beam",
+    "Make it thinner or longer, or take a NotchHinge",
+)
+
+
+def beam_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
+    """Return the limits of a whole beam: those of its stress, and of its thickness.
+
+    Parameters
+    ----------
+    strength : NumericParameter, optional
+        The yield strength, as a parameter of the beam.
+    material : Material
+        The material.
+    """
+    return [*stress_limits(strength, material), _SLENDERNESS]
+
+
+def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
+    """Return what `BENDING_LIMITS` bound.
+
+    Parameters
+    ----------
+    law : BeamLaw
+        The law of the beam.
+    deformation : Deformation
+        How it is deformed.
+    """
+    strains, (about_y, about_z) = law.strains(deformation), law.bending()
+    (_, qy, qz), (u, w) = strains.turns, strains.chord
+    x, y, z = deformation.angles
+    bending = about_y.stiffness.arc * qy * qy + about_z.stiffness.arc * qz * qz
+    twisting = law.relaxed_energy(strains)
+    is_straight = bending == 0.0
+    share = 2.0 * twisting / np.where(is_straight, 1.0, bending)
+    softest = law.bending_stiffness_z
+    if not law.planar:
+        softest = np.minimum(law.bending_stiffness_y, softest)
+    return [
+        np.hypot(np.hypot(x, y), z),
+        np.hypot(u, w),
+        np.abs(strains.force) * law.length**2 / softest,
+        np.where(is_straight, 0.0, share),
+    ]
+
+
+def slenderness(section: Section, length: Array) -> Array:
+    """Return the thickness of a beam over its length, that of a rectangle alike in bending.
+
+    Parameters
+    ----------
+    section : Section
+        The section.
+    length : float or Symbol
+        The length of the beam in m.
+    """
+    least = np.minimum(section.second_moment_y, section.second_moment_z)
+    return np.sqrt(12.0 * least / section.area) / length

@@ -1,0 +1,1 @@
+"""Flexure hinges: notches, lumped hinges and pseudo-rigid bodies."""

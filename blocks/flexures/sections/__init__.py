@@ -1,0 +1,1 @@
+"""Cross sections, materials and strength: what flexures are made of."""

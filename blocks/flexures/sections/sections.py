@@ -1,0 +1,351 @@
+"""Cross sections of flexures: their areas, moments and stresses, as functions of dimensions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.scalars import is_symbolic, refuse_where
+from flexure.diagrams.values.values import Array, as_number, check_bounds, show
+
+# ruff: noqa: RUF009 - what the calls return are fields
+
+
+def dimension(unit: str, doc: str) -> Any:
+    """Return a field whose metadata are what its parameter is declared with."""
+    return field(metadata={"unit": unit, "lower": 0.0, "doc": doc})
+
+
+def check_dimensions(shape: Any) -> None:
+    """Turn the fields of a dataclass to floats, or refuse what is not positive; pass symbols."""
+    for each in fields(shape):
+        value = getattr(shape, each.name)
+        if not is_symbolic(value):
+            attempt = f"Cannot make {type(shape).__name__} with {each.name}"
+            number = as_number(value, (), attempt)
+            check_bounds(number, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
+            object.__setattr__(shape, each.name, float(number))
+
+
+@dataclass(frozen=True)
+class Section(ABC):
+    """The cross section of a flexure along x, in the plane of its principal axes y and z.
+
+    Its dimensions are its fields. All else is computed from them by pure functions, in which
+    symbols may be in the place of numbers, so that derivatives by dimensions are exact.
+
+    Subclasses are dataclasses, with a ``dimension`` for each field.
+
+    Attributes
+    ----------
+    area : float or Symbol
+        Area A in m².
+    second_moment_y, second_moment_z : float or Symbol
+        Second moments I_y = ∫ z² dA and I_z = ∫ y² dA of bending about y and z, in m⁴.
+    torsion_constant : float or Symbol
+        Torsion constant J of free warping in m⁴: G J is the torque over the twist per length.
+
+    Raises
+    ------
+    ValueRefusedError
+        When a dimension is no number, not finite or not positive; symbols are not looked at.
+    """
+
+    def __post_init__(self) -> None:
+        check_dimensions(self)
+
+    if TYPE_CHECKING:  # an attribute in some subclasses, computed from others in the rest
+
+        @property
+        def area(self) -> Array:
+            """The area in m²."""
+
+        @property
+        def second_moment_y(self) -> Array:
+            """That of bending about y in m⁴."""
+
+        @property
+        def second_moment_z(self) -> Array:
+            """That of bending about z in m⁴."""
+
+        @property
+        def torsion_constant(self) -> Array:
+            """The torsion constant in m⁴."""
+
+    @abstractmethod
+    def shear_factors(self, poissons_ratio: Array) -> tuple[Array, Array]:
+        """Return the factors k of the shear stiffness k G A along y and along z.
+
+        Parameters
+        ----------
+        poissons_ratio : float or Symbol
+            Poisson's ratio of the material.
+
+        Returns
+        -------
+        tuple of float or Symbol
+        """
+
+    @abstractmethod
+    def normal_stress(self, force: Array, moment_y: Array, moment_z: Array) -> Array:
+        """Return the greatest magnitude of the normal stress.
+
+        Parameters
+        ----------
+        force : float or Symbol
+            Force along x in N.
+        moment_y, moment_z : float or Symbol
+            Bending moments about y and z in N m.
+
+        Returns
+        -------
+        float or Symbol
+            In Pa.
+        """
+
+    @abstractmethod
+    def torsion_stress(self, torque: Array) -> Array:
+        """Return the greatest magnitude of the shear stress in torsion with free warping.
+
+        Parameters
+        ----------
+        torque : float or Symbol
+            Torque about x in N m.
+
+        Returns
+        -------
+        float or Symbol
+            In Pa.
+        """
+
+    @property
+    def polar_moment(self) -> Array:
+        """The polar moment of area I_y + I_z in m⁴, of which turning about x has its inertia."""
+        return self.second_moment_y + self.second_moment_z
+
+    def equivalent_stress(
+        self, force: Array, torque: Array, moment_y: Array, moment_z: Array
+    ) -> Array:
+        """Return von Mises' stress √(σ² + 3 τ²) of the greatest normal and shear stresses.
+
+        They are not always at one point, and so this is never too small; stresses of shear forces,
+        which are small in slender flexures, are left out.
+
+        Parameters
+        ----------
+        force : float or Symbol
+            Force along x in N.
+        torque : float or Symbol
+            Torque about x in N m.
+        moment_y, moment_z : float or Symbol
+            Bending moments in N m.
+
+        Returns
+        -------
+        float or Symbol
+            In Pa.
+        """
+        sigma = self.normal_stress(force, moment_y, moment_z)
+        tau = self.torsion_stress(torque)
+        return np.sqrt(sigma * sigma + 3.0 * tau * tau)
+
+
+class RoundSection(Section):
+    """Base class of sections that are alike in all directions of their plane."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def outer_diameter(self) -> Array:
+            """The outer diameter in m."""
+
+    @property
+    def second_moment_z(self) -> Array:
+        """The second moment of area I_z in m⁴, as large as I_y."""
+        return self.second_moment_y
+
+    @property
+    def torsion_constant(self) -> Array:
+        """The torsion constant J in m⁴, which is the polar moment."""
+        return 2.0 * self.second_moment_y
+
+    def normal_stress(self, force: Array, moment_y: Array, moment_z: Array) -> Array:
+        """Return ``|N|/A + √(M_y² + M_z²) D / (2 I)`` in Pa."""
+        moment = np.hypot(moment_y, moment_z)
+        bending = 0.5 * moment * self.outer_diameter / self.second_moment_y
+        return np.abs(force) / self.area + bending
+
+    def torsion_stress(self, torque: Array) -> Array:
+        """Return ``|T| D / (2 J)`` in Pa."""
+        return 0.5 * np.abs(torque) * self.outer_diameter / self.torsion_constant
+
+
+@dataclass(frozen=True)
+class CircleSection(RoundSection):
+    """The section of a wire.
+
+    ``A = π D²/4,  I = π D⁴/64,  J = 2 I``
+
+    Attributes
+    ----------
+    diameter : float or Symbol
+        Diameter D > 0 in m.
+
+    Notes
+    -----
+    The shear factor is 6 (1 + ν) / (7 + 6 ν), from G. R. Cowper, The shear coefficient in
+    Timoshenko's beam theory, Journal of Applied Mechanics 33 (1966) 335-340.
+
+    Examples
+    --------
+    >>> wire = CircleSection(diameter=0.001)
+    >>> round(wire.torsion_constant / wire.second_moment_y, 12)
+    2.0
+    """
+
+    diameter: Any = dimension("m", "diameter")
+
+    @property
+    def outer_diameter(self) -> Array:
+        """The outer diameter in m."""
+        return self.diameter
+
+    @property
+    def area(self) -> Array:
+        """The area A in m²."""
+        return 0.25 * np.pi * self.diameter**2
+
+    @property
+    def second_moment_y(self) -> Array:
+        """The second moment of area I_y in m⁴."""
+        return np.pi / 64.0 * self.diameter**4
+
+    def shear_factors(self, poissons_ratio: Array) -> tuple[Array, Array]:
+        """Return 6 (1 + ν) / (7 + 6 ν), twice."""
+        k = 6.0 * (1.0 + poissons_ratio) / (7.0 + 6.0 * poissons_ratio)
+        return k, k
+
+
+@dataclass(frozen=True)
+class TubeSection(RoundSection):
+    """The section of a tube with a wall of constant thickness.
+
+    ``A = π (D² - d²)/4,  I = π (D⁴ - d⁴)/64,  J = 2 I``
+
+    Attributes
+    ----------
+    outer_diameter, inner_diameter : float or Symbol
+        Diameters D > d > 0 in m.
+
+    Notes
+    -----
+    With m = d/D and n = (1 + m²)², the shear factor is 6 (1 + ν) n / ((7 + 6 ν) n + (20 + 12 ν) m²)
+    of Cowper, as in `CircleSection`.
+
+    Examples
+    --------
+    >>> tube = TubeSection(outer_diameter=0.004, inner_diameter=0.003)
+    >>> round(tube.area * 1e6, 6)
+    5.497787
+    """
+
+    outer_diameter: Any = dimension("m", "outer diameter")
+    inner_diameter: Any = dimension("m", "inner diameter")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        outer, inner = self.outer_diameter, self.inner_diameter
+        possible = refuse_where(
+            inner >= outer,
+            inner,
+            lambda: ValueRefusedError(
+                "Cannot make TubeSection",
+                expected="an inner diameter below the outer one",
+                found=f"{show(inner)} m inside of {show(outer)} m",
+            ),
+        )
+        object.__setattr__(self, "inner_diameter", possible)
+
+    @property
+    def area(self) -> Array:
+        """The area A in m²."""
+        return 0.25 * np.pi * (self.outer_diameter**2 - self.inner_diameter**2)
+
+    @property
+    def second_moment_y(self) -> Array:
+        """The second moment of area I_y in m⁴."""
+        return np.pi / 64.0 * (self.outer_diameter**4 - self.inner_diameter**4)
+
+    def shear_factors(self, poissons_ratio: Array) -> tuple[Array, Array]:
+        """Return Cowper's factor for a tube, twice."""
+        nu, square = poissons_ratio, (self.inner_diameter / self.outer_diameter) ** 2
+        n = (1.0 + square) ** 2
+        k = 6.0 * (1.0 + nu) * n / ((7.0 + 6.0 * nu) * n + (20.0 + 12.0 * nu) * square)
+        return k, k
+
+
+@dataclass(frozen=True)
+class GeneralSection(Section):
+    """A section of any shape, by its constants.
+
+    Attributes
+    ----------
+    area : float or Symbol
+        Area A > 0 in m².
+    second_moment_y, second_moment_z : float or Symbol
+        Second moments I_y, I_z > 0 about the principal axes in m⁴.
+    torsion_constant : float or Symbol
+        Torsion constant J > 0 in m⁴.
+    extent_y, extent_z : float or Symbol
+        Distances > 0 from the axis to the outermost points along y and z, in m.
+    torsion_modulus : float or Symbol
+        Torque over the greatest shear stress, > 0 in m³.
+    shear_factor_y, shear_factor_z : float or Symbol
+        Factors k > 0 of the shear stiffness k G A along y and z.
+
+    Examples
+    --------
+    >>> bar = GeneralSection(
+    ...     area=2e-6,
+    ...     second_moment_y=1e-13,
+    ...     second_moment_z=4e-13,
+    ...     torsion_constant=3e-13,
+    ...     extent_y=1e-3,
+    ...     extent_z=5e-4,
+    ...     torsion_modulus=4e-10,
+    ...     shear_factor_y=0.83,
+    ...     shear_factor_z=0.83,
+    ... )
+    >>> round(bar.normal_stress(force=2.0, moment_y=0.0, moment_z=0.001))
+    3500000
+    """
+
+    area: Any = dimension("m^2", "area")
+    second_moment_y: Any = dimension("m^4", "second moment of area about y")
+    second_moment_z: Any = dimension("m^4", "second moment of area about z")
+    torsion_constant: Any = dimension("m^4", "torsion constant")
+    extent_y: Any = dimension("m", "distance of the outermost points along y")
+    extent_z: Any = dimension("m", "distance of the outermost points along z")
+    torsion_modulus: Any = dimension("m^3", "torque over the greatest shear stress")
+    shear_factor_y: Any = dimension("", "shear factor along y")
+    shear_factor_z: Any = dimension("", "shear factor along z")
+
+    def shear_factors(self, poissons_ratio: Array) -> tuple[Array, Array]:
+        """Return the two factors as they were given."""
+        return self.shear_factor_y, self.shear_factor_z
+
+    def normal_stress(self, force: Array, moment_y: Array, moment_z: Array) -> Array:
+        """Return ``|N|/A + |M_y| c_z/I_y + |M_z| c_y/I_z`` in Pa, never too small."""
+        return (
+            np.abs(force) / self.area
+            + np.abs(moment_y) * self.extent_z / self.second_moment_y
+            + np.abs(moment_z) * self.extent_y / self.second_moment_z
+        )
+
+    def torsion_stress(self, torque: Array) -> Array:
+        """Return the torque over the torsion modulus in Pa."""
+        return np.abs(torque) / self.torsion_modulus

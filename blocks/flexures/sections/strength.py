@@ -1,0 +1,91 @@
+"""What flexures tell of their greatest stress, and which limits it has."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.diagrams.systems.ports import LeafOutputPort, Prerequisite
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array
+
+
+def stress_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
+    """Return a limit of the stress for each strength of a material that is known.
+
+    Parameters
+    ----------
+    strength : NumericParameter, optional
+        The yield strength, as a parameter of the element.
+    material : Material
+        The material.
+    """
+    known = (
+        (
+            "yield strength",
+            strength,
+            "It yields there",
+            "Make it thinner where it bends, or longer, or move it less",
+        ),
+        (
+            "fatigue limit",
+            material.fatigue_limit,
+            "It breaks when that happens often",
+            "Make it thinner where it bends, or longer, or move it less, unless it is seldom",
+        ),
+    )
+    return [
+        Limit(f"stress over {name}", bound, "Pa", why, look)
+        for name, bound, why, look in known
+        if bound is not None
+    ]
+
+
+def safety(strength: Array, stress: Array) -> Array:
+    """Return the strength over the stress, infinite without stress."""
+    is_free = stress == 0.0
+    return np.where(is_free, np.inf, strength / np.where(is_free, 1.0, stress))
+
+
+class StressedElement(ForceElement):
+    """A flexure with the outputs ``greatest_stress``, and ``safety`` where yield is known.
+
+    A subclass has its `MaterialParameters` as ``material``, implements `calc_greatest_stress`, and
+    calls `_declare_stress` in its constructor.
+    """
+
+    material: MaterialParameters
+    safety: LeafOutputPort
+
+    def _declare_stress(self, prerequisites: Sequence[Prerequisite]) -> None:
+        self.greatest_stress = self.declare_vector_output(
+            "greatest_stress",
+            1,
+            self.calc_greatest_stress,
+            prerequisites=prerequisites,
+            unit="Pa",
+            doc="greatest equivalent stress of von Mises",
+        )
+        if self.material.yield_strength is not None:
+            self.safety = self.declare_vector_output(
+                "safety",
+                1,
+                self._calc_safety,
+                prerequisites=prerequisites,
+                doc="yield strength over the greatest stress",
+            )
+
+    @abstractmethod
+    def calc_greatest_stress(self, context: Any) -> Array:
+        """Return the greatest equivalent stress in Pa."""
+
+    def _calc_safety(self, context: Any) -> Array:
+        assert self.material.yield_strength is not None
+        return safety(self.material.yield_strength(context), self.calc_greatest_stress(context))

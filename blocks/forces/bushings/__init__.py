@@ -1,0 +1,1 @@
+"""Bushings: forces and torques in all six directions between two frames."""

@@ -1,0 +1,128 @@
+"""The bushing that follows Drake's LinearBushingRollPitchYaw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from flexure.blocks.forces.bushings.bushing_base import Bushing
+from flexure.blocks.forces.bushings.bushing_law import RollPitchYawBushingLaw
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+
+
+class LinearBushingRollPitchYaw(Bushing):
+    """A bushing between the frames A and C, with torques from roll, pitch and yaw.
+
+    With the angles q of R_AC = Rz(q₂) Ry(q₁) Rx(q₀), the position x of Co from Ao expressed in the
+    frame B halfway between A and C, and diagonal matrices of the constants::
+
+        τ = -(K₀ q + D₀ q̇)                torques about the axes of the angles
+        f = -(K x + D ẋ)                  force on C, expressed in B
+        V = ½ q · K₀ q + ½ x · K x        stored energy
+
+    The torque t on C has the power t · w_AC = τ · q̇. The force f acts on C, and -f on A, at the
+    point halfway between Ao and Co. The law `RollPitchYawBushingLaw` has all equations.
+
+    Drake's forces take the angular velocity of B for half of that of C, which is exact only for
+    rotations about a fixed axis. No potential belongs to them: where the entries of
+    ``force_stiffness`` differ, the springs gain or lose energy around a loop of orientations, by an
+    amount of second order in the angles, as the torsional energy is. With
+    ``energy_consistent=True`` the rate ẋ is exact, and moments change so that no such energy
+    appears; the price is that the moments of f about Co and of -f about Ao are no longer equal.
+
+    Inputs: ``pose_A``, ``velocity_A``, ``pose_C`` and ``velocity_C`` of the bodies, but for the
+    world. Outputs: ``force_on_A`` and ``force_on_C`` on the bodies about their origins in the
+    world, ``force_on_frame_A`` about Ao expressed in A and ``force_on_frame_C`` about Co expressed
+    in C, all in N m and N; ``angles`` in rad, ``angle_rates`` in rad/s, ``position`` x in m;
+    ``stored_energy`` in J, ``conservative_power`` and ``non_conservative_power`` in W.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C on the links L0 and L1; both may be on one body, and either on the world.
+    torque_stiffness : array_like
+        Diagonal of K₀ for roll, pitch and yaw, or one number for all, >= 0, in N m/rad.
+    torque_damping : array_like
+        Diagonal of D₀, >= 0, in N m s/rad.
+    force_stiffness : array_like
+        Diagonal of K along x, y and z of B, >= 0, in N/m.
+    force_damping : array_like
+        Diagonal of D, >= 0, in N s/m.
+    energy_consistent : bool
+        Whether springs conserve energy exactly, instead of Drake's forces.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing.
+    ValueRefusedError
+        When a constant is negative or not finite, or there are not three of a kind.
+    EvaluationError
+        When forces, rates or powers are evaluated within 0.46 degrees of gimbal lock, which is at a
+        pitch of ±90 degrees; if energy is to be consistent, also within 10 degrees of where springs
+        jump.
+
+    Notes
+    -----
+    Differences from Drake 1.51: energy and powers are computed, and the energy that Drake's springs
+    gain or lose counts as non-conservative power; there is the energy-consistent variant; negative
+    constants are refused in contexts, too.
+
+    Torques of stiffness jump where roll or yaw pass ±180 degrees, and forces and their energy where
+    the rotation passes a half turn, unless the entries of K are equal. With
+    ``energy_consistent=True`` roll and yaw of more than 170 degrees with a stiffness, and rotations
+    of more than 170 degrees with unequal ones, are refused; Drake's forces jump as in Drake. Gimbal
+    lock is refused where forces are evaluated in it; a fast motion may pass between two steps of an
+    integration. `LinearBushing` has no gimbal lock, and all of its axes are alike.
+
+    `BushingConstants` helps to choose constants; see `from_constants`.
+
+    Examples
+    --------
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
+    >>> mount = LinearBushingRollPitchYaw(
+    ...     "mount",
+    ...     Body("frame"),
+    ...     Body("engine"),
+    ...     torque_stiffness=[50.0, 50.0, 80.0],
+    ...     torque_damping=0.5,
+    ...     force_stiffness=[4e4, 4e4, 9e4],
+    ...     force_damping=200.0,
+    ... )
+    >>> context = mount.create_default_context()
+    >>> mount.force_damping.set(context, [150.0, 150.0, 300.0])
+    >>> mount.torque_damping_constants
+    array([0.5, 0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        torque_stiffness: npt.ArrayLike,
+        torque_damping: npt.ArrayLike,
+        force_stiffness: npt.ArrayLike,
+        force_damping: npt.ArrayLike,
+        energy_consistent: bool = False,
+    ) -> None:
+        super().__init__(
+            name,
+            frame_a,
+            frame_c,
+            torque_stiffness=torque_stiffness,
+            torque_damping=torque_damping,
+            force_stiffness=force_stiffness,
+            force_damping=force_damping,
+        )
+        self.energy_consistent = energy_consistent
+
+    def law(self, context: Any) -> RollPitchYawBushingLaw:
+        """Return the law with the constants of a context."""
+        return RollPitchYawBushingLaw(
+            *self.constants(context), energy_consistent=self.energy_consistent, label=self.label
+        )

@@ -1,0 +1,224 @@
+"""Force elements with a frame halfway between their two ends, as blocks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.forces.bushings.halfway_law import Deformation, DeformationRates, HalfwayLaw
+from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, FrameMotion
+from flexure.blocks.multibody.trees.components import SPATIAL_FORCE
+from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.diagrams.values.values import Array
+
+
+class HalfwayElement(BodyForceElement):
+    """Base class of the elements between a frame A and a frame C whose law is a `HalfwayLaw`.
+
+    Besides the outputs of `BodyForceElement` it has ``angles`` in rad, ``angle_rates`` in rad/s,
+    the ``position`` of Co from Ao in the frame B halfway between in m, and the spatial forces
+    ``force_on_frame_A`` about Ao expressed in A and ``force_on_frame_C`` about Co expressed in C,
+    in N m and N.
+
+    A subclass implements `law`. It declares its parameters, and calls `_declare_outputs` after.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C, each on any body or on the world.
+    dissipates : bool
+        As for `BodyForceElement`; an element that does not has no damping.
+    **options
+        Further arguments of `BodyForceElement`.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        dissipates: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, {"A": frame_a, "C": frame_c}, dissipates=dissipates, **options)
+        self._dissipates = dissipates
+
+    # Declarations ----------------------------------------------------------------------------
+
+    @property
+    def _own_state(self) -> list[ContinuousState | DiscreteState]:
+        """What is inside, if anything, on which forces depend as on the deformation."""
+        states = [] if self.continuous_state is None else [self.continuous_state]
+        return [*states, *self.discrete_states]
+
+    def _declare_outputs(self) -> None:
+        """Declare what all elements show of their deformation and forces."""
+        self._declare_kinematics()
+        self._declare_frame_forces()
+
+    def _declare_kinematics(self) -> None:
+        positions, velocities = self.position_ports, self.velocity_ports
+        given = self.given_ports
+        self._deformation = self.declare_cache_entry(
+            "deformation", self._calc_deformation, prerequisites=[*positions, *given]
+        )
+        self._frame_motions = self.declare_cache_entry(
+            "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
+        )
+        self._rates = self.declare_cache_entry(
+            "deformation_rates",
+            self._calc_rates,
+            prerequisites=[self._deformation, self._frame_motions, *given],
+        )
+        self.angles = self.declare_vector_output(
+            "angles", 3, self._calc_angles, prerequisites=[self._deformation], unit="rad"
+        )
+        self.angle_rates = self.declare_vector_output(
+            "angle_rates", 3, self._calc_angle_rates, prerequisites=[self._rates], unit="rad/s"
+        )
+        self.position = self.declare_vector_output(
+            "position",
+            3,
+            self._calc_position,
+            prerequisites=[self._deformation],
+            unit="m",
+            doc="position of Co from Ao, in the frame B halfway between A and C",
+        )
+
+    def _declare_frame_forces(self) -> None:
+        self._frame_forces = self.declare_cache_entry(
+            "frame_forces",
+            self._calc_frame_forces,
+            prerequisites=[
+                *(self._deformation, *self.given_ports, *self._own_state),
+                *([self._rates] if self._dissipates else []),
+            ],
+        )
+        self.force_on_frame_A = self.declare_vector_output(
+            "force_on_frame_A",
+            6,
+            self._calc_force_on_frame_A,
+            prerequisites=[self._frame_forces],
+            element_names=SPATIAL_FORCE,
+            doc="spatial force on A about Ao, expressed in A",
+        )
+        self.force_on_frame_C = self.declare_vector_output(
+            "force_on_frame_C",
+            6,
+            self._calc_force_on_frame_C,
+            prerequisites=[self._frame_forces, self._deformation],
+            element_names=SPATIAL_FORCE,
+            doc="spatial force on C about Co, expressed in C",
+        )
+
+    # What the element is attached to ---------------------------------------------------------
+
+    @property
+    def frame_a(self) -> Frame:
+        """The frame A."""
+        return self.attachments[0].frame
+
+    @property
+    def frame_c(self) -> Frame:
+        """The frame C."""
+        return self.attachments[1].frame
+
+    @property
+    def link0(self) -> Body:
+        """The body that carries frame A."""
+        return self.frame_a.body
+
+    @property
+    def link1(self) -> Body:
+        """The body that carries frame C."""
+        return self.frame_c.body
+
+    # Equations -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def law(self, context: Any) -> HalfwayLaw:
+        """Return the law with the constants of a context."""
+
+    def kinematics(self, context: Any) -> HalfwayLaw:
+        """Return a law with the same deformation and rates, which reads no state."""
+        return self.law(context)
+
+    def _calc_deformation(self, context: Any) -> Deformation:
+        X_WA, X_WC = (each.pose_of_frame(context) for each in self.attachments)
+        law = self.kinematics(context)
+        return law.in_range(law.deformation(relative_pose(X_WA, X_WC)))
+
+    def _calc_frame_motions(self, context: Any) -> list[FrameMotion]:
+        return [each.motion(context) for each in self.attachments]
+
+    def _calc_rates(self, context: Any) -> DeformationRates:
+        A, C = self._frame_motions(context)
+        V_AC_A = relative_velocity(A.X_WF, A.V_WF, C.X_WF, C.V_WF)
+        return self.kinematics(context).rates(self._deformation(context), V_AC_A)
+
+    def _calc_frame_forces(self, context: Any) -> tuple[Array, Array]:
+        law, deformation = self.law(context), self._deformation(context)
+        at_rest = None if self._dissipates else law.rates(deformation, np.zeros(6))
+        return law.spatial_forces(deformation, at_rest or self._rates(context))
+
+    def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
+        """Return the spatial force on each body about its origin, expressed in the world."""
+        forces = self._frame_forces(context)
+        motions = (
+            self._frame_motions(context)
+            if self._dissipates
+            else [each.at_rest(context) for each in self.attachments]
+        )
+        R_WA = motions[0].X_WF.R
+        return [
+            motion.force_on_body(rotate_spatial(R_WA, F_A))
+            for F_A, motion in zip(forces, motions, strict=True)
+        ]
+
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return the energy of the springs in J."""
+        return self.law(context).stored_energy(self._deformation(context))
+
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return the negative rate of the stored energy in W."""
+        return self.law(context).conservative_power(
+            self._deformation(context), self._rates(context)
+        )
+
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return all other power of the forces in W."""
+        if not self._dissipates:
+            return 0.0
+        return self.law(context).non_conservative_power(
+            self._deformation(context), self._rates(context)
+        )
+
+    def _calc_angles(self, context: Any) -> Array:
+        return self._deformation(context).angles
+
+    def _calc_angle_rates(self, context: Any) -> Array:
+        return self._rates(context).angles
+
+    def _calc_position(self, context: Any) -> Array:
+        return self._deformation(context).position
+
+    def _calc_force_on_frame_A(self, context: Any) -> Array:
+        F_A_A, _ = self._frame_forces(context)
+        return F_A_A
+
+    def _calc_force_on_frame_C(self, context: Any) -> Array:
+        _, F_C_A = self._frame_forces(context)
+        return self.law(context).spatial_force_on_C(self._deformation(context), F_C_A)

@@ -1,0 +1,1 @@
+"""Fits: constants of force laws from measured forces and dynamic stiffness."""

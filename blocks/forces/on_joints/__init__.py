@@ -1,0 +1,1 @@
+"""Forces on the coordinates of joints: springs, friction, stops, couplings and door hinges."""

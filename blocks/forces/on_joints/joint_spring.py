@@ -1,0 +1,132 @@
+"""Linear springs and dampers along the coordinates of a joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from flexure.blocks.forces.on_joints.coordinate_element import declare_per_coordinate
+from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
+from flexure.blocks.forces.on_joints.damped_spring import DampedSpring
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.values.values import Array
+
+
+@dataclass(frozen=True)
+class SpringLaw(LinearlyDampedLaw):
+    """The law of a linear spring and damper along a coordinate.
+
+    With the coordinate q, its rate v, and x = q - q₀::
+
+        f_c = -k x + f₀             conservative force
+        f_d = -d v                  dissipative force
+        V = k x²/2 - f₀ x           stored energy, zero at the nominal position
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness k >= 0 in N m/rad, or N/m.
+    nominal_position : float
+        Coordinate q₀ at which the force is the preload, in rad, or m.
+    preload : float
+        Constant force f₀ in N m, or N, positive towards greater q.
+    damping : float
+        Damping constant d >= 0 in N m s/rad, or N s/m.
+
+    Examples
+    --------
+    >>> law = SpringLaw(stiffness=100.0, nominal_position=0.5, preload=2.0, damping=3.0)
+    >>> law.force(0.6, 1.0), law.stored_energy(0.6)
+    (-11.0, 0.3)
+    """
+
+    stiffness: Array
+    nominal_position: Array = 0.0
+    preload: Array = 0.0
+    damping: Array = 0.0
+
+    def conservative_force(self, q: Array) -> Array:
+        """Return the force of spring and preload in N m, or N."""
+        return self.preload - self.stiffness * (q - self.nominal_position)
+
+    def stored_energy(self, q: Array) -> Array:
+        """Return the energy of spring and preload in J, zero at the nominal position."""
+        x = q - self.nominal_position
+        return (0.5 * self.stiffness * x - self.preload) * x
+
+
+class JointSpring(DampedSpring):
+    """A linear spring and damper along every coordinate of a joint.
+
+    The generalized force is that of `SpringLaw`, for each coordinate q with its rate q̇::
+
+        generalized_force = -k (q - q₀) + f₀ - d q̇
+
+    It is a torsion spring where the joint turns and a coil spring where it slides. All constants
+    are parameters of the block, with their names as attributes: scalars for a joint with one
+    coordinate, else vectors. The preload counts as a conservative force; so the stored energy,
+    which is zero at q₀, is negative around q₀ + f₀/k.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    joint : Joint
+        A joint whose velocities are the rates of its positions: revolute, prismatic, screw,
+        universal or planar.
+    stiffness : float or array_like, shape (num_positions,)
+        Stiffness k >= 0 in N m/rad, or N/m. Vectors have one entry per coordinate, here as below.
+    nominal_position : float or array_like, shape (num_positions,)
+        Position q₀ in rad, or m, at which the spring exerts just its preload.
+    preload : float or array_like, shape (num_positions,)
+        Constant force f₀ in N m, or N, positive towards greater positions.
+    damping : float or array_like, shape (num_positions,)
+        Damping constant d >= 0 in N m s/rad, or N s/m.
+
+    Raises
+    ------
+    DeclarationError
+        When the joint is of another kind, or a vector has the wrong size.
+    ValueRefusedError
+        When stiffness or damping is negative, or a number is not finite.
+
+    Examples
+    --------
+    >>> from flexure.blocks.multibody.bodies.bodies import Body
+    >>> from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+    >>> axis = RevoluteJoint("axis", Body("frame"), Body("lever"), axis=(0, 0, 1))
+    >>> spring = JointSpring("spring", axis, stiffness=20.0, nominal_position=0.1)
+    >>> context = spring.create_default_context()
+    >>> spring.position.fix(context, 0.6)
+    >>> spring.velocity.fix(context, 0.0)
+    >>> spring.generalized_force.eval(context), spring.stored_energy.eval(context)
+    (array([-10.]), array([2.5]))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        stiffness: npt.ArrayLike,
+        nominal_position: npt.ArrayLike = 0.0,
+        preload: npt.ArrayLike = 0.0,
+        damping: npt.ArrayLike = 0.0,
+    ) -> None:
+        super().__init__(
+            name, joint, nominal_position=nominal_position, preload=preload, damping=damping
+        )
+        self.stiffness = declare_per_coordinate(
+            self, "stiffness", stiffness, ("N m/rad", "N/m"), lower=0.0
+        )
+
+    def law(self, context: Any) -> SpringLaw:
+        """Return the law with the constants of a context."""
+        return SpringLaw(
+            stiffness=self.stiffness(context),
+            nominal_position=self.nominal_position(context),
+            preload=self.preload(context),
+            damping=self.damping(context),
+        )

@@ -1,0 +1,1 @@
+"""Linear systems: integrators, lags, delays, filters, state space and transfer functions."""

@@ -1,0 +1,1 @@
+"""MJCF: plants from the files of MuJoCo, which its own compiler reads."""

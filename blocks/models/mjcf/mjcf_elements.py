@@ -1,0 +1,269 @@
+"""Springs, friction, motors and constraints of MJCF files, and a list of what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.math import RigidTransform, rotation_from_quaternion
+from flexure.blocks.models.common.joint_parts import add_friction
+from flexure.blocks.models.common.left_out import LeftOut
+from flexure.blocks.models.mjcf.mujoco_package import mujoco
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
+from flexure.blocks.multibody.joints import BallRpyJoint, Joint, WeldJoint
+from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+
+#: Of each kind of things, what shares its names.
+_PLACES = {"body": "frames", "site": "frames", "joint": "joints", "equality": "joints"}
+
+#: What a model may have, and a plant does not, by the name of its count: its kind.
+_COUNTED = {
+    "ntendon": "tendon",
+    "nsensor": "sensor",
+    "nkey": "key",
+    "nflex": "flex",
+    "nskin": "skin",
+    "npair": "pair",
+    "nplugin": "plugin",
+    "ncam": "camera",
+    "nlight": "light",
+    "nnumeric": "numeric",
+    "ntext": "text",
+    "ntuple": "tuple",
+}
+#: Numbers of bodies and joints that are zero unless somebody uses them.
+_UNUSUAL = {
+    "body_gravcomp": "body",
+    "jnt_stiffnesspoly": "joint",
+    "jnt_springyield": "joint",
+    "dof_dampingpoly": "joint",
+    "actuator_damping": "actuator",
+    "actuator_armature": "actuator",
+}
+_FLAGS = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "SPRING", "DAMPER", "ACTUATION")
+
+
+class Names:
+    """Names of the things in a model, each made fit for a plant, and none twice."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._package = mujoco()
+        self._given: dict[tuple[str, int], str] = {}
+        self._taken: dict[str, set[str]] = {"frames": {"world"}}
+
+    def of(self, kind: str, number: int) -> str:
+        """Return the name of a thing, always the same."""
+        if (kind, number) not in self._given:
+            what = getattr(self._package.mjtObj, f"mjOBJ_{kind.upper()}")
+            text = self._package.mj_id2name(self._model, what, number) or f"{kind}{number}"
+            self._given[kind, number] = self.free(kind, text)
+        return self._given[kind, number]
+
+    def free(self, kind: str, name: str) -> str:
+        """Return a name, with what it takes to differ from those that it has returned before."""
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+        if not re.match("[A-Za-z_]", name):
+            name = f"_{name}"
+        taken = self._taken.setdefault(_PLACES.get(kind, kind), set())
+        while name in taken:
+            name = f"{name}_{kind}"
+        taken.add(name)
+        return name
+
+
+def add_forces(builder: PlantBuilder, model: Any, joints: Sequence[Joint]) -> None:
+    """Add springs and friction of joints."""
+    for number, joint in enumerate(joints):
+        first, start = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
+        stiffness = float(np.ravel(model.jnt_stiffness[number])[0])
+        if stiffness and joint.num_positions == 1:
+            builder.add_force_element(
+                JointSpring(
+                    f"{joint.name}_spring",
+                    joint,
+                    stiffness=stiffness,
+                    nominal_position=float(model.qpos_spring[start]),
+                )
+            )
+        friction = model.dof_frictionloss[first : first + joint.num_velocities]
+        add_friction(builder, joint, friction[0] if joint.num_velocities == 1 else friction)
+
+
+def add_motors(
+    builder: PlantBuilder, model: Any, joints: Sequence[Joint], names: Names, left_out: LeftOut
+) -> None:
+    """Add motors on hinges and slides, and the armatures of joints."""
+    armatures = {
+        joint: float(model.dof_armature[int(first)])
+        for joint, first in zip(joints, model.jnt_dofadr, strict=True)
+    }
+    for number in range(model.nu):
+        name = names.of("actuator", number)
+        joint = _driven(model, number, joints)
+        if joint is None:
+            left_out.add(f"the actuator '{name}', which is no motor on a hinge or a slide")
+            continue
+        builder.add_actuator(
+            name,
+            joint,
+            rotor_inertia=armatures.pop(joint, 0.0),
+            effort_limit=_effort(model, number),
+        )
+    for joint, armature in armatures.items():
+        if armature:
+            name = names.free("actuator", f"{joint.name}_armature")
+            builder.add_actuator(name, joint, rotor_inertia=armature)
+
+
+def _driven(model: Any, number: int, joints: Sequence[Joint]) -> Joint | None:
+    """Return the joint that a motor drives; None of another kind of actuator."""
+    package = mujoco()
+    is_motor = (
+        package.mjtTrn(int(model.actuator_trntype[number]))
+        in (package.mjtTrn.mjTRN_JOINT, package.mjtTrn.mjTRN_JOINTINPARENT)
+        and model.actuator_dyntype[number] == int(package.mjtDyn.mjDYN_NONE)
+        and model.actuator_gaintype[number] == int(package.mjtGain.mjGAIN_FIXED)
+        and model.actuator_biastype[number] == int(package.mjtBias.mjBIAS_NONE)
+    )
+    if not is_motor:
+        return None
+    joint = joints[model.actuator_trnid[number][0]]
+    return joint if joint.num_velocities == 1 else None
+
+
+def _effort(model: Any, number: int) -> float:
+    """Return the greatest magnitude of the force of a motor along its joint."""
+    gear = abs(float(model.actuator_gear[number][0]))
+    limits = [np.inf]
+    if model.actuator_forcelimited[number]:
+        limits.append(gear * np.max(np.abs(model.actuator_forcerange[number])))
+    if model.actuator_ctrllimited[number]:
+        gain = abs(float(model.actuator_gainprm[number][0]))
+        limits.append(gear * gain * np.max(np.abs(model.actuator_ctrlrange[number])))
+    joint = model.actuator_trnid[number][0]
+    if model.jnt_actfrclimited[joint]:
+        limits.append(np.max(np.abs(model.jnt_actfrcrange[joint])))
+    return float(min(limits)) or np.inf
+
+
+def add_constraints(
+    builder: PlantBuilder,
+    model: Any,
+    bodies: Sequence[Body],
+    joints: Sequence[Joint],
+    names: Names,
+    left_out: LeftOut,
+) -> None:
+    """Add equalities between bodies and between joints as exact constraints."""
+    package = mujoco()
+    kinds = package.mjtEq
+    for number in range(model.neq):
+        name, kind = names.of("equality", number), kinds(int(model.eq_type[number]))
+        data = model.eq_data[number].copy()
+        pair = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+        if not model.eq_active0[number]:
+            left_out.add(f"the equality '{name}', which is not active")
+        elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+            is_weld = kind == kinds.mjEQ_WELD
+            if model.eq_objtype[number] == int(package.mjtObj.mjOBJ_SITE):
+                places = [_site(model, bodies, each) for each in pair]
+            elif is_weld:
+                relative = RigidTransform(rotation_from_quaternion(data[6:10]), data[3:6])
+                still = RigidTransform(np.eye(3), np.zeros(3))
+                places = [(bodies[pair[0]], relative), (bodies[pair[1]], still)]
+            else:
+                ends = zip(pair, (data[:3], data[3:6]), strict=True)
+                places = [(bodies[each], RigidTransform(np.eye(3), p)) for each, p in ends]
+            F, M = (Frame(f"{name}_{k}", *place) for k, place in enumerate(places))
+            builder.add_loop_joint((WeldJoint if is_weld else BallRpyJoint)(name, F, M))
+        elif kind == kinds.mjEQ_JOINT:
+            _couple(builder, name, model, joints, pair, data[:5])
+        else:
+            what = kind.name.removeprefix("mjEQ_").lower()
+            left_out.add(f"the equality '{name}' of the type {what}")
+
+
+def _site(model: Any, bodies: Sequence[Body], number: int) -> tuple[Body, RigidTransform]:
+    """Return where a site is."""
+    R = rotation_from_quaternion(model.site_quat[number])
+    pose = RigidTransform(R, model.site_pos[number].copy())
+    return bodies[model.site_bodyid[number]], pose
+
+
+def _couple(
+    builder: PlantBuilder,
+    name: str,
+    model: Any,
+    joints: Sequence[Joint],
+    pair: tuple[int, int],
+    factors: Any,
+) -> None:
+    """Let a joint follow another one by a polynomial, or stand still."""
+    joint = joints[pair[0]]
+    rest = float(model.qpos0[model.jnt_qposadr[pair[0]]]) + float(factors[0])
+    other = joints[pair[1]] if pair[1] >= 0 else None
+    if other is None or not np.any(factors[1:]):
+        builder.add_constraint(Coupling(name, {joint: 1.0}, rest))
+        return
+    start = float(model.qpos0[model.jnt_qposadr[pair[1]]])
+    if not np.any(factors[2:]):
+        ratio = float(factors[1])
+        builder.add_constraint(GearPair(name, joint, other, ratio, rest - ratio * start))
+        return
+    a = [rest, *map(float, factors[1:])]
+
+    def distance(q: Any, t: Any) -> Any:
+        x = q[1] - start
+        return q[0] - (a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4]))))
+
+    builder.add_constraint(HolonomicConstraint(name, [joint, other], distance))
+
+
+def list_what_is_left_out(model: Any, names: Names, left_out: LeftOut) -> None:
+    """List what the model has, and the plant has not."""
+    for count, kind in _COUNTED.items():
+        for number in range(getattr(model, count)):
+            left_out.add(f"the {kind} '{names.of(kind, number)}'", kind)
+    for number in range(model.ngeom):
+        if model.geom_contype[number] or model.geom_conaffinity[number]:
+            left_out.add(f"contacts of the geom '{names.of('geom', number)}'", "contacts")
+    for number in range(1, model.nbody):
+        if model.body_mocapid[number] >= 0:
+            left_out.add(f"the motion by hand of the body '{names.of('body', number)}'", "mocap")
+    left_out.add_all(_unusual(model, names))
+    for key in ("density", "viscosity", "wind"):
+        if np.any(getattr(model.opt, key)):
+            left_out.add(f"the {key} of the medium")
+    package = mujoco()
+    for flag in _FLAGS:
+        if model.opt.disableflags & int(getattr(package.mjtDisableBit, f"mjDSBL_{flag}")):
+            left_out.add(f"the flag that disables '{flag.lower()}'")
+
+
+def _unusual(model: Any, names: Names) -> Iterator[tuple[str, str]]:
+    """Yield numbers that plants do not have, of versions of MuJoCo that have them."""
+    kinds = mujoco().mjtJoint
+    for number in range(model.njnt):
+        is_axial = kinds(int(model.jnt_type[number])) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
+        if np.any(model.jnt_stiffness[number]) and not is_axial:
+            yield "springs", f"the stiffness of the joint '{names.of('joint', number)}'"
+        if model.jnt_limited[number] and not is_axial:
+            yield "limits", f"the range of the joint '{names.of('joint', number)}'"
+        if np.any(model.dof_frictionloss[model.jnt_dofadr[number]]) and not is_axial:
+            joint = names.of("joint", number)
+            yield "friction", f"the axes of the friction of the joint '{joint}', which turn with it"
+    for key, kind in _UNUSUAL.items():
+        for number, value in enumerate(getattr(model, key, ())):
+            if np.any(value):
+                owner = int(model.dof_jntid[number]) if key.startswith("dof") else number
+                what = key.partition("_")[2]
+                yield key, f"the {what} of the {kind} '{names.of(kind, owner)}'"
+
+
+__all__ = ["Names", "add_constraints", "add_forces", "add_motors", "list_what_is_left_out"]

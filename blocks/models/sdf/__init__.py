@@ -1,0 +1,1 @@
+"""SDF: plants from the files of Gazebo and Drake."""

@@ -1,0 +1,242 @@
+"""Joints of SDF files, with their limits, dampers, springs, friction and motors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.math import RigidTransform
+from flexure.blocks.models.common.joint_parts import BOUNDLESS, add_friction, set_limits
+from flexure.blocks.models.common.left_out import LeftOut
+from flexure.blocks.models.common.xml_elements import Element
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.joints import (
+    BallRpyJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+    ScrewJoint,
+    UniversalJoint,
+    WeldJoint,
+)
+from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.diagrams.common.errors import quoted
+
+FloatArray = npt.NDArray[np.float64]
+
+_TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw")
+_NO_AXIS, _TWO_AXES = ("fixed", "ball"), ("universal", "revolute2")
+_SQUARE = 1e-6  # greatest cosine of the angle between the axes of a cross
+_OF_JOINTS = ("physics",)
+
+
+def add_sdf_joint(
+    builder: PlantBuilder,
+    element: Element,
+    name: str,
+    on_parent: tuple[Body, RigidTransform],
+    on_child: tuple[Body, RigidTransform],
+    rotation: Callable[[str], FloatArray],
+    *,
+    is_loop: bool,
+    left_out: LeftOut,
+) -> None:
+    """Add a joint to a builder.
+
+    Parameters
+    ----------
+    builder : PlantBuilder
+        What gets it.
+    element : Element
+        The joint.
+    name : str
+        Its name in the plant.
+    on_parent, on_child : (Body, RigidTransform)
+        The bodies, and the pose of the joint on each.
+    rotation : callable
+        ``rotation(frame)`` returns the orientation of a frame in the joint.
+    is_loop : bool
+        Whether it closes a loop.
+    left_out : LeftOut
+        What cannot be had.
+    """
+    element.pass_over(*_OF_JOINTS)
+    kind = element.text("type")
+    if kind not in _TYPES:
+        raise element.refusal(expected=f"one of the types {quoted(_TYPES)}", found=repr(kind))
+    axes = [
+        _Axis(element.required(key), rotation)
+        for key in ("axis", "axis2")[: 0 if kind in _NO_AXIS else 1 + (kind in _TWO_AXES)]
+    ]
+    if kind in _NO_AXIS:
+        element.pass_over("axis", "axis2")
+    joint = _make_joint(element, kind, name, on_parent, on_child, axes)
+    if is_loop:
+        with element.blamed():
+            builder.add_loop_joint(joint)
+        for axis in axes:
+            for part in axis.element.children("limit", "dynamics"):
+                left_out.add(f"{part}, as the joint closes a loop", "of joints that close loops")
+                part.pass_over()
+        return
+    if axes:
+        with element.blamed():
+            joint.default_damping_vector = [axis.dynamics("damping") for axis in axes]
+            set_limits(
+                joint,
+                positions=None if kind == "continuous" else _limits(axes),
+                velocity=[_magnitude(axis.limit("velocity", -1.0)) for axis in axes],
+            )
+    with element.blamed():
+        builder.add_joint(joint)
+        _add_forces(builder, joint, axes)
+    _add_motor(builder, element, joint, axes)
+
+
+class _Axis:
+    """An axis of a joint, with its direction in the frame of the joint."""
+
+    def __init__(self, element: Element, rotation: Callable[[str], FloatArray]) -> None:
+        self.element = element
+        xyz = element.child("xyz")
+        self.direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.numbers_inside(3)
+        length = float(np.linalg.norm(self.direction))
+        if length == 0.0:
+            raise element.refusal(expected="an axis that is not zero", found="zeros")
+        old = element.child("use_parent_model_frame")
+        frame = "" if xyz is None else xyz.text_or("expressed_in", "")
+        if old is not None and old.content in ("true", "1"):
+            frame = "__model__"
+        turned = rotation(frame) @ self.direction if frame else self.direction
+        self.direction = turned / length
+
+    def dynamics(self, key: str) -> float:
+        """Return a number of the dynamics, or zero."""
+        return self._inside("dynamics", key, 0.0)
+
+    def limit(self, key: str, default: float) -> float:
+        """Return a number of the limit, or another one."""
+        return self._inside("limit", key, default)
+
+    def _inside(self, part: str, key: str, default: float) -> float:
+        parent = self.element.child(part)
+        found = None if parent is None else parent.child(key)
+        return default if found is None else found.number_inside()
+
+
+def _make_joint(
+    element: Element,
+    kind: str,
+    name: str,
+    on_parent: tuple[Body, RigidTransform],
+    on_child: tuple[Body, RigidTransform],
+    axes: list[_Axis],
+) -> Joint:
+    """Return a joint without damping and limits."""
+    (parent, X_PF), (child, X_CM) = on_parent, on_child
+    if kind in _TWO_AXES:
+        R = _cross(element, *(axis.direction for axis in axes))
+        X_PF, X_CM = (RigidTransform(X.R @ R, X.p) for X in (X_PF, X_CM))
+    pitch = _pitch(element) if kind == "screw" else 0.0
+    with element.blamed():
+        F, M = Frame(f"{name}_parent", parent, X_PF), Frame(f"{name}_child", child, X_CM)
+        match kind:
+            case "fixed":
+                return WeldJoint(name, F, M)
+            case "ball":
+                return BallRpyJoint(name, F, M)
+            case "universal" | "revolute2":
+                return UniversalJoint(name, F, M)
+            case "prismatic":
+                return PrismaticJoint(name, F, M, axes[0].direction)
+            case "screw":
+                return ScrewJoint(name, F, M, axes[0].direction, screw_pitch=pitch)
+        return RevoluteJoint(name, F, M, axes[0].direction)
+
+
+def _cross(element: Element, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the orientation of a cross whose x and y axes are those of the joint."""
+    cosine = float(x @ y)
+    if abs(cosine) > _SQUARE:
+        raise element.refusal(
+            expected="two axes at right angles",
+            found=f"{np.rad2deg(np.arccos(cosine)):.4g} degrees between them",
+        )
+    y = y - cosine * x
+    y = y / np.linalg.norm(y)
+    return np.column_stack([x, y, np.cross(x, y)])
+
+
+def _pitch(element: Element) -> float:
+    """Return the advance per right-handed turn in m."""
+    pitch = element.child("screw_thread_pitch")
+    if pitch is not None:
+        element.pass_over("thread_pitch")
+        return pitch.number_inside()
+    old = element.child("thread_pitch")  # in rad/m, left-handed
+    turns = 1.0 if old is None else old.number_inside()
+    if turns == 0.0 and old is not None:
+        raise old.refusal(expected="a thread that is not zero", found="0")
+    return -2.0 * np.pi / turns
+
+
+def _limits(axes: list[_Axis]) -> tuple[list[float], list[float]]:
+    """Return lower and upper limits of positions."""
+    return (
+        [axis.limit("lower", -np.inf) for axis in axes],
+        [axis.limit("upper", np.inf) for axis in axes],
+    )
+
+
+def _magnitude(limit: float) -> float:
+    """Return a limit of which a negative number means that there is none."""
+    return np.inf if limit < 0.0 else limit
+
+
+def _add_forces(builder: PlantBuilder, joint: Joint, axes: list[_Axis]) -> None:
+    """Add dry friction and springs of a joint."""
+    if not axes:
+        return
+    friction, stiffness, reference = (
+        [axis.dynamics(key) for axis in axes]
+        for key in ("friction", "spring_stiffness", "spring_reference")
+    )
+    is_single = len(axes) == 1
+    add_friction(builder, joint, friction[0] if is_single else friction)
+    if any(stiffness):
+        builder.add_force_element(
+            JointSpring(
+                f"{joint.name}_spring",
+                joint,
+                stiffness=stiffness[0] if is_single else stiffness,
+                nominal_position=reference[0] if is_single else reference,
+            )
+        )
+
+
+def _add_motor(builder: PlantBuilder, element: Element, joint: Joint, axes: list[_Axis]) -> None:
+    """Add an actuator with the name of the joint, if there is an effort or a rotor."""
+    rotor, gear = (
+        None if (each := element.child(f"drake:{key}")) is None else each.number_inside()
+        for key in ("rotor_inertia", "gear_ratio")
+    )
+    efforts = [axis.limit("effort", -1.0) for axis in axes] or [-1.0]
+    if len(set(efforts)) > 1:
+        raise element.refusal(expected="the same effort for both axes", found=f"{efforts}")
+    effort = efforts[0]
+    has_limit = 0.0 < effort < BOUNDLESS
+    if has_limit or rotor is not None:
+        with element.blamed():
+            builder.add_actuator(
+                joint.name,
+                joint,
+                gear_ratio=1.0 if gear is None else gear,
+                rotor_inertia=0.0 if rotor is None else rotor,
+                effort_limit=effort if has_limit else np.inf,
+            )
+
+
+__all__ = ["add_sdf_joint"]

@@ -1,0 +1,1 @@
+"""URDF: plants from these files, and these files from plants."""

@@ -1,0 +1,1 @@
+"""Bodies: rigid bodies with their frames, inertia, shapes and motion."""

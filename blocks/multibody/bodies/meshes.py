@@ -1,0 +1,145 @@
+"""Surfaces made of triangles, and STL files that hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.common.arguments import file_path, shown
+from flexure.diagrams.common.errors import DeclarationError, FlexureError
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.values.values import FloatArray
+
+_READ = "Cannot read a mesh"
+#: Of a file: 4 million triangles, more than any picture shows.
+_MOST_BYTES = 200_000_000
+_HEADER, _RECORD = 84, 50  # bytes of a binary file before the triangles, and of one of them
+_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+#: In m: products of three lengths are still numbers.
+_FARTHEST = 1e30
+#: What more triangles would add cannot be seen in a picture, and makes pages large.
+MOST_TRIANGLES = 4000
+
+
+class Mesh(NamedTuple):
+    """A surface.
+
+    Attributes
+    ----------
+    vertices : array, shape (n, 3)
+        Points in m.
+    triangles : array of int, shape (m, 3)
+        Numbers of the three corners of each triangle, counter-clockwise seen from outside.
+    """
+
+    vertices: FloatArray
+    triangles: npt.NDArray[np.intp]
+
+
+def read_stl(path: str | Path) -> Mesh:
+    """Read an STL file, binary or ASCII.
+
+    Raises
+    ------
+    DeclarationError
+        When the file cannot be read, is no STL file, is cut off, or has no triangle or numbers
+        that are not finite.
+    """
+    name = file_path(path, _READ)
+    try:
+        if Path(name).stat().st_size > _MOST_BYTES:
+            raise _refusal(name, f"at most {_MOST_BYTES // 10**6} MB", "more")
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise _refusal(name, "a file that can be read", str(error.strerror)) from error
+    count = int.from_bytes(content[80:_HEADER], "little")
+    if len(content) >= _HEADER and len(content) == _HEADER + _RECORD * count:
+        corners = np.frombuffer(content, _TRIANGLE, count, _HEADER)["corners"].astype(float)
+    elif content.lstrip()[:5].lower() == b"solid":
+        corners = _ascii_corners(content, name)
+    else:
+        raise _refusal(
+            name,
+            "an STL file, with as many triangles as it says",
+            f"{len(content)} bytes that are neither ASCII nor {count} triangles",
+        )
+    return _joined(corners.reshape(-1, 3), name)
+
+
+def write_stl(path: str | Path, mesh: Mesh) -> None:
+    """Write a binary STL file, with the precision of four bytes that it has."""
+    records = np.zeros(len(mesh.triangles), _TRIANGLE)
+    records["corners"] = mesh.vertices[mesh.triangles]
+    with replacing(path, binary=True) as stream:
+        stream.write(bytes(80) + len(records).to_bytes(4, "little") + records.tobytes())
+
+
+def _ascii_corners(content: bytes, name: str) -> FloatArray:
+    """Return the corners of all triangles of an ASCII file."""
+    first, *words = content.lower().split(b"vertex")
+    try:
+        points = np.array([[float(word) for word in each.split(maxsplit=3)[:3]] for each in words])
+    except ValueError:
+        points = np.empty((1, 0))
+    if b"endsolid" not in (words or [first])[-1]:
+        raise _refusal(name, "an ASCII file that ends with endsolid", "one that is cut off")
+    if len(points) and (points.shape[1:] != (3,) or len(points) % 3):
+        raise _refusal(name, "three numbers for each vertex, and three of these", "others")
+    return points
+
+
+def _joined(corners: FloatArray, name: str) -> Mesh:
+    """Return the mesh of triangles whose corners lie one after the other."""
+    if not len(corners) or not np.all(np.abs(corners) <= _FARTHEST):
+        raise _refusal(name, "triangles with finite corners", "none, or infinite ones")
+    vertices, numbers = np.unique(corners, axis=0, return_inverse=True)
+    return Mesh(vertices, numbers.reshape(-1, 3))
+
+
+def _refusal(name: str, expected: str, found: str) -> FlexureError:
+    return DeclarationError(f"{_READ} from '{name}'", expected=expected, found=found)
+
+
+def checked_mesh(vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> Mesh:
+    """Return a mesh of arrays that people give, else raise DeclarationError."""
+    try:
+        points = np.array(vertices, dtype=float)
+        corners = np.array(triangles)
+        fits = points.shape[1:] == corners.shape[1:] == (3,) and corners.dtype.kind in "iu"
+        fits = bool(fits and points.size and corners.size and np.all(abs(points) <= _FARTHEST))
+        fits = fits and bool(np.all((corners >= 0) & (corners < len(points))))
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise DeclarationError(
+            "Cannot make a mesh",
+            expected="finite vertices of shape (n, 3), and triangles of shape (m, 3) of their"
+            " numbers",
+            found=f"{shown(vertices)} and {shown(triangles)}",
+        )
+    return Mesh(points, corners.astype(np.intp))
+
+
+def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
+    """Return a mesh of fewer triangles that looks alike: vertices of one cell of a grid are one."""
+    cells = 64
+    while len(mesh.triangles) > most and cells > 2:
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        width = max(float(np.max(high - low)), 1e-300) / cells
+        keys = np.floor((mesh.vertices - low) / width).astype(int)
+        _, cell, sizes = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        cell = cell.ravel()
+        sums = np.zeros((len(sizes), 3))
+        np.add.at(sums, cell, mesh.vertices)
+        corners = cell[mesh.triangles]
+        a, b, c = corners.T
+        kept = np.unique(corners[(a != b) & (b != c) & (c != a)], axis=0)
+        mesh = Mesh(sums / sizes[:, None], kept)
+        cells = cells * 3 // 4
+    return mesh
+
+
+__all__ = ["MOST_TRIANGLES", "Mesh", "checked_mesh", "read_stl", "simplified", "write_stl"]

@@ -1,0 +1,73 @@
+"""A container for forces on bodies and along joints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.blocks.multibody.bodies.plant_base import PlantBase
+from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.values.values import FloatArray
+
+
+class MultibodyForces:
+    """Forces on the bodies of a plant and along its joints, zero at first, to be added to.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+
+    Attributes
+    ----------
+    generalized_forces : ndarray, shape (nv,)
+        Forces along the velocities of the joints, in N or N m.
+    body_forces : list of ndarray, shape (6,)
+        Spatial force on each body about its origin, expressed in the world, the world first.
+
+    Raises
+    ------
+    DeclarationError
+        When it is no plant.
+    """
+
+    def __init__(self, plant: PlantBase) -> None:
+        if not isinstance(plant, PlantBase):
+            raise DeclarationError(
+                "Cannot collect forces",
+                expected="a plant, as made by PlantBuilder.build()",
+                found=repr(plant),
+            )
+        self.plant = plant
+        self.generalized_forces: FloatArray = np.zeros(plant.num_velocities)
+        self.body_forces: list[FloatArray] = [np.zeros(6) for _ in plant.bodies]
+
+    def add(self, other: MultibodyForces) -> None:
+        """Add other forces on the same plant.
+
+        Raises
+        ------
+        ContextError
+            When they belong to another plant; nothing is added then.
+        """
+        require_forces(other, self.plant, f"Cannot add to the forces on '{self.plant.label}'")
+        self.generalized_forces += other.generalized_forces
+        for number, force in enumerate(other.body_forces):
+            self.body_forces[number] += force
+
+    def __repr__(self) -> str:
+        return f"<MultibodyForces on '{self.plant.label}'>"
+
+
+def require_forces(forces: object, plant: PlantBase, attempt: str) -> None:
+    """Refuse what are no forces on a plant."""
+    found = repr(forces)
+    if isinstance(forces, MultibodyForces):
+        if forces.plant is plant:
+            return
+        found = f"forces on another plant, '{forces.plant.label}'"
+    raise ContextError(
+        attempt,
+        expected=f"MultibodyForces on '{plant.label}'",
+        found=found,
+        remedy="Make them by MultibodyForces(plant), with the very plant that is asked",
+    )

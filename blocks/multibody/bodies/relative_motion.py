@@ -1,0 +1,83 @@
+"""How points of bodies move, seen from the world or from any frame that moves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import cross, shift_spatial_velocity
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.diagrams.values.values import Array
+
+
+class PointMotion(NamedTuple):
+    """How a body moves at its point P, expressed in the world.
+
+    Attributes
+    ----------
+    p_WP : array, shape (3,)
+        Position of P in the world.
+    V, A : array, shape (6,)
+        Spatial velocity and acceleration of the body at P.
+    """
+
+    p_WP: Array
+    V: Array
+    A: Array
+
+
+def motion_at(placement: Placement, motion: BodyMotion, A_WB: Array, p_BP: Array) -> PointMotion:
+    """Return the motion of a body B at its point P, measured in the world.
+
+    Parameters
+    ----------
+    placement, motion : Placement, BodyMotion
+        Where B is, and how it moves.
+    A_WB : array, shape (6,)
+        Its spatial acceleration at Bo, expressed in the world.
+    p_BP : array_like, shape (3,)
+        Position of P from Bo, expressed in B, in m.
+
+    Returns
+    -------
+    PointMotion
+    """
+    p, w = placement.R_WB @ p_BP, motion.V_WB[:3]
+    A = shift_spatial_velocity(A_WB, p)
+    centripetal = cross(w, cross(w, p))
+    return PointMotion(
+        placement.p_WB + p,
+        shift_spatial_velocity(motion.V_WB, p),
+        np.concatenate([A[:3], A[3:] + centripetal]),
+    )
+
+
+def seen_from(M: PointMotion, P: PointMotion) -> PointMotion:
+    """Return the motion at P as it is measured in a frame at M, expressed in the world.
+
+    With r = p_MP and the motions (w, v) and (α, a) of both in the world::
+
+        w_MP = w_P - w_M
+        v_MP = v_P - v_M - w_M × r
+        α_MP = α_P - α_M - w_M × w_MP
+        a_MP = a_P - a_M - α_M × r - w_M × (w_M × r) - 2 w_M × v_MP
+
+    Velocities are the rates of the pose in M as they are seen there, accelerations those of
+    velocities.
+
+    Parameters
+    ----------
+    M, P : PointMotion
+        The motion of the frame at its origin, and that at P.
+
+    Returns
+    -------
+    PointMotion
+    """
+    r, w = P.p_WP - M.p_WP, M.V[:3]
+    V = P.V - shift_spatial_velocity(M.V, r)
+    A = P.A - shift_spatial_velocity(M.A, r)
+    alpha = A[:3] - cross(w, V[:3])
+    a = A[3:] - cross(w, cross(w, r)) - 2.0 * cross(w, V[3:])
+    return PointMotion(P.p_WP, V, np.concatenate([alpha, a]))

@@ -1,0 +1,162 @@
+"""Lengths, volumes and unit moments of inertia of solids, for `SpatialInertia` and `BodyShape`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.signals.axes import Axis, is_axis
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+
+
+class Solid(NamedTuple):
+    """A solid of uniform density around the origin, with the coordinate axes as principal axes.
+
+    Attributes
+    ----------
+    what : str
+        Its name, for errors.
+    kind : str
+        How it is drawn: ``"rod"``, ``"box"``, ``"ellipsoid"``, ``"tube"`` or ``"capsule"``.
+    size : tuple of float
+        Its lengths in m, as a `Primitive` of that kind has them.
+    moments : array, shape (3,)
+        Moments of inertia about its center per mass, in m².
+    volume : float
+        In m³; zero for lines and surfaces.
+    axis : str
+        The axis of symmetry, where there is one.
+    """
+
+    what: str
+    kind: str
+    size: tuple[float, ...]
+    moments: FloatArray
+    volume: float = 0.0
+    axis: Axis = "z"
+
+
+def rod(length: float, axis: Axis) -> Solid:
+    """Return a straight line."""
+    what = "a thin rod"
+    length = _length(length, "length", what)
+    return Solid(what, "rod", (length,), _around(axis, 0.0, length**2 / 12.0, what), axis=axis)
+
+
+def plate(size: npt.ArrayLike, normal: Axis) -> Solid:
+    """Return a rectangle."""
+    what = "a thin plate"
+    extents = np.zeros(3)
+    extents[~_is_axis(normal, what)] = _lengths(size, 2, "size", what)
+    return Solid(what, "box", _numbers(extents), _sum_of_others(extents**2) / 12.0)
+
+
+def shell(radius: float) -> Solid:
+    """Return the surface of a ball."""
+    what = "a hollow sphere"
+    r = _length(radius, "radius", what)
+    return Solid(what, "ellipsoid", (r, r, r), np.full(3, 2.0 / 3.0 * r**2))
+
+
+def box(size: npt.ArrayLike) -> Solid:
+    """Return a box."""
+    what = "a solid box"
+    extents = _lengths(size, 3, "size", what)
+    moments = _sum_of_others(extents**2) / 12.0
+    return Solid(what, "box", _numbers(extents), moments, float(np.prod(extents)))
+
+
+def ball(radius: float) -> Solid:
+    """Return a ball."""
+    what = "a solid sphere"
+    r = _length(radius, "radius", what)
+    return Solid(what, "ellipsoid", (r, r, r), np.full(3, 0.4 * r**2), 4.0 / 3.0 * np.pi * r**3)
+
+
+def ellipsoid(semi_axes: npt.ArrayLike) -> Solid:
+    """Return an ellipsoid."""
+    what = "a solid ellipsoid"
+    halves = _lengths(semi_axes, 3, "semi_axes", what)
+    volume = 4.0 / 3.0 * np.pi * float(np.prod(halves))
+    return Solid(what, "ellipsoid", _numbers(halves), _sum_of_others(halves**2) / 5.0, volume)
+
+
+def cylinder(radius: float, length: float, axis: Axis) -> Solid:
+    """Return a cylinder."""
+    what = "a solid cylinder"
+    r = _length(radius, "radius", what)
+    length = _length(length, "length", what)
+    moments = _around(axis, 0.5 * r**2, (3.0 * r**2 + length**2) / 12.0, what)
+    return Solid(what, "tube", (0.0, r, length), moments, np.pi * r**2 * length, axis)
+
+
+def tube(inner_radius: float, outer_radius: float, length: float, axis: Axis) -> Solid:
+    """Return a cylinder with a bore."""
+    what = "a hollow cylinder"
+    inner = _length(inner_radius, "inner_radius", what)
+    outer = _length(outer_radius, "outer_radius", what)
+    length = _length(length, "length", what)
+    if inner > outer:
+        raise ValueRefusedError(
+            f"Cannot make {what}",
+            expected="an inner radius that is at most the outer one",
+            found=f"{inner:g} m and {outer:g} m",
+        )
+    squares = inner**2 + outer**2
+    moments = _around(axis, 0.5 * squares, (3.0 * squares + length**2) / 12.0, what)
+    volume = np.pi * (outer**2 - inner**2) * length
+    return Solid(what, "tube", (inner, outer, length), moments, volume, axis)
+
+
+def capsule(radius: float, length: float, axis: Axis) -> Solid:
+    """Return a cylinder with a half ball on each end."""
+    what = "a solid capsule"
+    r = _length(radius, "radius", what)
+    length = _length(length, "length", what)
+    mu = length / (length + 4.0 / 3.0 * r)
+    about = mu * 0.5 * r**2 + (1.0 - mu) * 0.4 * r**2
+    ends = 0.4 * r**2 + 0.375 * r * length + 0.25 * length**2
+    across = mu * (3.0 * r**2 + length**2) / 12.0 + (1.0 - mu) * ends
+    volume = np.pi * r**2 * (length + 4.0 / 3.0 * r)
+    moments = _around(axis, about, across, what)
+    return Solid(what, "capsule", (r, length), moments, volume, axis)
+
+
+def _numbers(lengths: FloatArray) -> tuple[float, ...]:
+    return tuple(lengths.tolist())
+
+
+def _sum_of_others(squares: FloatArray) -> FloatArray:
+    """Return the sum of the two other entries, for each entry."""
+    x, y, z = squares
+    return np.array([y + z, z + x, x + y])
+
+
+#: In m; the product of three lengths is still a number.
+_LONGEST = 1e100
+
+
+def _lengths(value: npt.ArrayLike, size: int, name: str, what: str) -> FloatArray:
+    """Return lengths that are finite and positive, else raise."""
+    attempt = f"Cannot make {what} with {name}"
+    lengths: FloatArray = as_number(value, (size,), attempt)
+    check_bounds(lengths, attempt, lower=0.0, upper=_LONGEST, exclusive=True, unit="m")
+    return lengths
+
+
+def _length(value: float, name: str, what: str) -> float:
+    """Return one length that is finite and positive, else raise."""
+    return float(_lengths(value, 1, name, what)[0])
+
+
+def _is_axis(axis: str, what: str) -> npt.NDArray[np.bool_]:
+    """Tell of each axis whether it is the one of a shape."""
+    return is_axis(axis, f"Cannot make {what}", "Turn it with rotated() for any other axis")
+
+
+def _around(axis: str, about: float, across: float, what: str) -> FloatArray:
+    """Return the three moments of a body of revolution."""
+    return np.where(_is_axis(axis, what), about, across)

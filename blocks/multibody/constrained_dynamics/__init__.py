@@ -1,0 +1,1 @@
+"""Constrained dynamics: the equations of a whole tree, multipliers, impacts and projection."""

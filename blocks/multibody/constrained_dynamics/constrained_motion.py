@@ -1,0 +1,262 @@
+"""The multipliers that uphold constraints, and the accelerations under them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import dot
+from flexure.blocks.multibody.constraints.constraint import Condition
+from flexure.blocks.multibody.trees.articulated_body import Articulation, Push
+from flexure.diagrams import scalars
+from flexure.diagrams.values.values import Array
+
+#: What is added to the diagonal of the equations, relative to it, so that redundant ones, too, have
+#: a solution; refinements take its influence away again.
+_REGULARIZATION = 1e-6
+_REFINEMENTS = 2
+#: What counts at least, as a part of all, of what a multiplier does to its own equation.
+_LEAST_SCALE = 1e-2
+
+
+class Multipliers(NamedTuple):
+    """The multipliers of all constraints, and how velocities change under them.
+
+    Attributes
+    ----------
+    values : list of array
+        The multipliers of each constraint.
+    compliances : list of array
+        What a multiplier of 1 adds to the second derivative of its own equation.
+    rates : array, shape (num_velocities,)
+        The rates of all velocities.
+    """
+
+    values: list[Array]
+    compliances: list[Array]
+    rates: Array
+
+
+class UpheldEquations:
+    """The equations of constraints in a tree, and what their multipliers do to its velocities.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree; the forces on it do not matter.
+    conditions : sequence of Condition
+        The equations of each constraint, of which the values do not matter.
+
+    Attributes
+    ----------
+    rows : list of list of Push
+        The rows of J for each constraint, as pushes by a multiplier of 1.
+    """
+
+    def __init__(self, articulation: Articulation, conditions: Sequence[Condition]) -> None:
+        self._articulation = articulation
+        self._held = [each.held for each in conditions]
+        self.rows = [
+            [articulation.push(*row) for row in zip(each.forces, each.efforts, strict=True)]
+            for each in conditions
+        ]
+        self._columns = _columns(self.rows)
+        diagonal = [column[j] for j, column in enumerate(self._columns)]
+        self._compliances = self._by_constraint(diagonal)
+
+    def multipliers(
+        self,
+        wanted: Sequence[Array],
+        held: Sequence[Sequence[Array] | None] | None = None,
+    ) -> list[Array]:
+        """Return the multipliers of each constraint that change J v̇, or J v, as it is wanted.
+
+        Which equations hold is what the conditions say when it is not given.
+        """
+        added = [e for each in self._compliances for e in _added(each)]
+        holds = [
+            hold
+            for rows, each in zip(self.rows, self._held if held is None else held, strict=True)
+            for hold in ([1.0] * len(rows) if each is None else each)
+        ]
+        found = _solve(self._columns, added, [w for each in wanted for w in each], holds)
+        return self._by_constraint(found)
+
+    def compliances(self) -> list[Array]:
+        """Return what a multiplier of 1 adds to its own equation, for each constraint."""
+        return self._compliances
+
+    def _by_constraint(self, values: Sequence[Array]) -> list[Array]:
+        """Return values of all equations in an array for each constraint."""
+        following = iter(values)
+        return [scalars.array(list(islice(following, len(rows)))) for rows in self.rows]
+
+    def added(self, multipliers: Sequence[Array]) -> Array:
+        """Return what multipliers add to the rates of all velocities, or to the velocities."""
+        return self._articulation.rates(self.pushed({}, multipliers))
+
+    def pushed(self, own: Mapping[int, Array], multipliers: Sequence[Array]) -> dict[int, Array]:
+        """Return rates of pushes, by numbers of outboard bodies, and those of the multipliers."""
+        total = dict(own)
+        rows = [row for some in self.rows for row in some]
+        values = [value for each in multipliers for value in each]
+        # In the order in which they are found, so that nothing waits.
+        for row, value in zip(reversed(rows), reversed(values), strict=True):
+            for number, rates in row.rates.items():
+                part = value * rates
+                total[number] = total[number] + part if number in total else part
+        return total
+
+
+def find_multipliers(
+    articulation: Articulation, conditions: Sequence[Condition], pace: Array
+) -> Multipliers:
+    """Return the multipliers with which all constraints are upheld.
+
+    With the rates a of the velocities that the other forces cause, and with a pace α > 0 at which
+    errors decay, it solves for all equations at once::
+
+        J M⁻¹ Jᵀ λ = -(J a + J̇ v + 2 α φ̇ + α² φ),      v̇ = a + M⁻¹ Jᵀ λ
+
+    With equations w = 0 between velocities, w takes the place of φ̇, and nothing that of φ.
+    A multiplier of 1 pushes the joints between its bodies and the world, by the articulated-body
+    algorithm, and the entries of J M⁻¹ Jᵀ and of J a are products of two pushes. Constraints on
+    different trees know nothing of each other, and the elimination goes from equation to equation,
+    so that chains of loops cost in proportion to their number.
+
+    Redundant equations make the matrix singular: its diagonal is made larger by a part ε of what
+    a multiplier of 1 does to its own equation, and refinements make the solution that of the
+    equations without ε, with the least sum of squares of the multipliers in this measure. An
+    equation that keeps a part μ of that beside all others errs by (ε/μ)³ after two refinements,
+    1e-15 for a tenth and 1e-12 for a hundredth; that drives no motion that constraints leave free,
+    and what it opens is stabilized. An equation that does not hold gets a row and a column of the
+    identity, and zero on the right-hand side.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree under the other forces.
+    conditions : sequence of Condition
+        The equations of each constraint.
+    pace : float or Symbol
+        The pace α in 1/s, at which errors decay.
+
+    Returns
+    -------
+    Multipliers
+    """
+    equations = UpheldEquations(articulation, conditions)
+    own, steady = articulation.own_rates, articulation.steady_accelerations()
+    wanted = [
+        scalars.array(
+            [
+                -(
+                    push.along(own)
+                    + sum(dot(F, steady[number]) for number, F in condition.forces[k].items())
+                    + condition.biases[k]
+                    + 2.0 * pace * condition.rates[k]
+                    + _pull(condition, k, pace)
+                )
+                for k, push in enumerate(rows)
+            ]
+        )
+        for condition, rows in zip(conditions, equations.rows, strict=True)
+    ]
+    values = equations.multipliers(wanted)
+    rates = articulation.rates(equations.pushed(own, values))
+    return Multipliers(values, equations.compliances(), rates)
+
+
+def _pull(condition: Condition, k: int, pace: Array) -> Array:
+    """Return α² φ of one equation; one between velocities has nowhere to go back to."""
+    return pace * pace * condition.errors[k] if k < len(condition.errors) else 0.0
+
+
+def _columns(rows: Sequence[Sequence[Push]]) -> list[dict[int, Array]]:
+    """Return the columns of J M⁻¹ Jᵀ from the diagonal downwards, without what is always zero."""
+    reached = [{number for row in some for number in row.efforts} for some in rows]
+    first = [0, *accumulate(map(len, rows))]
+    columns: list[dict[int, Array]] = [{} for some in rows for _ in some]
+    for j, some in enumerate(rows):
+        for i, others in enumerate(rows[j:], start=j):
+            if i == j or reached[i] & reached[j]:
+                for b, row in enumerate(some, start=first[j]):
+                    for a, other in enumerate(others, start=first[i]):
+                        if a >= b:
+                            columns[b][a] = other.along(row.rates)
+    return columns
+
+
+def _added(compliances: Array) -> Array:
+    """Return what is added to the diagonal for the equations of a constraint.
+
+    It is a part of what multipliers do to their own equations, and of what all of them do. For an
+    equation that is about nothing it is a constant, so that such ones cost nothing.
+    """
+    least = (_REGULARIZATION * _LEAST_SCALE) * np.sum(compliances)
+    return np.where(compliances > 0.0, _REGULARIZATION * compliances + least, _REGULARIZATION)
+
+
+def _solve(
+    columns: Sequence[Mapping[int, Array]],
+    added: Sequence[Array],
+    wanted: Sequence[Array],
+    holds: Sequence[Array],
+) -> list[Array]:
+    """Solve the equations that hold, redundant ones included; the other multipliers are zero.
+
+    Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
+    that refinements need no product with A.
+    """
+    regular = [
+        {i: holds[i] * holds[j] * a for i, a in column.items()} for j, column in enumerate(columns)
+    ]
+    for j, hold in enumerate(holds):
+        regular[j][j] = regular[j][j] + (1.0 - hold) + added[j]
+    factors = _Factors(regular)
+    values = change = factors.solve([h * w for h, w in zip(holds, wanted, strict=True)])
+    for _ in range(_REFINEMENTS):
+        change = factors.solve([e * dx for e, dx in zip(added, change, strict=True)])
+        values = [x + dx for x, dx in zip(values, change, strict=True)]
+    return values
+
+
+class _Factors:
+    """Factors L D Lᵀ of a symmetric positive definite matrix, of which much may be zero.
+
+    Parameters
+    ----------
+    columns : sequence of mapping of int to Array
+        Its columns from the diagonal downwards, without what is always zero.
+    """
+
+    def __init__(self, columns: Sequence[Mapping[int, Array]]) -> None:
+        rest = [dict(column) for column in columns]
+        self._columns: list[tuple[Array, dict[int, Array]]] = []
+        for j, below in enumerate(rest):
+            inverse = 1.0 / below.pop(j)
+            factors = {i: value * inverse for i, value in below.items()}
+            for k, value in below.items():
+                for i, factor in factors.items():
+                    if i >= k:
+                        product = factor * value
+                        rest[k][i] = rest[k][i] - product if i in rest[k] else -product
+            self._columns.append((inverse, dict(sorted(factors.items(), reverse=True))))
+
+    def solve(self, right: Sequence[Array]) -> list[Array]:
+        """Return the solution for a right-hand side."""
+        x = list(right)
+        for j, (_, factors) in enumerate(self._columns):
+            for i, factor in factors.items():
+                x[i] = x[i] - factor * x[j]
+        for j, (inverse, factors) in reversed(list(enumerate(self._columns))):
+            x[j] = x[j] * inverse
+            for i, factor in factors.items():  # what is known last comes last, so nothing waits
+                x[j] = x[j] - factor * x[i]
+        return x
+
+
+__all__ = ["Multipliers", "UpheldEquations", "find_multipliers"]

@@ -1,0 +1,336 @@
+"""What changes which constraints hold: impacts, contacts that open, friction that breaks away.
+
+Two updates of a tree do that. `switched` runs where a witness function crosses zero, and lets a
+velocity that has just passed through zero rest. `settled` runs before every motion, again and again
+until nothing changes. In each round it lets coordinates strike their stops or, when none does, it
+changes the first mode out of all that do not fit: a contact that would have to pull opens, one that
+is pressed together closes, what sticks with too great a force slips, and what is at rest and would
+slip backwards sticks. Such a choice of the first one comes to an end (K. G. Murty, Note on a
+Bard-type scheme for solving the complementarity problem, Opsearch 11, 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
+from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
+from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    Row,
+    Scale,
+    SwitchedConstraint,
+)
+from flexure.diagrams import scalars
+from flexure.diagrams.values.events import Settling, Witness
+from flexure.diagrams.values.values import Array
+
+_MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
+
+
+def declare_mode_changes(tree: ConstrainedTree) -> None:
+    """Declare the events of the constraints of a tree that switch, if there are any."""
+    switching = [each for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+    for constraint in switching:
+        for witness in constraint.witnesses():
+            handler = _Update(tree, constraint.name)
+            tree.declare_unrestricted_update(handler, Witness(witness, "falling"))
+    if switching:
+        tree.declare_unrestricted_update(_Settle(tree), Settling())
+
+
+class _Update:
+    """The handler of the events of one constraint, which has its name."""
+
+    def __init__(self, tree: ConstrainedTree, name: str) -> None:
+        self._tree = tree
+        self.__name__ = name
+
+    def __call__(self, context: Any) -> Mapping[Any, Array]:
+        return switched(self._tree, context)
+
+
+class _Settle:
+    """The handler of the event that lets all modes fit."""
+
+    def __init__(self, tree: ConstrainedTree) -> None:
+        self._tree = tree
+        self.__name__ = "modes"
+
+    def __call__(self, context: Any) -> Mapping[Any, Array]:
+        return settled(self._tree, context)
+
+
+class _Values:
+    """Positions and velocities of a tree that are replaced one by one."""
+
+    def __init__(self, tree: ConstrainedTree, context: Any) -> None:
+        self._tree = tree
+        x = tree.state(context)
+        self._x = [x[k] for k in range(len(x))]
+
+    def set_rate(self, constraint: SwitchedConstraint, row: Row, where: Any, value: Any) -> None:
+        """Replace a velocity where a condition holds."""
+        self._set(self._tree.velocities_in_state(constraint.joint).start + row.k, where, value)
+
+    def set_position(self, constraint: RigidStop, row: Row, where: Any, value: Any) -> None:
+        """Replace a position where a condition holds."""
+        self._set(self._tree.positions_of(constraint.joint).start + row.k, where, value)
+
+    def rate(self, constraint: SwitchedConstraint, row: Row) -> Any:
+        """Return a velocity as it is now."""
+        return self._x[self._tree.velocities_in_state(constraint.joint).start + row.k]
+
+    def add_to_rates(self, where: Any, added: Array) -> None:
+        """Add to all velocities where a condition holds."""
+        first = len(self._x) - len(added)
+        for k, each in enumerate(added):
+            self._set(first + k, where, self._x[first + k] + each)
+
+    def _set(self, at: int, where: Any, value: Any) -> None:
+        self._x[at] = np.where(where, value, self._x[at])
+
+    def vector(self) -> Array:
+        """Return all of them."""
+        return scalars.array(self._x)
+
+
+class _Contact(NamedTuple):
+    """One equation of a stop, at an instant."""
+
+    stop: RigidStop
+    row: Row
+    scale: Scale
+    mode: Any
+    held: Any
+    rate: Any
+    touches: Any
+    rests: Any
+    acceleration: Any
+    limit: Any
+    restitution: Any
+    slowest: Any
+    force: Any
+    compliance: Any
+
+    @property
+    def strikes(self) -> Any:
+        """Whether it is an impact."""
+        approaches = np.logical_and(self.touches, self.rate < -self.scale.still)
+        return np.logical_and(approaches, self.held == 0.0)
+
+    @property
+    def rebound(self) -> Any:
+        """Its rate after an impact that it takes part in."""
+        fast = -self.restitution * self.rate
+        return np.where(np.logical_and(self.strikes, fast >= self.slowest), fast, 0.0)
+
+
+def switched(tree: ConstrainedTree, context: Any) -> Mapping[Any, Array]:
+    """Return the state in which velocities that have passed through zero rest."""
+    values, modes = _Values(tree, context), {}
+    for each in tree.constraints:
+        if isinstance(each, StickingConstraint):
+            mode, v = each.modes(context), each.velocity(context)
+            pairs = list(zip(mode, v, strict=True))
+            stops = [np.logical_and(m != 0.0, m * rate <= 0.0) for m, rate in pairs]
+            for row, stop in zip(each.rows, stops, strict=True):
+                values.set_rate(each, row, stop, 0.0)
+            modes[each.modes] = scalars.array(
+                [np.where(stop, 0.0, m) for stop, m in zip(stops, mode, strict=True)]
+            )
+    return {tree.state: values.vector(), **modes}
+
+
+def settled(tree: ConstrainedTree, context: Any) -> Mapping[Any, Array]:
+    """Return the state after one round in which modes come to fit."""
+    contacts = _contacts(tree, context)
+    frictions = [each for each in tree.constraints if isinstance(each, StickingConstraint)]
+    values = _Values(tree, context)
+    strikes = _any([contact.strikes for contact in contacts])
+    first = _First(np.logical_not(strikes))
+    accelerations = tree.rates(context)
+    closed = [_next_contact(contact, first) for contact in contacts]
+    result: dict[Any, Array] = {}
+    if contacts:
+        result |= _let_strike(tree, context, contacts, strikes, closed, values)
+    for each in frictions:
+        part = tree.velocities_of(each.joint)
+        modes = _next_slips(each, context, accelerations[part], first)
+        for k, row in enumerate(each.rows):
+            v, still = values.rate(each, row), each.scales[k].still
+            fits = np.where(np.abs(v) > still, np.sign(v), modes[k])
+            modes[k] = np.where(strikes, fits, modes[k])
+            values.set_rate(each, row, modes[k] == 0.0, 0.0)
+        result[each.modes] = scalars.array(modes)
+    return {tree.state: values.vector(), **result}
+
+
+def _any(flags: Sequence[Any]) -> Any:
+    """Tell whether one of some conditions holds."""
+    found: Any = np.False_
+    for flag in flags:
+        found = np.logical_or(found, flag)
+    return found
+
+
+class _First:
+    """Lets the first of all changes take place that are asked for, if any may."""
+
+    def __init__(self, may: Any) -> None:
+        self._may = may
+
+    def of(self, wanted: Any) -> Any:
+        """Tell whether a change takes place."""
+        found = np.logical_and(self._may, wanted)
+        self._may = np.logical_and(self._may, np.logical_not(found))
+        return found
+
+
+def _contacts(tree: ConstrainedTree, context: Any) -> list[_Contact]:
+    """Return the equations of all stops."""
+    found = []
+    for stop in tree.constraints:
+        if isinstance(stop, RigidStop):
+            forces, compliances = stop.multipliers(context)
+            columns = (
+                *([stop] * len(stop.rows), stop.rows, stop.scales),
+                *(stop.modes(context), stop.held(context), stop.rates(context)),
+                *(stop.touching(context), stop.resting(context), stop.accelerations(context)),
+                *(stop.limits(context), stop.restitutions(context)),
+                *(stop.rest_velocities(context), forces, compliances),
+            )
+            found += [_Contact(*each) for each in zip(*columns, strict=True)]
+    return found
+
+
+def _next_contact(contact: _Contact, first: _First) -> Any:
+    """Return whether a contact is closed next, where nothing strikes."""
+    slack = contact.scale.slack
+    pulled = contact.force * contact.compliance <= -0.5 * slack
+    opens = first.of(np.logical_and(contact.held > 0.0, pulled))
+    pressed = np.logical_and(contact.rests, contact.acceleration <= -0.5 * slack)
+    closes = first.of(np.logical_and(contact.mode == 0.0, pressed))
+    return np.where(opens, 0.0, np.where(closes, 1.0, contact.held))
+
+
+def _next_slips(
+    friction: StickingConstraint, context: Any, accelerations: Array, first: _First
+) -> list[Any]:
+    """Return the modes of friction, where nothing strikes."""
+    modes, v, held = friction.modes(context), friction.velocity(context), friction.held(context)
+    forces, _ = friction.multipliers(context)
+    firmness, directions = friction.firmness(context), friction.directions(context)
+    found = []
+    for k, scale in enumerate(friction.scales):
+        breaks = np.logical_and(held[k] > 0.0, firmness[k] <= -0.5 * scale.slack)
+        breaks = first.of(breaks)
+        back = modes[k] * accelerations[k] < -scale.faint
+        rests = np.logical_and(modes[k] != 0.0, np.abs(v[k]) <= scale.still)
+        sticks = first.of(np.logical_and(rests, back))
+        mode = np.where(sticks, 0.0, directions[k])
+        found.append(np.where(breaks, -np.sign(forces[k]), mode))
+    return found
+
+
+def _let_strike(
+    tree: ConstrainedTree,
+    context: Any,
+    contacts: Sequence[_Contact],
+    strikes: Any,
+    closed: Sequence[Any],
+    values: _Values,
+) -> dict[Any, Array]:
+    """Let coordinates strike their stops; return the state of these, struck or not.
+
+    Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
+    with the rebound r of each. Which impulses are zero is found by pivoting.
+    """
+    equations = UpheldEquations(tree.articulation(context), tree.conditions(context))
+    taking_part = [np.logical_or(each.strikes, each.held > 0.0) for each in contacts]
+    jumps = [each.rebound - each.rate for each in contacts]
+    wanted = _by_constraint(tree, contacts, jumps)
+
+    def blow(pushing: Sequence[Any]) -> tuple[list[Any], Array]:
+        holding = [np.where(each, 1.0, 0.0) for each in pushing]
+        held: list[Any] = [
+            part if isinstance(constraint, SwitchedConstraint) else None
+            for constraint, part in zip(
+                tree.constraints, _by_constraint(tree, contacts, holding), strict=True
+            )
+        ]
+        multipliers = equations.multipliers(wanted, held)
+        of_stops = [
+            impulse
+            for constraint, part in zip(tree.constraints, multipliers, strict=True)
+            if isinstance(constraint, RigidStop)
+            for impulse in part
+        ]
+        return of_stops, equations.added(multipliers)
+
+    pushing = taking_part
+    coordinates = {(contact.stop.joint, contact.row.k) for contact in contacts}
+    for _ in range(min(len(coordinates) - 1, _MOST_PIVOTS)):
+        impulses, added = blow(pushing)
+        pushing = [
+            np.logical_and(
+                takes_part,
+                np.where(pushes, impulse >= 0.0, _after(tree, each, added) < each.rebound),
+            )
+            for each, takes_part, pushes, impulse in zip(
+                contacts, taking_part, pushing, impulses, strict=True
+            )
+        ]
+    impulses, added = blow(pushing)
+    if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
+        pushing = [
+            np.logical_and(takes_part, np.logical_or(pushes, _after(tree, each, added) < slow))
+            for each, takes_part, pushes, slow in zip(
+                contacts, taking_part, pushing, [each.slowest for each in contacts], strict=True
+            )
+        ]
+        impulses, added = blow(pushing)
+    values.add_to_rates(strikes, added)
+    modes: dict[RigidStop, list[Any]] = {each.stop: [] for each in contacts}
+    lost: dict[RigidStop, Any] = dict.fromkeys(modes, 0.0)
+    for each, pushes, impulse, stays in zip(contacts, pushing, impulses, closed, strict=True):
+        stop, row = each.stop, each.row
+        struck = np.logical_and(strikes, pushes)
+        values.set_rate(stop, row, struck, row.sign * each.rebound)
+        rests = np.where(np.logical_and(pushes, each.rebound == 0.0), 1.0, 0.0)
+        mode = np.where(strikes, rests, stays)
+        values.set_rate(stop, row, mode > 0.0, 0.0)
+        values.set_position(stop, row, np.logical_or(struck, mode > 0.0), each.limit)
+        modes[stop].append(mode)
+        work = 0.5 * impulse * (each.rate + each.rebound)
+        lost[stop] = lost[stop] - np.where(struck, work, 0.0)
+    result: dict[Any, Array] = {}
+    for stop, each_modes in modes.items():
+        result[stop.modes] = scalars.array(each_modes)
+        result[stop.dissipated] = stop.dissipated(context) + lost[stop]
+    return result
+
+
+def _by_constraint(
+    tree: ConstrainedTree, contacts: Sequence[_Contact], values: Sequence[Any]
+) -> list[Array]:
+    """Return values of the equations of stops by constraints, with zeros for all others."""
+    parts: list[list[Any]] = [[] for _ in tree.constraints]
+    for contact, value in zip(contacts, values, strict=True):
+        assert contact.stop.index is not None  # the plant builder numbers constraints before
+        parts[contact.stop.index].append(value)
+    sizes = [each.num_equations for each in tree.constraints]
+    return [scalars.array(part or [0.0] * n) for part, n in zip(parts, sizes, strict=True)]
+
+
+def _after(tree: ConstrainedTree, contact: _Contact, added: Array) -> Any:
+    """Return the rate of a contact after an impact that adds to all velocities."""
+    row = contact.row
+    return contact.rate + row.sign * added[tree.velocities_of(contact.stop.joint).start + row.k]
+
+
+__all__ = ["declare_mode_changes", "settled", "switched"]

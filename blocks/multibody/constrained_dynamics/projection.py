@@ -1,0 +1,138 @@
+"""The way back to where constraints are met: for positions, and for velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import dot, ldl_factors
+from flexure.blocks.multibody.bodies.body_motion import Placement
+from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    constraint_forces,
+)
+from flexure.blocks.multibody.constraints.stabilization import Stabilization
+from flexure.blocks.multibody.trees.articulated_body import Articulation
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.trees.topology import Topology
+from flexure.diagrams import scalars
+from flexure.diagrams.values.values import Array
+
+#: Pivots below which a position is near a singular one: of a parallelogram, within 6° of a line.
+_NEAR = 1e-2
+#: Pivots with which an equation is about to be dropped as a redundant one.
+_DROPPED = 1e-7
+_ROUNDING = 1e-12
+
+
+class Correction(NamedTuple):
+    """What brings a tree back to where its constraints are met.
+
+    Attributes
+    ----------
+    displacement : array, shape (num_velocities,)
+        Displacements along the velocities.
+    velocity : array, shape (num_velocities,)
+        What is added to the velocities.
+    """
+
+    displacement: Array
+    velocity: Array
+
+
+def calc_correction(articulation: Articulation, conditions: Sequence[Condition]) -> Correction:
+    """Return the smallest changes of positions and velocities that constraints ask for.
+
+    They are those of one step of Newton's method, and the smallest by the kinetic energy of the
+    change: a blow by the constraints alone gives the velocities, ::
+
+        δ = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ        Δv = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ̇
+
+    Equations w = 0 between velocities have w in the place of φ̇, and zero in that of φ: nothing
+    slips on the way. Redundant ones are solved as those of multipliers.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree; the forces on it do not matter.
+    conditions : sequence of Condition
+        The equations of each constraint.
+
+    Returns
+    -------
+    Correction
+    """
+    equations = UpheldEquations(articulation, conditions)
+    errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]
+    rates = [-scalars.array(c.rates) for c in conditions]
+    displacement, velocity = (
+        equations.added(equations.multipliers(wanted)) for wanted in (errors, rates)
+    )
+    return Correction(displacement, velocity)
+
+
+def _missing(condition: Condition) -> int:
+    """Return how many equations are between velocities alone."""
+    return len(condition.rates) - len(condition.errors)
+
+
+def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:
+    """Return all errors and rates of the constraints, in units of what is tolerated.
+
+    Near a singular position a small error stands for a large displacement. What is tolerated there
+    is less, by `_leverage`.
+    """
+    error = allowed.tolerance(context)
+    rate = allowed.rate(context, error, tree.moving_velocities(context))
+    conditions, placements = tree.conditions(context), tree.placements(context)
+    weights = [_leverage(tree.topology, placements, each) for each in conditions]
+    pairs = list(zip(weights, conditions, strict=True))
+    errors = [weight * (value / error) for weight, each in pairs for value in each.errors]
+    return [
+        *errors,
+        *(weight * (value / rate) for weight, each in pairs for value in each.rates),
+    ]
+
+
+def equation_row(
+    topology: Topology, placements: Sequence[Placement], condition: Condition, k: int
+) -> Array:
+    """Return the derivative of the rate of one equation by the velocities, shape (num_velocities,).
+
+    It is zero where the equation does not hold now.
+    """
+    alone = condition._replace(forces=[condition.forces[k]])
+    forces = constraint_forces(placements, [alone], [np.ones(1)])
+    on_bodies = [forces.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
+    row = scalars.array(generalized_forces(topology, placements, on_bodies))
+    for mobilizer in topology.mobilizers:
+        if mobilizer.outboard in condition.efforts[k]:
+            row[mobilizer.v] = row[mobilizer.v] + condition.efforts[k][mobilizer.outboard]
+    return row if condition.held is None else row * condition.held[k]
+
+
+def _leverage(topology: Topology, placements: Sequence[Placement], condition: Condition) -> Array:
+    """Return how far velocities may be for a rate of the equations of one constraint, at least 1.
+
+    The pivots p of J Jᵀ, as parts of its largest entry, are squares of what each equation adds to
+    those before it. One of them goes through zero where the mechanism goes through a singular
+    position, and the displacement that belongs to an error grows as 1/√p. Redundant equations, with
+    pivots of rounding, stand for none.
+    """
+    count = len(condition.rates)
+    if count < 2:
+        return 1.0
+    rows = [equation_row(topology, placements, condition, k) for k in range(count)]
+    A = scalars.array([[dot(a, b) for b in rows] for a in rows])
+    largest = np.max(np.diagonal(A))
+    scale = np.where(largest > 0.0, largest, 1.0)
+    _, pivots = ldl_factors(A / scale + _ROUNDING * np.eye(count))
+    p = np.maximum(pivots - _ROUNDING, 0.0)
+    return np.maximum(1.0, np.max(np.where(p < _NEAR, np.sqrt(p) / (p + _DROPPED), 1.0)))
+
+
+__all__ = ["Correction", "calc_correction", "calc_deviations", "equation_row"]

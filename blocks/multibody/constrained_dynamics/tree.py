@@ -1,0 +1,354 @@
+"""The block that carries the motion of all bodies of a plant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.poses import POSE_SIZE
+from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.constrained_dynamics.tree_totals import declare_totals
+from flexure.blocks.multibody.constraints import (
+    Constraint,
+    FrameConstraint,
+    RigidStop,
+    StickingConstraint,
+    SwitchedConstraint,
+)
+from flexure.blocks.multibody.force_elements.force_input import ForceInput
+from flexure.blocks.multibody.trees.actuator import Actuator
+from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
+from flexure.blocks.multibody.trees.components import (
+    POSITION,
+    SPATIAL_FORCE,
+    SPATIAL_VELOCITY,
+    along_joint,
+    common_unit,
+)
+from flexure.blocks.multibody.trees.reactions import reaction
+from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
+from flexure.diagrams import scalars
+from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.values.values import Array
+
+
+class MultibodyTree(TreeDynamics):
+    """Rigid bodies that hang together by joints, in reduced coordinates.
+
+    The state holds the positions q and velocities v of all joints. With the mass matrix M, the
+    Coriolis, centripetal and gyroscopic terms C v, gravity, the viscous damping D of the joints,
+    applied forces τ along the joints and spatial forces F on the bodies with their Jacobians J::
+
+        q̇ = N(q) v
+        M(q) v̇ + C(q, v) v = τ_gravity(q) - D v + τ + Σ Jᵀ F
+
+    The second equation is solved for v̇ by the articulated-body algorithm, with an effort that is
+    proportional to the number of bodies.
+
+    A locked joint stands still, however and whenever it was locked: its velocities count as zero in
+    all equations and outputs, whatever the state holds for them, and their rates are exactly zero.
+
+    Blocks of this kind are made by `PlantBuilder`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    topology : Topology
+        Bodies and joints.
+    gravity : array_like, shape (3,)
+        Acceleration of free fall in the world, in m/s².
+    force_inputs : sequence of ForceInput
+        The inputs through which forces come in.
+    actuators : sequence of Actuator
+        The motors whose rotors the joints feel.
+    inertia_inputs : sequence of InertiaInput
+        The inputs through which force elements add to the inertia of bodies.
+    constraints : sequence of Constraint
+        What holds between bodies beside the joints.
+
+    Raises
+    ------
+    DeclarationError
+        When the name of an input is taken.
+    ValueRefusedError
+        When gravity is not a finite vector of size 3.
+
+    Notes
+    -----
+    Parameters: ``gravity``; for each body ``<body>_mass`` in kg, ``<body>_com``, the position of
+    the center of mass in the body frame in m, and ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
+    about the center of mass, per mass, in m²); for each joint ``<joint>_damping`` and
+    ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
+    ``<motor>_rotor_inertia`` in kg m² (or kg).
+
+    Inputs, zero when not connected: those of ``force_inputs`` and of ``inertia_inputs``, and
+    ``generalized_force``. All that follows counts what comes in through ``inertia_inputs`` as part
+    of the bodies.
+
+    Outputs: ``positions``, ``velocities``, ``accelerations``; for each body ``<body>_pose`` (the
+    rotation matrix row by row, then the position), ``<body>_position``, ``<body>_spatial_velocity``
+    and ``<body>_spatial_acceleration`` in the world at its origin; for each joint that moves
+    ``<joint>_q`` and ``<joint>_v``, and for each joint ``<joint>_reaction``, the moment and force
+    (tx, ty, tz, fx, fy, fz) that it exerts on its child body, about the origin of the frame M
+    there and expressed in M; ``kinetic_energy`` (that of rotors included), ``gravity_energy``,
+    ``gravity_power``, ``damping_power`` (of the joints) and ``input_power`` (of all forces that are
+    not from elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its
+    velocity. For each constraint ``<constraint>_error`` and its ``_error_rate``, ``_multipliers``
+    and, between frames, ``_reaction``; of contacts also ``_contact_force`` and ``_lift_off``.
+
+    Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
+    section 7.3.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("crane", gravity=(0.0, 0.0, -10.0))
+    >>> load = builder.add_body("load", fx.SpatialInertia.point_mass(3.0), com=(0.0, 0.0, -2.0))
+    >>> rope = builder.add_joint(fx.RevoluteJoint("rope", builder.world, load, (0.0, 1.0, 0.0)))
+    >>> plant = builder.build()
+    >>> context = plant.create_default_context()
+    >>> rope.angle.set(context, np.pi / 2)
+    >>> plant.tree.accelerations.eval(context)
+    array([-5.])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        *,
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        force_inputs: Sequence[ForceInput] = (),
+        actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        super().__init__(
+            name,
+            topology,
+            gravity=gravity,
+            force_inputs=force_inputs,
+            actuators=actuators,
+            inertia_inputs=inertia_inputs,
+            constraints=constraints,
+        )
+        self._declare_outputs()
+
+    def _declare_outputs(self) -> None:
+        topology, x = self.topology, self._own_state
+        nq, nv = topology.num_positions, topology.num_velocities
+        self.positions = self.declare_vector_output(
+            "positions", nq, self.q, prerequisites=x, shows=slice(nq) if x else None
+        )
+        self.velocities = self.declare_vector_output(
+            "velocities",
+            nv,
+            self.moving_velocities,
+            prerequisites=[self.moving_velocities],
+            shows=self._in_state(slice(nv)) if x else None,
+        )
+        self.accelerations = self.declare_vector_output(
+            "accelerations", nv, self.rates, prerequisites=[self.rates]
+        )
+        for number, body in enumerate(topology.bodies[1:], start=1):
+            self._declare_body_outputs(number, body)
+        for mobilizer in topology.mobilizers:
+            self._declare_joint_outputs(mobilizer)
+        for k, constraint in enumerate(self.constraints):
+            self._declare_constraint_outputs(k, constraint)
+        declare_totals(self)
+
+    def _declare_body_outputs(self, number: int, body: Body) -> None:
+        self.declare_vector_output(
+            f"{body.name}_pose",
+            POSE_SIZE,
+            partial(self._calc_pose, number),
+            prerequisites=[self.placements],
+            doc="rotation matrix row by row, then position, in the world",
+        )
+        self.declare_vector_output(
+            f"{body.name}_position",
+            3,
+            partial(self._calc_position, number),
+            prerequisites=[self.placements],
+            unit="m",
+            element_names=POSITION,
+        )
+        self.declare_vector_output(
+            f"{body.name}_spatial_velocity",
+            6,
+            partial(self._calc_velocity, number),
+            prerequisites=[self.motions],
+            element_names=SPATIAL_VELOCITY,
+            doc="angular velocity, then velocity of the origin, in the world",
+        )
+        self.declare_vector_output(
+            f"{body.name}_spatial_acceleration",
+            6,
+            partial(self._calc_acceleration, number),
+            prerequisites=[self.body_accelerations],
+            doc="angular acceleration, then acceleration of the origin, in the world",
+        )
+
+    def _declare_joint_outputs(self, mobilizer: Mobilizer) -> None:
+        joint = mobilizer.joint
+        self.declare_vector_output(
+            f"{joint.name}_reaction",
+            6,
+            partial(self._calc_reaction, mobilizer),
+            prerequisites=[self._transmitted, self.placements],
+            element_names=SPATIAL_FORCE,
+            doc="moment about Mo and force on the child body by the joint, in the frame M on it",
+        )
+        if mobilizer.is_weld:
+            return
+        self.declare_vector_output(
+            f"{joint.name}_q",
+            joint.num_positions,
+            partial(self._calc_joint_position, mobilizer.q),
+            prerequisites=[self.state],
+            shows=mobilizer.q,
+            element_names=joint.POSITION_SUFFIXES,
+            unit=common_unit(joint.POSITION_SUFFIXES, "rad", "m"),
+        )
+        self.declare_vector_output(
+            f"{joint.name}_v",
+            joint.num_velocities,
+            partial(self._calc_joint_velocity, mobilizer.v),
+            prerequisites=[self.moving_velocities],
+            shows=self._in_state(mobilizer.v),
+            element_names=joint.VELOCITY_SUFFIXES,
+            unit=common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
+        )
+
+    def _declare_constraint_outputs(self, k: int, constraint: Constraint) -> None:
+        name, size = constraint.name, constraint.num_equations
+        self.declare_vector_output(
+            f"{name}_error",
+            size,
+            partial(self._calc_constraint_error, k),
+            prerequisites=[self.conditions],
+            doc="what is left of the equations of the constraint, as lengths, angles or velocities",
+        )
+        self.declare_vector_output(
+            f"{name}_error_rate",
+            size,
+            partial(self._calc_constraint_rate, k),
+            prerequisites=[self.conditions],
+        )
+        self.declare_vector_output(
+            f"{name}_multipliers",
+            size,
+            partial(self._calc_multipliers_of, k),
+            prerequisites=[self.multipliers],
+            doc="forces and moments with which the equations are upheld",
+        )
+        if constraint.contact_equation is not None:
+            number = constraint.contact_equation
+            for what, calc, doc in (
+                ("contact_force", self._calc_contact_force, "negative where it pulls"),
+                ("lift_off", self._calc_lift_off, "1 where a real contact would open, or 0"),
+            ):
+                self.declare_vector_output(
+                    f"{name}_{what}",
+                    1,
+                    partial(calc, k, number),
+                    prerequisites=[self.multipliers],
+                    doc=doc,
+                )
+        if isinstance(constraint, FrameConstraint):
+            self.declare_vector_output(
+                f"{name}_reaction",
+                6,
+                partial(self._calc_constraint_reaction, k, constraint),
+                prerequisites=[self.multipliers, self.conditions, self.placements],
+                element_names=SPATIAL_FORCE,
+                doc="moment about Mo and force on the body of M, in the frame M on it",
+            )
+
+        if isinstance(constraint, SwitchedConstraint):
+            self._declare_switched_outputs(constraint)
+
+    def _declare_switched_outputs(self, constraint: SwitchedConstraint) -> None:
+        name, joint = constraint.name, constraint.joint
+        self.declare_vector_output(
+            f"{name}_mode",
+            len(constraint.rows),
+            constraint.modes,
+            prerequisites=[constraint.modes],
+            element_names=constraint.mode_names(),
+            doc=constraint.MODES,
+        )
+        if isinstance(constraint, RigidStop):
+            self.declare_vector_output(
+                f"{name}_dissipated_energy",
+                1,
+                constraint.dissipated,
+                prerequisites=[constraint.dissipated],
+                unit="J",
+                doc="what impacts have taken away so far",
+            )
+        elif isinstance(constraint, StickingConstraint):
+            needs: list[Prerequisite] = [self.moving_velocities, constraint.modes]
+            self.declare_vector_output(
+                f"{name}_generalized_force",
+                joint.num_velocities,
+                constraint.force,
+                prerequisites=[*needs, self.multipliers],
+                **along_joint(joint),
+            )
+            self.declare_vector_output(
+                f"{name}_non_conservative_power",
+                1,
+                constraint.power,
+                prerequisites=needs,
+                unit="W",
+            )
+
+    def _calc_constraint_error(self, k: int, context: Any) -> Array:
+        condition = self.conditions(context)[k]
+        return scalars.array([*condition.errors, *condition.rates[len(condition.errors) :]])
+
+    def _calc_constraint_rate(self, k: int, context: Any) -> Array:
+        return scalars.array(self.conditions(context)[k].rates)
+
+    def _calc_multipliers_of(self, k: int, context: Any) -> Array:
+        return self.multipliers(context).values[k]
+
+    def _calc_contact_force(self, k: int, number: int, context: Any) -> Array:
+        return self.multipliers(context).values[k][number]
+
+    def _calc_lift_off(self, k: int, number: int, context: Any) -> Array:
+        return np.where(self._calc_contact_force(k, number, context) < 0.0, 1.0, 0.0)
+
+    def _calc_constraint_reaction(self, k: int, constraint: FrameConstraint, context: Any) -> Array:
+        condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
+        return constraint.reaction(self.placements(context), condition, values)
+
+    def _calc_pose(self, number: int, context: Any) -> Array:
+        placement = self.placements(context)[number]
+        return np.concatenate([np.ravel(placement.R_WB), placement.p_WB])
+
+    def _calc_position(self, number: int, context: Any) -> Array:
+        return self.placements(context)[number].p_WB
+
+    def _calc_velocity(self, number: int, context: Any) -> Array:
+        return self.motions(context)[number].V_WB
+
+    def _calc_acceleration(self, number: int, context: Any) -> Array:
+        return self.body_accelerations(context)[number]
+
+    def _calc_joint_position(self, part: slice, context: Any) -> Array:
+        return self.q(context)[part]
+
+    def _calc_joint_velocity(self, part: slice, context: Any) -> Array:
+        return self.moving_velocities(context)[part]
+
+    def _calc_reaction(self, mobilizer: Mobilizer, context: Any) -> Array:
+        return reaction(mobilizer, self.placements(context), self._transmitted(context))

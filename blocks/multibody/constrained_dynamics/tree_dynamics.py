@@ -1,0 +1,573 @@
+"""The equations of a tree: its state, the forces on it, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import MassProperties, dot
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constrained_dynamics.consistency import (
+    compared,
+    require_consistent,
+    unmet,
+)
+from flexure.blocks.multibody.constrained_dynamics.constrained_motion import (
+    Multipliers,
+    find_multipliers,
+)
+from flexure.blocks.multibody.constrained_dynamics.mode_changes import declare_mode_changes
+from flexure.blocks.multibody.constrained_dynamics.projection import (
+    calc_correction,
+    calc_deviations,
+)
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    Constraint,
+    constraint_forces,
+)
+from flexure.blocks.multibody.constraints.stabilization import declare_constraints
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
+from flexure.blocks.multibody.force_elements.force_input import ForceInput
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.trees import energy
+from flexure.blocks.multibody.trees.actuator import Actuator
+from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
+from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
+from flexure.blocks.multibody.trees.components import SPATIAL_FORCE, along_joint, along_joints
+from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces
+from flexure.blocks.multibody.trees.kinematics import (
+    calc_accelerations,
+    calc_motions,
+    calc_placements,
+    world_inertias,
+)
+from flexure.blocks.multibody.trees.reactions import transmitted_forces
+from flexure.blocks.multibody.trees.topology import Topology
+from flexure.blocks.multibody.trees.tree_constants import TreeConstants, declare_gravity
+from flexure.diagrams.common.arguments import items_of
+from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.systems.ports import InputPort, Prerequisite
+from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.values import Array, FloatArray, as_number
+
+if TYPE_CHECKING:
+    from flexure.diagrams.contexts.context import Context
+    from flexure.diagrams.values.parameters import NumericParameter
+
+
+class AssemblesStarts(Protocol):
+    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+
+    def __call__(self, tree: TreeDynamics, context: Any) -> None:
+        """Change positions and velocities of a context until they fit."""
+
+    def held(self, tree: TreeDynamics, context: Any) -> npt.NDArray[np.bool_]:
+        """Return which velocities are held."""
+
+
+class TreeDynamics(ConstrainedTree):
+    """The part of a `MultibodyTree` that computes; its outputs are declared there.
+
+    Parameters
+    ----------
+    name, topology, gravity, force_inputs, actuators, inertia_inputs, constraints
+        As those of `MultibodyTree`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        *,
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        force_inputs: Sequence[ForceInput] = (),
+        actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        super().__init__(name)
+        if not isinstance(topology, Topology):
+            wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
+            raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
+        self.topology = topology
+        self.start_assembly: AssemblesStarts | None = None
+        self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
+        motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
+        carried = items_of(
+            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
+        )
+        self.constants = TreeConstants(self, topology, motors, carried)
+        self.constraints = items_of(
+            constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
+        )
+        self._stabilization = declare_constraints(self, self.constraints)
+        if topology.num_positions:
+            self._declare_state()
+        self._declare_inputs(force_inputs)
+        self._declare_cache()
+        declare_mode_changes(self)
+
+    # Declarations ----------------------------------------------------------------------------
+
+    def _declare_state(self) -> None:
+        topology = self.topology
+        parts = [mobilizer.joint.default_positions for mobilizer in topology.mobilizers]
+        v = np.zeros(topology.num_velocities)
+        names = [
+            *(
+                f"{joint.name}_{suffix}"
+                for joint in self.joints
+                for suffix in joint.POSITION_SUFFIXES
+            ),
+            *(
+                f"{joint.name}_{suffix}"
+                for joint in self.joints
+                for suffix in joint.VELOCITY_SUFFIXES
+            ),
+        ]
+        self.declare_continuous_state(
+            q=topology.num_positions,
+            v=topology.num_velocities,
+            default=np.concatenate([*parts, v]),
+            element_names=names if len(set(names)) == len(names) else None,
+            problem=self._state_problem,
+            normalize=self._normalized_state,
+            distribution=self._random_state if self._is_random else None,
+        )
+        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+            self.declare_projection(
+                self._calc_deviations,
+                self._calc_projected,
+                size=sum(
+                    each.num_position_equations + each.num_equations for each in self.constraints
+                ),
+                describe=self._describe_deviations,
+            )
+
+    def _state_problem(self, x: FloatArray) -> str | None:
+        """Say which joint has positions that mean nothing."""
+        for mobilizer in self.topology.mobilizers:
+            problem = mobilizer.joint.positions_problem(x[mobilizer.q])
+            if problem is not None:
+                return f"joint '{mobilizer.joint.name}' with {problem}"
+        return None
+
+    def _normalized_state(self, x: FloatArray) -> FloatArray:
+        """Bring the positions of all joints to their normal form."""
+        normal = x.copy()
+        for mobilizer in self.topology.mobilizers:
+            normal[mobilizer.q] = mobilizer.joint.normalized_positions(x[mobilizer.q])
+        return normal
+
+    @property
+    def _is_random(self) -> bool:
+        return any(joint.random_positions_distribution is not None for joint in self.joints)
+
+    def _random_state(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the positions of the joints with a distribution; the others keep their defaults."""
+        parts = []
+        for joint in self.joints:
+            sampler = joint.random_positions_distribution
+            attempt = f"Cannot draw the positions of joint '{joint.name}'"
+            parts.append(
+                joint.default_positions
+                if sampler is None
+                else joint.checked_positions(sampler(rng), attempt)
+            )
+        return np.concatenate([*parts, np.zeros(self.topology.num_velocities)])
+
+    def _declare_inputs(self, force_inputs: Sequence[ForceInput]) -> None:
+        wanted = "a list of force inputs"
+        self.force_inputs = items_of(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
+        self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
+        self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
+        for force in self.force_inputs:
+            if isinstance(force.target, Body):
+                number = force.target.number
+                assert number is not None  # the plant builder numbers bodies before
+                port = self.declare_vector_input(
+                    force.name, 6, default=np.zeros(6), element_names=SPATIAL_FORCE
+                )
+                self._on_bodies.append((port, force, number))
+            else:
+                size = force.target.num_velocities
+                port = self.declare_vector_input(
+                    force.name, size, default=np.zeros(size), **along_joint(force.target)
+                )
+                part = self.velocities_of(force.target)
+                self._on_joints.append((port, force, part))
+        size = self.topology.num_velocities
+        self.generalized_force = self.declare_vector_input(
+            "generalized_force", size, default=np.zeros(size), **along_joints(self.joints)
+        )
+
+    def _declare_cache(self) -> None:
+        x, carried = self._own_state, self.constants.inertia_ports
+        self.moving_velocities = self.declare_cache_entry(
+            "moving_velocities", self._calc_velocities, prerequisites=x
+        )
+        self.placements = self.declare_cache_entry(
+            "placements", self._calc_placements, prerequisites=x
+        )
+        self.motions = self.declare_cache_entry(
+            "motions",
+            self._calc_motions,
+            prerequisites=[self.placements, self.moving_velocities, *x],
+        )
+        self.inertias = self.declare_cache_entry(
+            "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
+        )
+        on_bodies = [port for port, _, _ in self._on_bodies]
+        on_joints = [port for port, _, _ in self._on_joints]
+        acting: list[Prerequisite] = [
+            *(self.placements, self.moving_velocities, *x),
+            *(self.generalized_force, *on_bodies, *on_joints, *carried),
+            *(each.modes for each in self.frictions),
+        ]
+        self.conditions = self.declare_cache_entry(
+            "conditions",
+            self._calc_conditions,
+            prerequisites=[
+                *(self.placements, self.motions, self.moving_velocities, *x),
+                *dict.fromkeys(k for each in self.constraints for k in each.prerequisites),
+            ],
+        )
+        self.multipliers = self.declare_cache_entry(
+            "multipliers",
+            self._calc_multipliers,
+            prerequisites=[*acting, self.motions, self.conditions],
+        )
+        self.rates = self.declare_cache_entry(
+            "joint_accelerations",
+            self._calc_joint_accelerations,
+            prerequisites=[self.multipliers] if self.constraints else acting,
+        )
+        self.body_accelerations = self.declare_cache_entry(
+            "body_accelerations",
+            self._calc_body_accelerations,
+            prerequisites=[self.motions, self.rates],
+        )
+        self._transmitted = self.declare_cache_entry(
+            "transmitted_forces",
+            self._calc_transmitted,
+            prerequisites=[
+                *(self.body_accelerations, self.motions, self.inertias, *on_bodies),
+                *([self.conditions, self.multipliers] if self.constraints else []),
+            ],
+        )
+
+    # What the tree is made of ----------------------------------------------------------------
+
+    @property
+    def frictions(self) -> list[StickingConstraint]:
+        """The constraints that are dry friction."""
+        return [each for each in self.constraints if isinstance(each, StickingConstraint)]
+
+    @property
+    def joints(self) -> list[Joint]:
+        """The joints from the world outwards, in the order of their coordinates."""
+        return [mobilizer.joint for mobilizer in self.topology.mobilizers]
+
+    def positions_of(self, joint: Joint) -> slice:
+        """Where the positions of a joint are among those of the tree."""
+        return self.topology.mobilizer_of(joint).q
+
+    def velocities_of(self, joint: Joint) -> slice:
+        """Where the velocities of a joint are among those of the tree."""
+        return self.topology.mobilizer_of(joint).v
+
+    @property
+    def state(self) -> ContinuousState:
+        """The positions q and velocities v of all joints."""
+        if self.continuous_state is None:
+            raise DeclarationError(
+                f"Cannot find the state of '{self.label}'",
+                expected="a plant in which something can move",
+                found="welds alone",
+            )
+        return self.continuous_state
+
+    @property
+    def _own_state(self) -> list[Prerequisite]:
+        """The state if there is one; a tree of welds alone has none."""
+        return [] if self.continuous_state is None else [self.continuous_state]
+
+    def velocities_in_state(self, joint: Joint) -> slice:
+        """Where the velocities of a joint are in the state."""
+        return self._in_state(self.velocities_of(joint))
+
+    def _in_state(self, part: slice) -> slice:
+        """Where some of the velocities are in the state."""
+        first = self.topology.num_positions
+        return slice(first + (part.start or 0), first + part.stop)
+
+    def lock_of(self, joint: Joint) -> NumericParameter | None:
+        """Return the parameter that locks a joint; None for a weld."""
+        return self.constants.lock_of(joint)
+
+    def write_coordinates(self, context: Context, part: slice, numbers: FloatArray) -> None:
+        """Replace some of the positions and velocities (q, v) in a context."""
+        if numbers.size:
+            x = self.state.get(context).copy()
+            x[part] = numbers
+            self.state.set(context, x)
+
+    # Equations -------------------------------------------------------------------------------
+
+    def calc_time_derivatives(self, context: Any) -> list[Array]:
+        """Return (q̇, v̇)."""
+        q, v = self.q(context), self.moving_velocities(context)
+        rates = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], v[mobilizer.v])
+            for mobilizer in self.topology.mobilizers
+        ]
+        return [*rates, self.rates(context)]
+
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether there are constraints, which the values of a context may not meet."""
+        return bool(self.constraints)
+
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether positions and velocities are made to fit constraints before motions begin."""
+        return self.start_assembly is not None and bool(self.constraints)
+
+    def prepare_start(self, context: Any) -> None:
+        """Put the mechanism together, if the builder was told so."""
+        if self.start_assembly is not None and self.constraints:
+            self.start_assembly(self, context)
+
+    def start_limits(self, context: Any) -> Sequence[tuple[str, Any, Any]]:
+        """Return errors and rates of constraints, and how large they may be at the start."""
+        allowed = self._stabilization
+        if allowed is None:
+            return []
+        error = allowed.start_tolerance(context)
+        rate = allowed.rate(context, error, self.moving_velocities(context))
+        return compared(self, context, error, rate)
+
+    def check_start(self, context: Any) -> None:
+        """Refuse positions and velocities that constraints do not allow."""
+        if self._stabilization is not None:
+            require_consistent(self, context, self._stabilization)
+
+    def _calc_deviations(self, context: Any) -> list[Array]:
+        assert self._stabilization is not None
+        return calc_deviations(self, context, self._stabilization)
+
+    def _describe_deviations(self, context: Any) -> str:
+        assert self._stabilization is not None
+        error = float(self._stabilization.tolerance(context))
+        v = self.moving_velocities(context)
+        return unmet(self, context, error, float(self._stabilization.rate(context, error, v)))
+
+    def _calc_projected(self, context: Any) -> list[Array]:
+        """Return (q, v), moved to where the constraints are met, or nearer to it."""
+        topology, q = self.topology, self.q(context)
+        nothing = np.zeros(topology.num_velocities)
+        tree = self._articulated(context, nothing, {}, nothing)
+        displacement, velocity = (
+            held_still(self, context, each)
+            for each in calc_correction(tree, self.conditions(context))
+        )
+        moves = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], displacement[mobilizer.v])
+            for mobilizer in topology.mobilizers
+        ]
+        moved = q + np.concatenate([np.zeros(0), *moves])
+        return [moved, self.state.v(context) + velocity]
+
+    def q(self, context: Any) -> Array:
+        """Return the positions of all joints."""
+        state = self.continuous_state
+        return np.zeros(0) if state is None else state.q(context)
+
+    def _calc_velocities(self, context: Any) -> Array:
+        """Return the velocities of all joints, in which those of locked joints are zero."""
+        state = self.continuous_state
+        if state is None:
+            return np.zeros(0)
+        return state.v(context) * self.constants.mobile_velocities(context)
+
+    def kinematics(
+        self, context: Any
+    ) -> tuple[list[Placement], list[BodyMotion], list[MassProperties]]:
+        """Return placements and motions of all bodies, and their inertias in the world."""
+        entries = self.placements, self.motions, self.inertias
+        placements, motions, inertias = (entry.eval(context) for entry in entries)
+        return placements, motions, inertias
+
+    def _calc_placements(self, context: Any) -> list[Placement]:
+        return calc_placements(self.topology, self.q(context))
+
+    def _calc_motions(self, context: Any) -> list[BodyMotion]:
+        v, q = self.moving_velocities(context), self.q(context)
+        return calc_motions(self.topology, self.placements(context), v, q)
+
+    def _calc_inertias(self, context: Any) -> list[MassProperties]:
+        return world_inertias(self.placements(context), self.constants.mass_properties(context))
+
+    def articulation(self, context: Any) -> Articulation:
+        """Return the tree under all forces but those of constraints, its joints eliminated."""
+        v, forces = self.moving_velocities(context), self._applied_body_forces(context)
+        return self._articulated(context, v, forces, self.joint_forces(context))
+
+    def _articulated(
+        self, context: Any, v: Array, forces: dict[int, Array], tau: Array
+    ) -> Articulation:
+        """Return the tree with these velocities under its weight and these forces."""
+        rotors = self.constants.rotors(context)
+        return articulate(
+            self.topology,
+            self.placements(context),
+            self.constants.mass_properties(context),
+            self.q(context),
+            v,
+            self.gravity(context),
+            forces,
+            tau,
+            self.constants.mobile(context),
+            [rotors.get(joint, 0.0) for joint in self.joints],
+        )
+
+    def _calc_conditions(self, context: Any) -> list[Condition]:
+        placements, motions = self.placements(context), self.motions(context)
+        return [each.condition(context, placements, motions) for each in self.constraints]
+
+    def _calc_multipliers(self, context: Any) -> Multipliers:
+        articulation = self.articulation(context)
+        if self._stabilization is None:
+            return Multipliers([], [], articulation.rates())
+        pace = self._stabilization.pace(context)
+        found = find_multipliers(articulation, self.conditions(context), pace)
+        return found._replace(rates=held_still(self, context, found.rates))
+
+    def _calc_joint_accelerations(self, context: Any) -> Array:
+        if not self.constraints:
+            return self.articulation(context).rates()
+        return self.multipliers(context).rates
+
+    def _calc_body_accelerations(self, context: Any) -> list[Array]:
+        return calc_accelerations(
+            self.topology,
+            self.placements(context),
+            self.motions(context),
+            self.rates(context),
+        )
+
+    # Forces ----------------------------------------------------------------------------------
+
+    def gravity_forces(self, context: Any) -> list[Array]:
+        """Return the weight of each body as a spatial force about Bo, expressed in the world."""
+        return energy.gravity_forces(self.inertias(context), self.gravity(context))
+
+    def _applied_body_forces(self, context: Any) -> dict[int, Array]:
+        """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
+        forces: dict[int, Array] = {}
+        for port, _, number in self._on_bodies:
+            force = port(context)
+            forces[number] = forces[number] + force if number in forces else force
+        return forces
+
+    def _constraint_forces(self, context: Any) -> dict[int, Array]:
+        """Return the spatial forces of all constraints by the numbers of the bodies."""
+        if not self.constraints:
+            return {}
+        values = self.multipliers(context).values
+        return constraint_forces(self.placements(context), self.conditions(context), values)
+
+    def forces_at_rest(self, context: Any) -> Array:
+        """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
+        placements, forces = self.placements(context), self._given_forces(context)
+        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+
+    def _given_forces(self, context: Any) -> list[Array]:
+        """Return weight and inputs of each body as a spatial force about Bo, in the world."""
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        return forces
+
+    def joint_forces(self, context: Any) -> Array:
+        """Return the generalized forces along the joints: damping and all inputs."""
+        forces = self.damping_forces(context) + self.generalized_force(context)
+        forces = self._added_on_joints(context, forces, internal=True, external=True)
+        for friction in self.frictions:
+            k = self.velocities_of(friction.joint)
+            parts = forces[: k.start], forces[k] + friction.slip_force(context), forces[k.stop :]
+            forces = np.concatenate(parts)
+        return forces
+
+    def damping_forces(self, context: Any) -> Array:
+        """Return -d v of all joints."""
+        return -self.constants.dampings(context) * self.moving_velocities(context)
+
+    def _calc_transmitted(self, context: Any) -> list[Array]:
+        forces = self._given_forces(context)
+        for number, force in self._constraint_forces(context).items():
+            forces[number] = forces[number] + force
+        placements, motions, inertias = self.kinematics(context)
+        missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
+        return transmitted_forces(self.topology, placements, missing)
+
+    def _added_on_joints(
+        self, context: Any, forces: Array, *, internal: bool, external: bool
+    ) -> Array:
+        """Return generalized forces with those of inputs on joints added."""
+        parts = [forces[mobilizer.v] for mobilizer in self.topology.mobilizers]
+        places = {
+            m.v.start: k for k, m in enumerate(self.topology.mobilizers) if m.v.stop > m.v.start
+        }
+        for port, force, part in self._on_joints:
+            if internal if force.is_internal else external:
+                k = places[part.start]
+                parts[k] = parts[k] + force.limited(port(context))
+        return np.concatenate([np.zeros(0), *parts])
+
+    @property
+    def inputs_from_outside(self) -> list[InputPort]:
+        """The inputs that no force element feeds."""
+        inputs = (*self._on_bodies, *self._on_joints)
+        return [
+            self.generalized_force,
+            *(port for port, force, _ in inputs if not force.is_internal),
+        ]
+
+    def input_power(self, context: Any) -> Array:
+        """Return the power of all inputs that no force element feeds."""
+        forces = self._added_on_joints(
+            context, self.generalized_force(context), internal=False, external=True
+        )
+        power = np.sum(forces * self.moving_velocities(context))
+        for port, force, number in self._on_bodies:
+            if not force.is_internal:
+                power = power + dot(port(context), self.motions(context)[number].V_WB)
+        return power + self._constraint_power(context)
+
+    def _constraint_power(self, context: Any) -> Any:
+        """Return the power of the constraints that move with time."""
+        if not any(constraint.does_work for constraint in self.constraints):
+            return 0.0
+        placements, motions = self.placements(context), self.motions(context)
+        conditions, multipliers = self.conditions(context), self.multipliers(context).values
+        v, power = self.moving_velocities(context), 0.0
+        for constraint, condition, values in zip(
+            self.constraints, conditions, multipliers, strict=True
+        ):
+            if constraint.does_work:
+                forces = constraint_forces(placements, [condition], [values])
+                for number, F in forces.items():
+                    power = power + dot(F, motions[number].V_WB)
+                for efforts, value in zip(condition.efforts, values, strict=True):
+                    for number, effort in efforts.items():
+                        part = self.topology.path_to(number)[0].v
+                        power = power + value * dot(effort, v[part])
+        return power

@@ -1,0 +1,86 @@
+"""What a tree adds up over all bodies: energies, powers, momentum and the center of mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.math import dot
+from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.trees import energy
+from flexure.blocks.multibody.trees.components import POSITION, VELOCITY
+from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.values.values import Array
+
+_MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
+
+
+def declare_totals(tree: TreeDynamics) -> None:
+    """Declare the outputs of a tree that concern all of its bodies together."""
+    moving: list[Prerequisite] = [tree.moving_velocities]
+    motion = [tree.motions, tree.inertias]
+    given = [tree.motions, *moving, *tree.inputs_from_outside]
+    if tree.constraints:
+        given += [tree.conditions, tree.multipliers]
+    totals: list[tuple[str, Any, Sequence[Prerequisite], str, Sequence[str]]] = [
+        ("kinetic_energy", _kinetic_energy, [*motion, *moving], "J", ()),
+        ("gravity_energy", _gravity_energy, [tree.placements, tree.inertias], "J", ()),
+        ("gravity_power", _gravity_power, motion, "W", ()),
+        ("damping_power", _damping_power, moving, "W", ()),
+        ("input_power", _input_power, given, "W", ()),
+        ("momentum", _momentum, motion, "", _MOMENTUM),
+        ("center_of_mass", _center_of_mass, [tree.inertias], "m", POSITION),
+        ("center_of_mass_velocity", _center_of_mass_velocity, motion, "m/s", VELOCITY),
+    ]
+    for name, calc, needs, unit, names in totals:
+        tree.declare_vector_output(
+            name,
+            len(names) or 1,
+            partial(calc, tree),
+            prerequisites=needs,
+            unit=unit,
+            element_names=names or None,
+        )
+
+
+def _kinetic_energy(tree: TreeDynamics, context: Any) -> Array:
+    of_bodies = energy.kinetic_energy(tree.motions(context), tree.inertias(context))
+    v = tree.moving_velocities(context)
+    of_rotors = [
+        0.5 * inertia * np.sum(v[tree.velocities_of(joint)] ** 2)
+        for joint, inertia in tree.constants.rotors(context).items()
+    ]
+    return sum(of_rotors, of_bodies)
+
+
+def _gravity_energy(tree: TreeDynamics, context: Any) -> Array:
+    placements, inertias = tree.placements(context), tree.inertias(context)
+    return energy.gravity_energy(placements, inertias, tree.gravity(context))
+
+
+def _gravity_power(tree: TreeDynamics, context: Any) -> Array:
+    weights, motions = tree.gravity_forces(context), tree.motions(context)
+    return sum(dot(weight, motion.V_WB) for weight, motion in zip(weights, motions, strict=True))
+
+
+def _damping_power(tree: TreeDynamics, context: Any) -> Array:
+    return np.sum(tree.damping_forces(context) * tree.moving_velocities(context))
+
+
+def _input_power(tree: TreeDynamics, context: Any) -> Array:
+    return tree.input_power(context)
+
+
+def _momentum(tree: TreeDynamics, context: Any) -> Array:
+    return energy.momentum(tree.placements(context), tree.motions(context), tree.inertias(context))
+
+
+def _center_of_mass(tree: TreeDynamics, context: Any) -> Array:
+    return energy.center_of_mass(tree.placements(context), tree.inertias(context))
+
+
+def _center_of_mass_velocity(tree: TreeDynamics, context: Any) -> Array:
+    return energy.center_of_mass_velocity(tree.motions(context), tree.inertias(context))

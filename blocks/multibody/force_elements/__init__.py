@@ -1,0 +1,1 @@
+"""Force elements: their base classes, their limits, and how they act on a tree."""

@@ -1,0 +1,598 @@
+"""Base classes of the force elements: blocks that turn motions of bodies and joints into forces."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    shift_spatial_force,
+    shift_spatial_velocity,
+)
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
+from flexure.blocks.multibody.bodies.plant_base import PlantBase
+from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_from_wire
+from flexure.blocks.multibody.force_elements.division import UNDIVIDED, Division, total
+from flexure.blocks.multibody.force_elements.limits import Limited
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
+from flexure.blocks.multibody.trees.components import SPATIAL_FORCE, along_joint
+from flexure.blocks.multibody.trees.joint_graph import InPlane
+from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.systems.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
+from flexure.diagrams.values.values import Array
+
+
+class JointEnd(NamedTuple):
+    """Where an element acts on a joint, and the ports that know how the joint moves.
+
+    Attributes
+    ----------
+    joint : Joint
+        The joint.
+    position, velocity : InputPort
+        Its positions and velocities.
+    force : LeafOutputPort
+        The generalized force along its velocities.
+    """
+
+    joint: Joint
+    position: InputPort
+    velocity: InputPort
+    force: LeafOutputPort
+
+
+class ForceElement(Limited):
+    """Base class of the blocks that store and dissipate energy between bodies.
+
+    Who writes an element keeps to the contract of `LeafSystem`, and to this one:
+
+    1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
+       and say which forces it returns, about which points and in which frames; one on several
+       joints sets ``joint_ends`` itself. Its constants are parameters with units and bounds.
+    2. Forces, energy and powers are functions of positions, velocities and what is inside of the
+       element, its continuous state of kind z, such as the stretch of dampers in series with
+       springs; they do not depend on time. All of them come from one set of kinematics, so that
+       they agree to rounding.
+    3. `calc_stored_energy` returns the energy V in J. It depends on positions and the state alone,
+       and so reads no velocities. A constant may be added to it.
+    4. `calc_conservative_power` returns -dV/dt in W, the power of the forces that belong to V, and
+       what springs give to the inside of the element as its state moves.
+    5. `calc_non_conservative_power` returns the power of all other forces in W; it is never
+       positive where they only dissipate, also inside. The sum of both is the power of all forces
+       on what the element is attached to.
+    6. Forces are those on the body or joint. Those of an element between bodies cancel, moments
+       about a common point included, and turn with the bodies when all are carried along.
+    7. Where there is no answer, as in gimbal lock, ``scalars.refuse_where`` raises on numbers and
+       gives NaN on symbols: that sends a compiled run back to Python, and to the same message.
+
+    In return its plant gives it the motion of what it is attached to, applies the forces, and adds
+    up the energies. They are outputs of size 1, ``stored_energy``, ``conservative_power`` and
+    ``non_conservative_power``, from which the `EnergyLedger` tells whether 3 to 5 hold in a run.
+    `check_passivity` tells it without a plant, and ``tests/contracts/test_every_element.py`` checks
+    2 to 6 on every element of the library.
+
+    Attributes
+    ----------
+    index : int or None
+        Position among the force elements of the plant, in which gravity is number 0.
+    joint_ends : tuple of JointEnd
+        Where it acts on joints.
+    """
+
+    index: int | None = None
+    joint_ends: tuple[JointEnd, ...] = ()
+    stored_energy: LeafOutputPort
+    conservative_power: LeafOutputPort
+    non_conservative_power: LeafOutputPort
+
+    def _declare_energies(
+        self,
+        *,
+        energy: Sequence[Prerequisite],
+        conservative: Sequence[Prerequisite],
+        non_conservative: Sequence[Prerequisite],
+    ) -> None:
+        """Declare the outputs of energy and powers, with what each of them reads."""
+        self._declare_energy("stored_energy", self.calc_stored_energy, energy, "J")
+        self._declare_energy("conservative_power", self.calc_conservative_power, conservative, "W")
+        self._declare_energy(
+            "non_conservative_power", self.calc_non_conservative_power, non_conservative, "W"
+        )
+
+    def _declare_energy(
+        self, name: str, calc: Calculation, reads: Sequence[Prerequisite], unit: str
+    ) -> None:
+        """Declare an energy or a power as an output and as an attribute."""
+        setattr(
+            self, name, self.declare_vector_output(name, 1, calc, prerequisites=reads, unit=unit)
+        )
+
+    @abstractmethod
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return the stored energy in J."""
+
+    @abstractmethod
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return the power of the conservative forces in W, the negative rate of the energy."""
+
+    @abstractmethod
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of all other forces in W."""
+
+    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the forces of the element to others on its plant.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the plant, or of a diagram around it.
+        forces : MultibodyForces
+            What they are added to.
+
+        Raises
+        ------
+        ContextError
+            When the forces or the context belong to another plant; nothing is added then.
+        """
+        plant = self.parent_plant
+        require_forces(forces, plant, f"Cannot add the forces of '{self.label}' to others")
+        self._add_forces(context, forces)
+
+    @abstractmethod
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the forces of the element to others, which are known to be on its plant."""
+
+    @property
+    def acting(self) -> Sequence[ForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return (self,)
+
+    @property
+    @abstractmethod
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to."""
+
+    @property
+    def parent_plant(self) -> PlantBase:
+        """The plant that contains the element."""
+        if isinstance(self.parent, PlantBase):
+            return self.parent
+        raise DeclarationError(
+            f"Cannot name the plant of '{self.label}'",
+            expected="an element of a plant that is built",
+            found="an element that is in no plant" if self.parent is None else repr(self.parent),
+            remedy="Add it with PlantBuilder.add_force_element and call build() first",
+        )
+
+
+class FrameMotion(NamedTuple):
+    """Pose and velocity of a frame F on a body B.
+
+    Attributes
+    ----------
+    X_WF : RigidTransform
+        Pose of F in the world.
+    V_WF : array, shape (6,)
+        Spatial velocity of F in the world, at Fo, expressed in the world.
+    p_BF : array, shape (3,)
+        Position of Fo from Bo, expressed in the world.
+    """
+
+    X_WF: RigidTransform
+    V_WF: Array
+    p_BF: Array
+
+    def force_on_body(self, F_Fo: Array) -> Array:
+        """Return a spatial force on F about Fo as one about Bo, both expressed in the world."""
+        return shift_spatial_force(F_Fo, -self.p_BF)
+
+
+@dataclass(frozen=True)
+class BodyAttachment:
+    """Where an element is attached to a body, and the ports that know how the body moves.
+
+    Attributes
+    ----------
+    label : str
+        The letter that names the frame in equations.
+    frame : Frame
+        The frame on the body at which the element is attached.
+    pose, velocity : InputPort or None
+        Pose X_WB and spatial velocity V_WB of the body; None for the world.
+    """
+
+    label: str
+    frame: Frame
+    pose: InputPort | None
+    velocity: InputPort | None
+
+    @property
+    def body(self) -> Body:
+        """The body to which the element is attached."""
+        return self.frame.body
+
+    def pose_of_frame(self, context: Any) -> RigidTransform:
+        """Return the pose of the frame in the world; unlike `motion` it reads no velocity."""
+        if self.pose is None:
+            return self.frame.X_BF
+        return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
+
+    def at_rest(self, context: Any) -> FrameMotion:
+        """Return the pose of the frame, and no velocity."""
+        X_BF = self.frame.X_BF
+        if self.pose is None:
+            return FrameMotion(X_BF, np.zeros(6), X_BF.p)
+        X_WB = pose_from_wire(self.pose(context))
+        X_WF = compose_transforms(X_WB, X_BF)
+        return FrameMotion(X_WF, np.zeros(6), X_WF.p - X_WB.p)
+
+    def motion(self, context: Any) -> FrameMotion:
+        """Return pose and velocity of the frame."""
+        rest = self.at_rest(context)
+        if self.velocity is None:
+            return rest
+        return rest._replace(V_WF=shift_spatial_velocity(self.velocity(context), rest.p_BF))
+
+
+class BodyForceElement(ForceElement):
+    """A force element between frames on bodies.
+
+    For each frame with the label A it has the inputs ``pose_A`` (the pose of its body in the world:
+    the rotation matrix row by row, then the position) and ``velocity_A`` (the spatial velocity of
+    the body, in the world), unless the body is the world, and the output ``force_on_A``.
+
+    Beside the contract of `ForceElement`, a subclass keeps this one:
+
+    1. `calc_spatial_forces` returns one spatial force for each frame, in their order, also for a
+       frame on the world: moment in N m, then force in N, on the body about its origin Bo,
+       expressed in the world.
+    2. Where a frame is and how it moves it reads from its attachment: ``motion(context)`` gives
+       pose and velocity, and takes a force about Fo to Bo by ``force_on_body``. The stored energy
+       takes ``pose_of_frame(context)``, which reads no velocity. Frames may be on the world, or
+       both on one body.
+    3. An element with mass calls `declare_inertias` in its constructor. Its plant counts what is
+       carried as part of the bodies, in all that it computes, so that their own mass may be zero.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frames : mapping of str to Frame or Body
+        The frames by their labels.
+    dissipates : bool
+        Whether there are other forces than those of the stored energy. Otherwise forces read no
+        velocities, and ``non_conservative_power`` is zero and reads nothing.
+    given : mapping of str to int, optional
+        Sizes of further inputs, by their names.
+    inside : Division, optional
+        Of an element that is divided: its forces, energy and powers are those of its segments.
+    states : mapping of str, optional
+        Of an element with continuous state: the arguments of ``declare_continuous_state``.
+    memory : mapping of str to array_like, optional
+        Groups of discrete state, with defaults. Forces and energy depend on all of these.
+
+    Attributes
+    ----------
+    attachments : tuple of BodyAttachment
+        Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
+    inertia_ports : tuple of LeafOutputPort
+        The outputs ``inertia_on_A`` of an element with mass, one for each frame.
+    inside : Division
+        What is inside of an element that is divided; nothing in others.
+    given_ports : list of InputPort
+        The inputs of ``given``.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing.
+    EvaluationError
+        When there are more or fewer forces or inertias than there are frames.
+
+    Examples
+    --------
+    The drag of the air on a body:
+
+    >>> class Drag(BodyForceElement):
+    ...     def __init__(self, name, body, coefficient):
+    ...         super().__init__(name, {"A": body})
+    ...         self.coefficient = self.declare_numeric_parameter("coefficient", coefficient)
+    ...
+    ...     def calc_spatial_forces(self, context):
+    ...         motion = self.attachments[0].motion(context)
+    ...         velocity = motion.V_WF[3:]
+    ...         drag = -self.coefficient(context) * np.linalg.norm(velocity) * velocity
+    ...         return [motion.force_on_body(np.concatenate([np.zeros(3), drag]))]
+    ...
+    ...     def calc_stored_energy(self, context):
+    ...         return 0.0
+    ...
+    ...     def calc_conservative_power(self, context):
+    ...         return 0.0
+    ...
+    ...     def calc_non_conservative_power(self, context):
+    ...         speed = np.linalg.norm(self.attachments[0].motion(context).V_WF[3:])
+    ...         return -self.coefficient(context) * speed**3
+    >>> drag = Drag("drag", Body("ball"), 0.5)
+    >>> context = drag.create_default_context()
+    >>> drag.attachments[0].pose.fix(context, [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
+    >>> drag.attachments[0].velocity.fix(context, [0, 0, 0, 0, 0, 2])
+    >>> drag.force_ports[0].eval(context)
+    array([ 0.,  0.,  0., -0., -0., -2.])
+    """
+
+    force_ports: tuple[LeafOutputPort, ...]
+    inertia_ports: tuple[LeafOutputPort, ...] = ()
+
+    def __init__(
+        self,
+        name: str,
+        frames: Mapping[str, FrameLike],
+        *,
+        dissipates: bool = True,
+        given: Mapping[str, int] | None = None,
+        inside: Division | None = None,
+        states: Mapping[str, Any] | None = None,
+        memory: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.inside = inside or UNDIVIDED
+        attempt = f"Cannot attach '{name}'"
+        self.attachments = tuple(
+            self._attach(label, as_frame(frame, attempt)) for label, frame in frames.items()
+        )
+        positions = [each.pose for each in self.attachments if each.pose is not None]
+        velocities = [each.velocity for each in self.attachments if each.velocity is not None]
+        self.position_ports, self.velocity_ports = positions, velocities
+        self.given_ports = [
+            self.declare_vector_input(each, size) for each, size in (given or {}).items()
+        ]
+        own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
+        own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
+        at_rest = [*positions, *self.given_ports, *own]
+        calc, both = self._calc_forces, [*at_rest, *velocities]
+        reads = both if dissipates else at_rest
+        if self.inside:
+            ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
+            forces = [self.inside.declare_input(self, f"{end.name}_given", end) for end in ends]
+            calc, reads = partial(_at_ends, forces), [*forces]
+        self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=reads)
+        self.force_ports = tuple(
+            self.declare_vector_output(
+                f"force_on_{each.label}",
+                6,
+                partial(self._force, k),
+                prerequisites=[self._forces],
+                element_names=SPATIAL_FORCE,
+                doc=f"spatial force on '{each.body.name}' about its origin, in the world",
+            )
+            for k, each in enumerate(self.attachments)
+        )
+        if self.inside:
+            powers = {"conservative_power": "W", "non_conservative_power": "W"}
+            for what, unit in {"stored_energy": "J", **powers}.items():
+                ports = self.inside.declare_inputs(self, what)
+                self._declare_energy(what, partial(total, ports), ports, unit)
+        else:
+            lost = both if dissipates else []
+            self._declare_energies(energy=at_rest, conservative=both, non_conservative=lost)
+
+    def declare_inertias(
+        self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
+    ) -> None:
+        """Declare what the element adds to the inertia of the bodies it is attached to.
+
+        For each frame with the label A the element then has the output ``inertia_on_A``, by which
+        the plant moves that body as if it had been welded to it.
+
+        Parameters
+        ----------
+        calc : callable
+            Takes the context and returns ten numbers for each frame, also for one on the world: the
+            mass m in kg, the first moment m c in kg m and the inertia xx, yy, zz, xy, xz, yz about
+            the origin of the frame in kg m², expressed in the frame.
+        prerequisites : sequence
+            What it reads beside parameters. It is not how bodies move, since inertia that changes
+            with the motion would make energy.
+
+        Raises
+        ------
+        DeclarationError
+            When it is declared to read how bodies move.
+        """
+        motions = [*self.position_ports, *self.velocity_ports]
+        if any(each in motions for each in prerequisites):
+            raise DeclarationError(
+                f"Cannot declare the inertias of '{self.label}'",
+                expected="inertias that do not depend on the motion",
+                found="poses or velocities among the prerequisites",
+            )
+        self._inertias = self.declare_cache_entry(
+            "inertias", partial(self._calc_inertias, calc), prerequisites=prerequisites
+        )
+        self.inertia_ports = tuple(
+            self.declare_vector_output(
+                f"inertia_on_{each.label}",
+                INERTIA_SIZE,
+                partial(self._inertia, k),
+                prerequisites=[self._inertias],
+                doc=f"mass, first moment and inertia about its origin added to '{each.body.name}'",
+            )
+            for k, each in enumerate(self.attachments)
+        )
+
+    @abstractmethod
+    def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
+        """Return the spatial force on each body about its origin, expressed in the world."""
+
+    @property
+    def acting(self) -> Sequence[BodyForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return self.inside.segments or (self,)
+
+    def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
+        """Return the joints of all nodes, as the plant is built, by default where they are at rest.
+
+        Parameters
+        ----------
+        world : Body
+            The world.
+        poses : sequence of RigidTransform
+            The default poses of the frames in it.
+        in_plane : InPlane
+            Finds the bodies that move in planes across a direction in the world alone.
+        """
+        return ()
+
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse to become part of a plant whose frames stand where the element cannot be.
+
+        Plants ask once, when built, with the default poses of the frames in the world.
+        """
+
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the spatial forces on the bodies to others."""
+        for acting in self.acting:
+            for each, port in zip(acting.attachments, acting.force_ports, strict=True):
+                if each.body.number is not None:
+                    forces.body_forces[each.body.number] += port.eval(context)
+
+    @property
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to, that of its last frame."""
+        return self.attachments[-1].body.model_instance
+
+    def _attach(self, label: str, frame: Frame) -> BodyAttachment:
+        if frame.body.is_world:
+            return BodyAttachment(label, frame, None, None)
+        pose = self.declare_vector_input(f"pose_{label}", POSE_SIZE)
+        velocity = self.declare_vector_input(f"velocity_{label}", 6)
+        return BodyAttachment(label, frame, pose, velocity)
+
+    def _calc_forces(self, context: Any) -> Sequence[Array]:
+        return self._one_for_each_frame(
+            self.calc_spatial_forces(context),
+            "spatial forces",
+            "Return a force for every frame from calc_spatial_forces, the world's too",
+        )
+
+    def _calc_inertias(self, calc: Calculation, context: Any) -> Sequence[Array]:
+        carried = self._one_for_each_frame(
+            calc(context), "inertias", "Return ten numbers for every frame, the world's too"
+        )
+        attached = zip(carried, self.attachments, strict=True)
+        return [inertia_on_body(inertia, each.frame.X_BF) for inertia, each in attached]
+
+    def _one_for_each_frame(
+        self, values: Sequence[Array], what: str, remedy: str
+    ) -> Sequence[Array]:
+        if len(values) != len(self.attachments):
+            raise EvaluationError(
+                f"Cannot use the {what} of '{self.label}'",
+                expected=f"{len(self.attachments)}, one for each of its frames",
+                found=f"{len(values)}",
+                remedy=remedy,
+            )
+        return values
+
+    def _inertia(self, k: int, context: Any) -> Array:
+        return self._inertias(context)[k]
+
+    def _force(self, k: int, context: Any) -> Array:
+        return self._forces(context)[k]
+
+
+def _at_ends(ports: Sequence[InputPort], context: Any) -> list[Array]:
+    """Return the forces at both ends of an element that is divided."""
+    return [port(context) for port in ports]
+
+
+class JointForceElement(ForceElement):
+    """A force element that acts along the coordinates of one joint.
+
+    It has the inputs ``position`` and ``velocity`` of the joint and the output
+    ``generalized_force``.
+
+    Beside the contract of `ForceElement`, a subclass keeps this one:
+
+    1. `calc_generalized_force` returns the force along each velocity of the joint, in N m for
+       rad/s and in N for m/s, positive where it drives that velocity: times the velocities it is
+       the power. The child body gets it, and the parent body the opposite.
+    2. It reads the two inputs, and tells the constructor of this class by ``stores_energy`` and
+       ``losses_need_position`` what does not depend on which of them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    joint : Joint
+        The joint it acts on.
+    stores_energy : bool
+        Whether a part of the force is conservative. Otherwise ``stored_energy`` and
+        ``conservative_power`` are zero and read nothing.
+    losses_need_position : bool
+        Whether the other part depends on the position, too. Otherwise ``non_conservative_power``
+        reads the velocity alone, and so does the force of an element that stores no energy.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        stores_energy: bool = True,
+        losses_need_position: bool = True,
+    ) -> None:
+        super().__init__(name)
+        if not isinstance(joint, Joint):
+            raise DeclarationError(f"Cannot attach '{name}'", expected="a joint", found=repr(joint))
+        self.joint = joint
+        self.position = self.declare_vector_input("position", joint.num_positions)
+        self.velocity = self.declare_vector_input("velocity", joint.num_velocities)
+        both, rates = [self.position, self.velocity], [self.velocity]
+        self.generalized_force = self.declare_vector_output(
+            "generalized_force",
+            joint.num_velocities,
+            self.calc_generalized_force,
+            prerequisites=both if stores_energy or losses_need_position else rates,
+            **along_joint(joint),
+        )
+        end = JointEnd(joint, self.position, self.velocity, self.generalized_force)
+        self.joint_ends = (end,)
+        self._declare_energies(
+            energy=[self.position] if stores_energy else [],
+            conservative=both if stores_energy else [],
+            non_conservative=both if losses_need_position else rates,
+        )
+
+    @abstractmethod
+    def calc_generalized_force(self, context: Any) -> Array:
+        """Return the generalized force along the velocities of the joint."""
+
+    def calc_terms(self, context: Any) -> dict[str, Array]:
+        """Return parts of the generalized force by name; their sum is all of it.
+
+        Pictures show them beside the whole. An element whose force has no parts with names of their
+        own need not have this method.
+        """
+        return {}
+
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the generalized force to others."""
+        part = self.joint.tree.velocities_of(self.joint)
+        forces.generalized_forces[part] += self.generalized_force.eval(context)
+
+    @property
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to, that of its joint."""
+        return self.joint.model_instance

@@ -1,0 +1,41 @@
+"""What acts on a tree from outside: one description for each input that takes forces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.values.values import Array
+
+
+@dataclass(frozen=True)
+class ForceInput:
+    """An input of a tree through which forces come in.
+
+    Attributes
+    ----------
+    name : str
+        Name of the port.
+    target : Body or Joint
+        What the force acts on: a body, with a spatial force about its origin expressed in the
+        world, or a joint, with a generalized force.
+    is_internal : bool
+        Whether a force element gives it, which accounts for its power by itself.
+    limit : float
+        Greatest magnitude of each component that has an effect.
+    """
+
+    name: str
+    target: Body | Joint
+    is_internal: bool = False
+    limit: float = np.inf
+
+    def limited(self, value: Array) -> Array:
+        """Return what of the value at the port has an effect."""
+        return value if self.limit == np.inf else np.clip(value, -self.limit, self.limit)
+
+
+__all__ = ["ForceInput"]

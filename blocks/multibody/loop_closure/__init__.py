@@ -1,0 +1,1 @@
+"""Loop closure: positions and velocities at which the loops of a mechanism are closed."""

@@ -1,0 +1,91 @@
+"""What it takes to put a mechanism together where there is no Python: numbers or symbols."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
+from flexure.blocks.multibody.loop_closure.closing import Freedom, calc_equations
+from flexure.diagrams import scalars
+from flexure.diagrams.values.values import Array, FloatArray
+
+
+class ClosingEquations(NamedTuple):
+    """All that `assemble` asks of a tree, for n positions and m velocities.
+
+    Attributes
+    ----------
+    errors, rates : array
+        Errors of the equations between positions, and rates of all equations.
+    J : array, shape (len(rates), m)
+        Derivatives of the rates by the velocities.
+    of_positions : list of bool
+        Which rows of these belong to equations between positions.
+    moves : array, shape (n, m)
+        Rates of the positions for each velocity.
+    free : array, shape (m,)
+        Zero for velocities that are held.
+    limits : ndarray, shape (2, n)
+        Of positions, where the velocities that belong to them are free.
+    places : ndarray of int, shape (m,)
+        Which position belongs to a velocity.
+    normal : list of list of int
+        Positions that are divided by their norm.
+    is_told : bool
+        Whether starts are put together in Python, too.
+    """
+
+    errors: Array
+    rates: Array
+    J: Array
+    of_positions: list[bool]
+    moves: Array
+    free: Array
+    limits: FloatArray
+    places: npt.NDArray[np.intp]
+    normal: list[list[int]]
+    is_told: bool
+
+
+def closing_equations(tree: TreeDynamics, context: Any) -> ClosingEquations:
+    """Return the equations of a tree with constraints, in a context that may hold symbols."""
+    topology, told = tree.topology, tree.start_assembly
+    equations = calc_equations(tree, context)
+    mobile = tree.constants.mobile_velocities(context)
+    held = np.zeros(topology.num_velocities, dtype=bool)
+    for joint in told.joints if isinstance(told, AssembledStarts) else ():
+        held[tree.velocities_of(joint)] = True
+    q = tree.q(context)
+    moves: list[list[Any]] = [[0.0] * len(held) for _ in range(topology.num_positions)]
+    normal = []
+    for mobilizer in topology.mobilizers:
+        joint, part = mobilizer.joint, mobilizer.q
+        for k, v in enumerate(range(mobilizer.v.start, mobilizer.v.stop)):
+            along = np.zeros(joint.num_velocities)
+            along[k] = 1.0
+            rates = joint.calc_position_rates(q[part], along)
+            for i in range(joint.num_positions):
+                moves[part.start + i][v] = rates[i]
+        doubled = np.full(joint.num_positions, 2.0)
+        divided = np.flatnonzero(joint.normalized_positions(doubled) != doubled)
+        normal += [(part.start + divided).tolist()] if len(divided) else []
+    freedom = Freedom(tree, held)
+    return ClosingEquations(
+        equations.errors,
+        equations.rates,
+        equations.J,
+        [bool(each) for each in equations.of_positions],
+        scalars.array(moves),
+        scalars.array([0.0 if fixed else mobile[k] for k, fixed in enumerate(held)]),
+        freedom.limits,
+        freedom.places,
+        normal,
+        told is not None,
+    )
+
+
+__all__ = ["ClosingEquations", "closing_equations"]

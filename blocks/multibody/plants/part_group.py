@@ -1,0 +1,32 @@
+"""Parts of a mechanism that belong together and are added to a plant in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.joints.base.joint import Joint
+
+
+class PartGroup:
+    """Bodies, joints and force elements that belong together, for `PlantBuilder.add_assembly`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the group.
+    bodies, joints, force_elements : sequence
+        What it consists of; each is named after the group.
+    """
+
+    name: str
+    bodies: Sequence[Body] = ()
+    joints: Sequence[Joint] = ()
+    force_elements: Sequence[ForceElement] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
+
+
+__all__ = ["PartGroup"]

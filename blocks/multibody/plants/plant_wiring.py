@@ -1,0 +1,211 @@
+"""The wires of a plant: between its tree, its force elements and what adds up energies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flexure.blocks.multibody.bodies.bodies import Body
+from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
+from flexure.blocks.multibody.constraints import (
+    Constraint,
+    FrameConstraint,
+    PrescribedMotion,
+    RigidStop,
+    StickingConstraint,
+    SwitchedConstraint,
+)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
+from flexure.blocks.multibody.force_elements.force_input import ForceInput
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger, EnergyTotals
+from flexure.blocks.multibody.trees.actuator import Actuator
+from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
+from flexure.diagrams.building.builder import DiagramBuilder
+
+#: Names of the blocks that a plant has in any case.
+TREE, TOTALS = "tree", "totals"
+#: Their outputs that are outputs of every plant.
+OUTPUTS = {
+    TREE: (
+        *("positions", "velocities", "accelerations", "kinetic_energy", "input_power"),
+        *("momentum", "center_of_mass", "center_of_mass_velocity"),
+    ),
+    TOTALS: (
+        *("potential_energy", "mechanical_energy"),
+        *("conservative_power", "non_conservative_power"),
+    ),
+}
+#: What totals and ledgers call energies and powers that are not those of force elements.
+TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
+#: Ends the names of inputs of the tree, so that they are not those of anything else in it.
+_EFFORT, _INERTIA = "_effort", "_inertia"
+
+
+def force_inputs(
+    elements: Iterable[ForceElement], motors: Iterable[Actuator], external: Mapping[str, Body]
+) -> list[ForceInput]:
+    """Return the inputs of the tree through which forces come in."""
+    inputs = []
+    for element in elements:
+        inputs += [
+            ForceInput(f"{element.name}_on_{end.joint.name}", end.joint, is_internal=True)
+            for end in element.joint_ends
+        ]
+        if isinstance(element, BodyForceElement):
+            inputs += [
+                ForceInput(f"{acting.name}_on_{each.label}", each.body, is_internal=True)
+                for acting in element.acting
+                for each in acting.attachments
+                if not each.body.is_world
+            ]
+    inputs += [
+        ForceInput(f"{each.name}{_EFFORT}", each.joint, limit=each.effort_limit) for each in motors
+    ]
+    return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external.items()]
+
+
+def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput]:
+    """Return the inputs of the tree for elements that have mass."""
+    return [
+        InertiaInput(f"{acting.name}_on_{each.label}{_INERTIA}", each.body)
+        for element in elements
+        if isinstance(element, BodyForceElement)
+        for acting in element.acting
+        if acting.inertia_ports
+        for each in acting.attachments
+        if not each.body.is_world
+    ]
+
+
+def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
+    """Add a force element, or all blocks of one that is divided, and connect it with the tree."""
+    wiring.add(element)
+    for end in element.joint_ends:
+        wiring.connect(f"{TREE}.{end.joint.name}_q", end.position)
+        wiring.connect(f"{TREE}.{end.joint.name}_v", end.velocity)
+        wiring.connect(end.force, f"{TREE}.{element.name}_on_{end.joint.name}")
+    if isinstance(element, BodyForceElement):
+        for segment in element.inside.segments:
+            wiring.add(segment)
+        for each in (element, *element.inside.segments):
+            _wire_motions(wiring, each)
+        for each in element.acting:
+            _wire_forces(wiring, each)
+        for source, target in element.inside.wires:
+            wiring.connect(source, target)
+
+
+def _wire_motions(wiring: DiagramBuilder, element: BodyForceElement) -> None:
+    """Tell an element how the bodies move that it is attached to."""
+    for each in element.attachments:
+        if each.pose is not None and each.velocity is not None:
+            wiring.connect(f"{TREE}.{each.body.name}_pose", each.pose)
+            wiring.connect(f"{TREE}.{each.body.name}_spatial_velocity", each.velocity)
+
+
+def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:
+    """Let an element act on the bodies that it is attached to, and add to their inertia."""
+    for ports, ending in ((element.force_ports, ""), (element.inertia_ports, _INERTIA)):
+        for each, port in zip(element.attachments, ports, strict=False):
+            if not each.body.is_world:
+                wiring.connect(port, f"{TREE}.{element.name}_on_{each.label}{ending}")
+
+
+def wire_energies(
+    wiring: DiagramBuilder,
+    elements: Iterable[ForceElement],
+    tree: MultibodyTree,
+    ledger: str | None,
+) -> None:
+    """Add the block with the totals, and the ledger if there is one."""
+    constraints = tree.constraints
+    names = [element.name for element in elements]
+    frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
+    stops = [each.name for each in constraints if isinstance(each, RigidStop)]
+    stores, drains = ["gravity", *names], [*names, "damping", *frictions]
+    totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
+    blocks: list[tuple[Any, str]] = [(totals, "loss")]
+    if ledger is not None:
+        made = wiring.add(
+            EnergyLedger(
+                ledger,
+                stores,
+                [*drains, "input"],
+                stops,
+                projections=tree.projection is not None,
+            )
+        )
+        blocks.append((made, "work_rate"))
+    for block, loss in blocks:
+        wiring.connect(f"{TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
+        wiring.connect(f"{TREE}.gravity_energy", f"{block.name}.gravity_energy")
+        wiring.connect(f"{TREE}.gravity_power", f"{block.name}.gravity_power")
+        wiring.connect(f"{TREE}.damping_power", f"{block.name}.damping_{loss}")
+        for name in frictions:
+            wiring.connect(f"{TREE}.{name}_non_conservative_power", f"{block.name}.{name}_{loss}")
+        for element in elements:
+            name = f"{block.name}.{element.name}"
+            wiring.connect(element.stored_energy, f"{name}_energy")
+            wiring.connect(element.conservative_power, f"{name}_power")
+            wiring.connect(element.non_conservative_power, f"{name}_{loss}")
+    if ledger is not None:
+        wiring.connect(f"{TREE}.input_power", f"{ledger}.input_work_rate")
+        for name in stops:
+            wiring.connect(f"{TREE}.{name}_dissipated_energy", f"{ledger}.{name}_dissipated")
+
+
+def export_ports(
+    wiring: DiagramBuilder,
+    tree: MultibodyTree,
+    elements: Iterable[ForceElement],
+    inputs: Sequence[str],
+) -> None:
+    """Export the ports that users of the plant see; those of nodes and segments are not."""
+    for name in inputs:
+        wiring.export_input(f"{TREE}.{name}{_EFFORT}", name=name)
+    wiring.export_input(f"{TREE}.generalized_force", name="generalized_force")
+    for joint in tree.joints:
+        if not joint.child_body.is_node:
+            _export_joint(wiring, tree, joint)
+    for body in tree.topology.bodies[1:]:
+        if body.is_node:
+            continue
+        for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
+            name = f"{body.name}.{quantity}"
+            wiring.export_output(f"{TREE}.{body.name}_{quantity}", name)
+    for constraint in tree.constraints:
+        _export_constraint(wiring, constraint)
+    for element in elements:
+        for port in element.output_ports:
+            wiring.export_output(port, f"{element.name}.{port.name}")
+    for block, names in OUTPUTS.items():
+        for name in names:
+            wiring.export_output(f"{block}.{name}", name)
+
+
+def _export_joint(wiring: DiagramBuilder, tree: MultibodyTree, joint: Joint) -> None:
+    """Export reaction, positions and velocities of a joint."""
+    wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
+    if joint.num_velocities:
+        position, velocity = joint.PORT_NAMES
+        wiring.export_output(f"{TREE}.{joint.name}_q", f"{joint.name}.{position}")
+        wiring.export_output(f"{TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+
+
+def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
+    """Export error and forces of a constraint, and the input by which it prescribes a motion."""
+    name = constraint.name
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
+    shown = ["error", "multipliers"]
+    if constraint.contact_equation is not None:
+        shown += ["contact_force", "lift_off"]
+    if isinstance(constraint, FrameConstraint):
+        shown.append("reaction")
+    if isinstance(constraint, SwitchedConstraint):
+        shown = [*constraint.outputs, "multipliers"]
+    for what in shown:
+        wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")

@@ -1,0 +1,1 @@
+"""Trees: topology, and the recursive algorithms of kinematics and dynamics over it."""

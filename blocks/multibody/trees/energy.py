@@ -1,0 +1,174 @@
+"""Energies, momentum and center of mass of all bodies together, and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks import math
+from flexure.blocks.math import MassProperties, cross, dot, shift_spatial_momentum, spatial_momentum
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.scalars import refuse_where
+from flexure.diagrams.values.values import Array
+
+
+def kinetic_energy(motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]) -> Array:
+    """Return the kinetic energy of all bodies, ½ Σ V · M V, in J.
+
+    Parameters
+    ----------
+    motions, inertias_W : sequence
+        Of all bodies, as `calc_motions` and `world_inertias` give them.
+
+    Returns
+    -------
+    float or Symbol
+    """
+    bodies = zip(motions, inertias_W, strict=True)
+    return sum((math.kinetic_energy(M, motion.V_WB) for motion, M in islice(bodies, 1, None)), 0.0)
+
+
+def gravity_energy(
+    placements: Sequence[Placement], inertias_W: Sequence[MassProperties], gravity: Array
+) -> Array:
+    """Return the energy of all bodies in a uniform field, -Σ m g · p_WBcm, in J.
+
+    Parameters
+    ----------
+    placements, inertias_W : sequence
+        Of all bodies, as `calc_placements` and `world_inertias` give them.
+    gravity : array_like, shape (3,)
+        Acceleration g of free fall, in m/s².
+
+    Returns
+    -------
+    float or Symbol
+        Zero for a body whose center of mass is at the origin of the world.
+    """
+    return -dot(gravity, sum(_mass_moments(placements, inertias_W), np.zeros(3)))
+
+
+def gravity_forces(inertias_W: Sequence[MassProperties], gravity: Array) -> list[Array]:
+    """Return the weights of all bodies, (c × m g, m g) with c = p_BoBcm.
+
+    Parameters
+    ----------
+    inertias_W : sequence of MassProperties
+        As `world_inertias` gives them.
+    gravity : array_like, shape (3,)
+        Acceleration g of free fall, in m/s².
+
+    Returns
+    -------
+    list of array, shape (6,)
+        Spatial force on each body about Bo, expressed in the world, the world first.
+    """
+    weights: list[Array] = [np.zeros(6)]
+    for mass, com, _ in inertias_W[1:]:
+        weight = np.multiply(mass, gravity)
+        weights.append(np.concatenate([cross(com, weight), weight]))
+    return weights
+
+
+def momentum(
+    placements: Sequence[Placement],
+    motions: Sequence[BodyMotion],
+    inertias_W: Sequence[MassProperties],
+    p_WQ: npt.ArrayLike = (0.0, 0.0, 0.0),
+) -> Array:
+    """Return the spatial momentum (h, l) of all bodies about a point Q.
+
+    Parameters
+    ----------
+    placements, motions, inertias_W : sequence
+        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
+    p_WQ : array_like, shape (3,)
+        Position of Q in the world, in m; the origin when omitted.
+
+    Returns
+    -------
+    array, shape (6,)
+        Angular momentum about Q in kg m²/s and momentum in kg m/s, expressed in the world.
+    """
+    bodies = zip(placements, motions, inertias_W, strict=True)
+    momenta = (
+        shift_spatial_momentum(spatial_momentum(M, motion.V_WB), p_WQ - placement.p_WB)
+        for placement, motion, M in islice(bodies, 1, None)
+    )
+    return sum(momenta, np.zeros(6))
+
+
+def center_of_mass(placements: Sequence[Placement], inertias_W: Sequence[MassProperties]) -> Array:
+    """Return the center of mass of all bodies, Σ m p_WBcm / Σ m, in m.
+
+    Parameters
+    ----------
+    placements, inertias_W : sequence
+        Of all bodies, as `calc_placements` and `world_inertias` give them.
+
+    Returns
+    -------
+    array, shape (3,)
+        Position in the world.
+
+    Raises
+    ------
+    EvaluationError
+        When no body has a mass.
+    """
+    return sum(_mass_moments(placements, inertias_W), np.zeros(3)) / _total_mass(inertias_W)
+
+
+def center_of_mass_velocity(
+    motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]
+) -> Array:
+    """Return the velocity of the center of mass of all bodies, Σ m v_WBcm / Σ m, in m/s.
+
+    Parameters
+    ----------
+    motions, inertias_W : sequence
+        Of all bodies, as `calc_motions` and `world_inertias` give them.
+
+    Returns
+    -------
+    array, shape (3,)
+        Expressed in the world.
+
+    Raises
+    ------
+    EvaluationError
+        When no body has a mass.
+    """
+    bodies = zip(motions, inertias_W, strict=True)
+    momenta = (
+        mass * (motion.V_WB[3:] + cross(motion.V_WB[:3], com))
+        for motion, (mass, com, _) in islice(bodies, 1, None)
+    )
+    return sum(momenta, np.zeros(3)) / _total_mass(inertias_W)
+
+
+def _mass_moments(
+    placements: Sequence[Placement], inertias_W: Sequence[MassProperties]
+) -> Iterator[Array]:
+    """Yield m p_WBcm of all bodies."""
+    bodies = zip(placements, inertias_W, strict=True)
+    for placement, (mass, com, _) in islice(bodies, 1, None):
+        yield mass * (placement.p_WB + com)
+
+
+def _total_mass(inertias_W: Sequence[MassProperties]) -> Array:
+    """Return the mass of all bodies, and refuse zero."""
+    total = sum((M.mass for M in inertias_W[1:]), 0.0)
+    return refuse_where(
+        total == 0.0,
+        total,
+        lambda: EvaluationError(
+            "Cannot find the center of mass of all bodies",
+            expected="at least one body with a mass",
+            found="a total mass of zero",
+        ),
+    )

@@ -1,0 +1,199 @@
+"""Where the bodies of a tree are, how they move, and how they accelerate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.blocks.math import (
+    MassProperties,
+    RigidTransform,
+    cross,
+    rotate_mass_properties,
+    rotate_spatial,
+    shift_spatial_velocity,
+)
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
+from flexure.diagrams.values.values import Array
+
+
+def calc_placements(topology: Topology, q: Array) -> list[Placement]:
+    """Return the placements of all bodies.
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    q : array, shape (num_positions,)
+        Positions of all joints.
+
+    Returns
+    -------
+    list of Placement
+        One for each body, the world first.
+    """
+    still = RigidTransform(np.eye(3), np.zeros(3))
+    world = Placement(*still, np.zeros(3), np.zeros((6, 0)), still)
+    placements = [world] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        placements[mobilizer.outboard] = _place(
+            mobilizer, placements[mobilizer.inboard], q[mobilizer.q]
+        )
+    return placements
+
+
+def _place(mobilizer: Mobilizer, P: Placement, q: Array) -> Placement:
+    """Return the placement of the outboard body from that of the inboard body."""
+    X_PB, H_PB = _relative_placement(mobilizer, q)
+    R_PB, p_PB = X_PB
+    if mobilizer.inboard == 0:
+        return Placement(R_PB, p_PB, p_PB, H_PB, X_PB)
+    p_PB_W = P.R_WB @ p_PB
+    # Halves of H that are always zero are not turned.
+    w, v = H_PB[:3], H_PB[3:]
+    H_PB_W = np.concatenate(
+        [
+            P.R_WB @ w if mobilizer.joint.can_rotate else w,
+            P.R_WB @ v if mobilizer.moves_origin else v,
+        ]
+    )
+    R_WB = P.R_WB @ R_PB if mobilizer.turns else P.R_WB
+    return Placement(R_WB, P.p_WB + p_PB_W, p_PB_W, H_PB_W, X_PB)
+
+
+def _relative_placement(mobilizer: Mobilizer, q: Array) -> tuple[RigidTransform, Array]:
+    """Return the pose of B in P, and V_PB at Bo per velocity, both expressed in P."""
+    R, p = mobilizer.calc_pose(q)
+    H = mobilizer.calc_motion_matrix(q)
+    if mobilizer.has_lever:
+        p_MB_F = R @ mobilizer.X_MB.p
+        p = p + p_MB_F
+        H = shift_spatial_velocity(H, p_MB_F)
+    if mobilizer.turns_B:
+        R = R @ mobilizer.X_MB.R
+    if mobilizer.turns_F:
+        R_PF = mobilizer.X_PF.R
+        R, p, H = R_PF @ R, R_PF @ p, rotate_spatial(R_PF, H)
+    return RigidTransform(R, mobilizer.X_PF.p + p), H
+
+
+def calc_motions(
+    topology: Topology, placements: Sequence[Placement], v: Array, q: Array
+) -> list[BodyMotion]:
+    """Return the motions of all bodies.
+
+    With the inboard body P, the position r = p_PB and V_PB = H v = (w, u)::
+
+        w_WB = w_WP + w
+        v_WB = v_WP + w_WP × r + u
+        A_bias = (w_WP × w, w_WP × (w_WP × r + 2 u)) + bias of the joint
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        As `calc_placements` gives them.
+    v, q : array, shapes (num_velocities,) and (num_positions,)
+        Velocities and positions of all joints.
+
+    Returns
+    -------
+    list of BodyMotion
+        One for each body, the world first.
+    """
+    motions = [BodyMotion(np.zeros(6), np.zeros(6))] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        B = placements[outboard]
+        if mobilizer.is_weld:
+            own = motions[0]
+        else:
+            own = _motion_in_inboard(mobilizer, B, v[mobilizer.v], q[mobilizer.q])
+        motions[outboard] = own if inboard == 0 else _composed(motions[inboard], B.p_PB_W, own)
+    return motions
+
+
+def _composed(P: BodyMotion, p_PB: Array, own: BodyMotion) -> BodyMotion:
+    """Return the motion of B in the world, from that of P and that of B in P."""
+    w_WP = P.V_WB[:3]
+    w_PB, v_PB = own.V_WB[:3], own.V_WB[3:]
+    carried = shift_spatial_velocity(P.V_WB, p_PB)
+    spin = cross(w_WP, p_PB)
+    coriolis = np.concatenate([cross(w_WP, w_PB), cross(w_WP, spin + 2.0 * v_PB)])
+    return BodyMotion(carried + own.V_WB, coriolis + own.A_bias)
+
+
+def _motion_in_inboard(mobilizer: Mobilizer, B: Placement, v: Array, q: Array) -> BodyMotion:
+    """Return V_PB and its bias at Bo as they are seen in P, expressed in the world."""
+    V_PB = B.H_PB_W @ v
+    if not mobilizer.has_bias:
+        return BodyMotion(V_PB, np.zeros(6))
+    w_PB_B = np.transpose(B.R_WB) @ V_PB[:3]
+    return BodyMotion(V_PB, rotate_spatial(B.R_WB, mobilizer.calc_bias(q, v, w_PB_B)))
+
+
+def calc_accelerations(
+    topology: Topology,
+    placements: Sequence[Placement],
+    motions: Sequence[BodyMotion],
+    vdot: Array | None = None,
+) -> list[Array]:
+    """Return the spatial accelerations of all bodies.
+
+    A_WB = shift(A_WP, p_PB) + H v̇ + A_bias
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        As `calc_placements` gives them.
+    motions : sequence of BodyMotion
+        As `calc_motions` gives them.
+    vdot : array, shape (num_velocities,), optional
+        Rates of all velocities; zero when omitted.
+
+    Returns
+    -------
+    list of array, shape (6,)
+        Angular acceleration of B in the world and acceleration of Bo, expressed in the world; the
+        world first.
+    """
+    accelerations: list[Array] = [np.zeros(6)] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        B, A = placements[outboard], motions[outboard].A_bias
+        if inboard:
+            A = shift_spatial_velocity(accelerations[inboard], B.p_PB_W) + A
+        if vdot is not None and not mobilizer.is_weld:
+            A = A + B.H_PB_W @ vdot[mobilizer.v]
+        accelerations[outboard] = A
+    return accelerations
+
+
+def world_inertias(
+    placements: Sequence[Placement], mass_properties: Sequence[MassProperties]
+) -> list[MassProperties]:
+    """Return the spatial inertias of all bodies about Bo, expressed in the world.
+
+    Parameters
+    ----------
+    placements : sequence of Placement
+        Those of all bodies, the world first.
+    mass_properties : sequence of MassProperties
+        Those of all bodies but the world, about Bo, each expressed in the body itself.
+
+    Returns
+    -------
+    list of MassProperties
+        The world first, which has none: its numbers are zero.
+    """
+    world = MassProperties(np.float64(0.0), np.zeros(3), np.zeros((3, 3)))
+    turned = [
+        rotate_mass_properties(placement.R_WB, own)
+        for placement, own in zip(placements[1:], mass_properties, strict=True)
+    ]
+    return [world, *turned]

@@ -1,0 +1,1 @@
+"""Signals: sources, setpoints, noise, algebra, tables, nonlinear blocks and sinks."""

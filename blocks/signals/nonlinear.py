@@ -1,0 +1,456 @@
+"""Limits, steps, rates and relays: blocks that bend a signal.
+
+Ports are ``u`` and ``y``. Their handles, and those of parameters and states, are attributes of the
+same name. Where a parameter can be a scalar or a vector, a scalar applies to every component.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.signals.shapes import common_size, flag, refusal
+from flexure.diagrams import scalars
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.values import Array, show
+
+__all__ = [
+    "DeadZone",
+    "DiscreteRateLimiter",
+    "Quantizer",
+    "RateLimiter",
+    "Relay",
+    "Saturation",
+]
+
+
+class _Limited(LeafSystem):
+    """An output computed from the input and two limits."""
+
+    def __init__(
+        self, name: str, lower: npt.ArrayLike, upper: npt.ArrayLike, size: int | None = None
+    ) -> None:
+        super().__init__(name)
+        size = common_size(self, size, lower=lower, upper=upper)
+        self.lower = self.declare_numeric_parameter(
+            "lower", lower, allow_infinite=True, doc="lower limit"
+        )
+        self.upper = self.declare_numeric_parameter(
+            "upper", upper, allow_infinite=True, doc="upper limit"
+        )
+        if not np.all(self.lower.default <= self.upper.default):
+            found = f"lower={show(self.lower.default)}, upper={show(self.upper.default)}"
+            raise refusal(self, "lower <= upper", found)
+        self.u = self.declare_vector_input("u", size)
+        self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
+
+    @abstractmethod
+    def calc_y(self, context: Any) -> Array:
+        """Return the output."""
+
+    def _limited(self, context: Any) -> Array:
+        """Return the input where it is within the limits, else the limit."""
+        return scalars.clip(self.u(context), self.lower(context), self.upper(context))
+
+
+class Saturation(_Limited):
+    """Limit the input, component by component: ``y = min(max(u, lower), upper)``.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    lower, upper : float or array_like, shape (size,)
+        Limits, the parameters ``lower`` and ``upper``, in units of u; may be infinite.
+    size : int, optional
+        Size of u and y; by default that of the limits.
+
+    Raises
+    ------
+    DeclarationError
+        When a lower limit is above its upper limit, or the sizes differ.
+
+    Notes
+    -----
+    Limits that are set in a context are not compared with each other. Where the lower limit is
+    above the upper limit, y is the upper limit.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> limit = fx.Saturation("limit", -1.0, 2.0, size=3)
+    >>> context = limit.create_default_context()
+    >>> limit.u.fix(context, [-5.0, 0.5, 5.0])
+    >>> limit.y(context)
+    array([-1. ,  0.5,  2. ])
+    """
+
+    def calc_y(self, context: Any) -> Array:
+        """Return the limited input."""
+        return self._limited(context)
+
+
+class DeadZone(_Limited):
+    """Ignore an input within limits, and give what exceeds them.
+
+    ``y = u - min(max(u, lower), upper)``, component by component: zero from ``lower`` to
+    ``upper``, and beyond a limit the distance from it, with its sign.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    lower, upper : float or array_like, shape (size,)
+        Limits, the parameters ``lower`` and ``upper``, in units of u; may be infinite.
+    size : int, optional
+        Size of u and y; by default that of the limits.
+
+    Raises
+    ------
+    DeclarationError
+        When a lower limit is above its upper limit, or the sizes differ.
+
+    Notes
+    -----
+    Limits that are set in a context are not compared with each other. Where the lower limit is
+    above the upper limit, y is ``u - upper``.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> play = fx.DeadZone("play", -1.0, 2.0, size=3)
+    >>> context = play.create_default_context()
+    >>> play.u.fix(context, [-5.0, 0.5, 5.0])
+    >>> play.y(context)
+    array([-4.,  0.,  3.])
+    """
+
+    def calc_y(self, context: Any) -> Array:
+        """Return what exceeds the limits."""
+        return self.u(context) - self._limited(context)
+
+
+class Quantizer(LeafSystem):
+    """Round the input to multiples of a step: ``y = step round(u / step)``.
+
+    Halfway between two multiples, the even one is taken, as ``np.rint`` does.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    step : float or array_like, shape (size,)
+        Distance between two levels, the parameter ``step``, positive, in units of u.
+    size : int, optional
+        Size of u and y; by default that of ``step``.
+
+    Raises
+    ------
+    DeclarationError
+        When the sizes differ.
+    ValueRefusedError
+        When ``step`` is not positive and finite.
+
+    Notes
+    -----
+    y jumps, and no event tells the integrator. Let u be sampled, or use a fixed step, where the
+    quantized signal drives continuous state.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> encoder = fx.Quantizer("encoder", 0.5, size=3)
+    >>> context = encoder.create_default_context()
+    >>> encoder.u.fix(context, [0.7, 0.8, 1.25])
+    >>> encoder.y(context)
+    array([0.5, 1. , 1. ])
+    """
+
+    def __init__(self, name: str, step: npt.ArrayLike, size: int | None = None) -> None:
+        super().__init__(name)
+        size = common_size(self, size, step=step)
+        self.step = self.declare_numeric_parameter(
+            "step", step, lower=0.0, exclusive=True, doc="distance between two levels"
+        )
+        self.u = self.declare_vector_input("u", size)
+        self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
+
+    def calc_y(self, context: Any) -> Array:
+        """Return the nearest multiple of the step."""
+        step = self.step(context)
+        return step * np.rint(self.u(context) / step)
+
+
+class RateLimiter(LeafSystem):
+    """Follow the input with a lag and a limited rate, continuously.
+
+    ``dy/dt = min(max((u - y) / time_constant, -falling), rising)``, component by component. While
+    the input is farther away than ``time_constant`` times the rate, y moves at that rate; closer
+    to the input, it approaches like a first-order lag. y is continuous state, so there is no
+    feedthrough.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    rising, falling : float or array_like, shape (size,)
+        Largest speeds upward and downward, both >= 0, in units of u per second; the parameters
+        ``rising`` and ``falling``. They may be infinite; zero stops that direction.
+    time_constant : float or array_like, shape (size,)
+        Time constant of the final approach in seconds, positive, the parameter
+        ``time_constant``. Short ones make the equation stiff.
+    size : int, optional
+        Size of u and y; by default that of the parameters.
+    initial : float or array_like, shape (size,)
+        y in new contexts, the default of the state ``x``.
+
+    Raises
+    ------
+    DeclarationError
+        When the sizes differ.
+    ValueRefusedError
+        When a rate is negative, or the time constant is not positive and finite.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> limiter = fx.RateLimiter("limiter", rising=2.0, falling=1.0, time_constant=0.01)
+    >>> context = limiter.create_default_context()
+    >>> limiter.u.fix(context, 5.0)
+    >>> limiter.eval_time_derivatives(context)
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rising: npt.ArrayLike,
+        falling: npt.ArrayLike,
+        time_constant: npt.ArrayLike,
+        size: int | None = None,
+        initial: npt.ArrayLike = 0.0,
+    ) -> None:
+        super().__init__(name)
+        size = common_size(
+            self,
+            size,
+            rising=rising,
+            falling=falling,
+            time_constant=time_constant,
+            initial=initial,
+        )
+        self.rising, self.falling = _declare_rates(self, rising, falling)
+        self.time_constant = self.declare_numeric_parameter(
+            "time_constant",
+            time_constant,
+            unit="s",
+            lower=0.0,
+            exclusive=True,
+            doc="time constant of the final approach",
+        )
+        self.x = self.declare_continuous_state(z=size, default=np.full(size, initial), doc="y")
+        self.u = self.declare_vector_input("u", size)
+        self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, state and input have one unit."""
+        return [(self.u, self.x, self.y)]
+
+    def calc_time_derivatives(self, context: Any) -> Array:
+        """Return the limited rate of the lag."""
+        rate = (self.u(context) - self.x(context)) / self.time_constant(context)
+        return scalars.clip(rate, -self.falling(context), self.rising(context))
+
+
+class DiscreteRateLimiter(LeafSystem):
+    """Follow the input with a limited change per sample.
+
+    ``y+ = y + min(max(u - y, -falling period), rising period)``, component by component, at the
+    times ``offset + k period``; y is constant in between. y is discrete state, so there is no
+    feedthrough.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    period : float
+        Time between two samples in seconds, positive. It is structure, not a parameter.
+    rising, falling : float or array_like, shape (size,)
+        Largest speeds upward and downward, both >= 0, in units of u per second; the parameters
+        ``rising`` and ``falling``. They may be infinite; zero stops that direction.
+    offset : float
+        Time of the first sample in seconds, not negative.
+    size : int, optional
+        Size of u and y; by default that of the parameters.
+    initial : float or array_like, shape (size,)
+        y in new contexts, the default of the state ``x``.
+
+    Raises
+    ------
+    DeclarationError
+        When the sizes differ, the period is not positive and finite, or the offset is negative.
+    ValueRefusedError
+        When a rate is negative.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> limiter = fx.DiscreteRateLimiter("limiter", period=0.1, rising=2.0, falling=1.0)
+    >>> limiter.periods, limiter.feedthrough
+    ((0.1,), frozenset())
+    """
+
+    def __init__(
+        self,
+        name: str,
+        period: float,
+        rising: npt.ArrayLike,
+        falling: npt.ArrayLike,
+        offset: float = 0.0,
+        size: int | None = None,
+        initial: npt.ArrayLike = 0.0,
+    ) -> None:
+        super().__init__(name)
+        size = common_size(self, size, rising=rising, falling=falling, initial=initial)
+        self.period = period
+        self.rising, self.falling = _declare_rates(self, rising, falling)
+        self.x = self.declare_discrete_state("x", np.full(size, initial), doc="y")
+        self.u = self.declare_vector_input("u", size)
+        self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
+        self.declare_discrete_update(self.update_x, Periodic(period, offset))
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, state and input have one unit."""
+        return [(self.u, self.x, self.y)]
+
+    def update_x(self, context: Any) -> dict[Any, Array]:
+        """Return the state moved toward the input."""
+        x = self.x(context)
+        lower, upper = -self.falling(context) * self.period, self.rising(context) * self.period
+        return {self.x: x + scalars.clip(self.u(context) - x, lower, upper)}
+
+
+class Relay(LeafSystem):
+    """Switch on above one threshold and off below another, with memory in between.
+
+    ``y = on_value`` after u has reached ``on_threshold``, until it falls to ``off_threshold``;
+    then ``y = off_value`` until it reaches ``on_threshold`` again. u and y have size 1. y depends
+    on the state ``mode`` alone (1.0 when on, 0.0 when off), so there is no feedthrough.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+    on_threshold, off_threshold : float
+        Inputs at which the relay switches, ``off_threshold < on_threshold``; the parameters of
+        these names.
+    on_value, off_value : float
+        Outputs, the parameters of these names.
+    initially_on : bool
+        The mode in new contexts. It only matters while u has not left the band between the
+        thresholds: a simulation that starts outside of it starts with the right mode.
+
+    Raises
+    ------
+    DeclarationError
+        When ``off_threshold`` is not below ``on_threshold``.
+
+    Notes
+    -----
+    A witness function finds the instant at which u, moving continuously, crosses a threshold. A
+    jump of u at the break time of a source switches at that instant, too. A jump that the update of
+    another block makes is seen after the first integrator step that starts there; for its sake the
+    simulation looks at every integrator step.
+
+    Thresholds that are set in a context are not compared with each other. Without a band between
+    them, the relay is on from ``on_threshold`` up, and switches only at the ends of steps.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> heater = fx.Relay("heater", on_threshold=1.0, off_threshold=-1.0, on_value=500.0)
+    >>> context = heater.create_default_context()
+    >>> heater.y(context)
+    array([0.])
+    >>> heater.mode.set(context, 1.0)
+    >>> heater.y(context)
+    array([500.])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        on_threshold: float,
+        off_threshold: float,
+        on_value: float = 1.0,
+        off_value: float = 0.0,
+        *,
+        initially_on: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.on_threshold = self.declare_numeric_parameter(
+            "on_threshold", on_threshold, doc="input at which the relay switches on"
+        )
+        self.off_threshold = self.declare_numeric_parameter(
+            "off_threshold", off_threshold, doc="input at which the relay switches off"
+        )
+        self.on_value = self.declare_numeric_parameter("on_value", on_value, doc="output when on")
+        self.off_value = self.declare_numeric_parameter(
+            "off_value", off_value, doc="output when off"
+        )
+        for threshold in (self.on_threshold, self.off_threshold):
+            if threshold.shape:
+                raise refusal(self, f"one number for {threshold.name}", f"shape {threshold.shape}")
+        if not self.off_threshold.default < self.on_threshold.default:
+            found = f"off_threshold={off_threshold!r}, on_threshold={on_threshold!r}"
+            raise refusal(self, "off_threshold < on_threshold", found)
+        self.mode = self.declare_discrete_state(
+            "mode", float(flag(self, "initially_on", initially_on)), doc="1 on, 0 off"
+        )
+        self.u = self.declare_vector_input("u", 1)
+        self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.mode])
+        for trigger in (Initialization(), PerStep(), Witness(self.calc_margin, "falling")):
+            self.declare_discrete_update(self.update_mode, trigger)
+
+    def calc_y(self, context: Any) -> Array:
+        """Return the value that belongs to the mode."""
+        is_on = self.mode(context) > 0.5
+        return np.where(is_on, self.on_value(context), self.off_value(context))
+
+    def calc_margin(self, context: Any) -> Any:
+        """Return how far the input is from the threshold that ends the present mode."""
+        u, is_on = self.u(context)[0], self.mode(context)[0] > 0.5
+        return scalars.where(is_on, u - self.off_threshold(context), self.on_threshold(context) - u)
+
+    def update_mode(self, context: Any) -> dict[Any, Array]:
+        """Return the mode that the input demands, or else the present one."""
+        u = self.u(context)
+        kept = np.where(u <= self.off_threshold(context), 0.0, self.mode(context))
+        return {self.mode: np.where(u >= self.on_threshold(context), 1.0, kept)}
+
+
+def _declare_rates(
+    block: LeafSystem, rising: npt.ArrayLike, falling: npt.ArrayLike
+) -> tuple[NumericParameter, NumericParameter]:
+    """Declare the largest speeds upward and downward."""
+    up, down = (
+        block.declare_numeric_parameter(
+            name, value, unit="1/s", lower=0.0, allow_infinite=True, doc=f"largest {name} speed"
+        )
+        for name, value in (("rising", rising), ("falling", falling))
+    )
+    return up, down

@@ -1,0 +1,1 @@
+"""Building: the builder with its wires, and the units that these imply."""

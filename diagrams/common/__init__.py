@@ -1,0 +1,1 @@
+"""Common to all code: errors, checks of arguments, answers, notebooks and files."""

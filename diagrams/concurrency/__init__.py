@@ -1,0 +1,1 @@
+"""Concurrency: threads, forks, interrupts, and silence for one thread."""

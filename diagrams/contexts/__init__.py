@@ -1,0 +1,1 @@
+"""Contexts: the values of a system, their store, updates, paths and files."""

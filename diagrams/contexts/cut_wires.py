@@ -1,0 +1,44 @@
+"""Cut wires: a context of a finished diagram in which chosen wires carry values of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flexure.diagrams.contexts.context import Context, make_context
+from flexure.diagrams.systems.ports import InputPort, OutputPort
+
+
+def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Context:
+    """Return a copy of a root context in which the wires beyond some ports are cut.
+
+    What reads them reads values that are held: those that the wires carry in the given context.
+    Everything else is as it was. An input port is cut off from what feeds it, which concerns the
+    blocks behind it alone; an output port is cut off from all that read it.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; it is not changed.
+    ports : sequence of InputPort or OutputPort
+        Connected ports that carry vectors.
+
+    Returns
+    -------
+    Context
+        Its ``store.layout.cuts`` tells the slots of the held values.
+    """
+    given = context.store
+    twin = make_context(given.layout.with_cuts(ports))
+    store = twin.store
+    store.time, store.accuracy, store.x = given.time, given.accuracy, given.x
+    for leaf, source in zip(store.leaves, given.leaves, strict=True):
+        leaf.take(source)
+    for slot in range(given.layout.input_base, len(given.layout.slot_port)):
+        if given.holds(slot):
+            store.hold(slot, given.cache[slot])
+    for port, slot in store.layout.cuts.items():
+        store.hold(slot, port(context))
+    return twin
+
+
+__all__ = ["cut_wires"]

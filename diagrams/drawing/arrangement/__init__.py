@@ -1,0 +1,1 @@
+"""Arrangement: where the blocks and wires of a drawing are, whatever its format."""

@@ -1,0 +1,309 @@
+"""The geometry of a drawing: where blocks, ports and wires are, in points, before any format.
+
+Every opened diagram is laid out on its own, innermost first; for the diagram around it, it is then
+just a big block. Positions count from the upper left corner, x to the right and y downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+import networkx as nx
+
+from flexure.diagrams.drawing.arrangement.channels import Channels, Point
+from flexure.diagrams.drawing.arrangement.columns import GRID, Node, NodeColumns
+from flexure.diagrams.drawing.arrangement.content import Content, Row, caption_of, label_of
+from flexure.diagrams.drawing.arrangement.crossings import reduce_crossings
+from flexure.diagrams.drawing.arrangement.heights import assign_heights
+from flexure.diagrams.drawing.arrangement.layers import assign_layers
+from flexure.diagrams.drawing.arrangement.text import text_width
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.ports import Port
+from flexure.diagrams.systems.system import System
+
+#: Sizes of text.
+NAME, CAPTION, LABEL, TITLE = 10.0, 8.0, 8.0, 12.0
+#: From the edge of a block to the label of a port.
+INDENT = 6.0
+#: Space between the edge of a frame and what is in it, and the head with its name.
+PADDING, HEAD = 2 * GRID, 4 * GRID
+#: Distance of parallel vertical wires, and the room that they keep to the columns beside them.
+_PITCH, _LEAVE, _ARRIVE = 8.0, 12.0, 20.0
+#: Free space above and below a block.
+_MARGIN = 3 * GRID // 2
+#: Distance of two ports.
+_ROW = 2 * GRID
+#: Blocks with so many rows at one side have their name above them.
+_HEAD_FROM = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block, or the frame of an opened diagram.
+
+    Attributes
+    ----------
+    system : System
+        The block.
+    x, y, width, height : float
+        Upper left corner and size.
+    ports : mapping
+        Position of each shown port or line of others, on the left or the right edge.
+    inside : Picture or None
+        What is in the frame, relative to its upper left corner.
+    """
+
+    system: System
+    x: float
+    y: int
+    width: float
+    height: int
+    ports: Mapping[Row, Point]
+    inside: Picture | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tag:
+    """The marker of an exported port, or of others, at the edge of the diagram that exports it."""
+
+    port: Row
+    x: float
+    y: int
+    width: float
+    height: int
+
+
+@dataclass(frozen=True, eq=False)
+class Wire:
+    """A wire from a port to a port.
+
+    Attributes
+    ----------
+    source, target : Port
+        The ports.
+    points : tuple of Point
+        The corners, ends included; pieces are alternately horizontal and vertical.
+    goes_back : bool
+        Whether the wire leads back, against the flow of the drawing.
+    """
+
+    source: Port
+    target: Port
+    points: tuple[Point, ...]
+    goes_back: bool
+
+
+@dataclass(eq=False)
+class Picture:
+    """The drawing of one opened diagram.
+
+    Attributes
+    ----------
+    system : Diagram
+        The diagram.
+    width, height : float
+        Size.
+    blocks, tags, wires : list
+        Blocks and frames, markers of exported ports, and wires.
+    dots : dict
+        For each port where wires start, the points where they branch.
+    """
+
+    system: Diagram
+    width: float = 0.0
+    height: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    tags: list[Tag] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    dots: dict[Port, list[Point]] = field(default_factory=dict)
+
+
+def picture_of(content: Content) -> Picture:
+    """Return the geometry of a diagram with everything in it at its final position."""
+    pictures: dict[System, Picture] = {}
+    for current in reversed(content.opened):
+        padding = 0 if current is content.diagram else PADDING
+        pictures[current] = _lay_out(current, content, pictures, padding)
+    return _flat(pictures[content.diagram])
+
+
+def _flat(root: Picture) -> Picture:
+    """Bring all blocks, frames and wires at any depth into one picture; frames come first."""
+    flat = Picture(root.system, root.width, root.height)
+    stack = [(root, 0.0, 0)]
+    while stack:
+        picture, dx, dy = stack.pop()
+
+        def moved(point: Point, dx: float = dx, dy: int = dy) -> Point:
+            return point[0] + dx, point[1] + dy
+
+        for block in picture.blocks:
+            ports = {port: moved(point) for port, point in block.ports.items()}
+            placed = replace(block, x=block.x + dx, y=block.y + dy, ports=ports)
+            flat.blocks.append(placed)
+            if block.inside is not None:
+                stack.append((block.inside, placed.x, placed.y))
+        flat.tags += [replace(tag, x=tag.x + dx, y=tag.y + dy) for tag in picture.tags]
+        flat.wires += [
+            replace(wire, points=tuple(map(moved, wire.points))) for wire in picture.wires
+        ]
+        flat.dots |= {port: [moved(dot) for dot in dots] for port, dots in picture.dots.items()}
+    return flat
+
+
+def _lay_out(
+    diagram: Diagram, content: Content, pictures: Mapping[System, Picture], padding: int
+) -> Picture:
+    """Lay out one diagram, given the pictures of the opened diagrams in it."""
+    links = content.links(diagram)
+    nodes = _nodes_of(diagram, content, pictures)
+    columns = NodeColumns(nodes, links)
+    reduce_crossings(columns)
+    assign_heights(columns, HEAD)
+    channels = Channels(columns)
+    width = _place_columns(diagram, columns, channels, padding)
+    lowest = max(node.bottom for column in columns for node in column)
+    lowest = max([lowest, *(net.lane for _, _, net in columns.far_nets())])
+    picture = Picture(diagram, width, lowest + padding, dots=channels.dots())
+    for node, shown in nodes.items():
+        place = node.x, node.y, node.width, node.height
+        if not isinstance(shown, System):
+            picture.tags.append(Tag(shown, *place))
+            continue
+        ports = {row: _left_of(node, row) for row in content.inputs(shown)}
+        ports |= {row: _right_of(node, row) for row in content.outputs(shown)}
+        picture.blocks.append(Block(shown, *place, ports, pictures.get(shown)))
+    for source, target in links:
+        start = _right_of(columns.node_at[source], source)
+        end = _left_of(columns.node_at[target], target)
+        points = _without_straights([start, *channels.corners(source, target), end])
+        picture.wires.append(Wire(source, target, points, columns.goes_back(source, target)))
+    return picture
+
+
+def _left_of(node: Node, port: Row) -> Point:
+    """Return the position of a port on the left edge."""
+    return node.x, node.height_of(port)
+
+
+def _right_of(node: Node, port: Row) -> Point:
+    """Return the position of a port on the right edge."""
+    return node.x + node.width, node.height_of(port)
+
+
+def _nodes_of(
+    diagram: Diagram, content: Content, pictures: Mapping[System, Picture]
+) -> dict[Node, System | Row]:
+    """Make the nodes of the blocks and the exported ports of a diagram."""
+    index: dict[System, int] = {child: k for k, child in enumerate(diagram.children)}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(index)))
+    graph.add_edges_from(
+        (index[source.system], index[target.system])
+        for source, target in content.links(diagram)
+        if source.system in index and target.system in index
+    )
+    layers = assign_layers(graph)
+    first = 1 if diagram.input_ports else 0
+    last = first + 1 + max(layers.values())
+    nodes: dict[Node, System | Row] = {}
+    for entry in content.inputs(diagram):
+        nodes[_tag_node(entry, 0, 0.0)] = entry
+    for child, k in index.items():
+        inside = pictures.get(child)
+        node = _frame_node(inside) if inside is not None else _block_node(child, content)
+        node.layer = first + layers[k]
+        nodes[node] = child
+    for port in content.outputs(diagram):
+        nodes[_tag_node(port, last, 1.0)] = port
+    return nodes
+
+
+def _tag_node(port: Row, layer: int, align: float) -> Node:
+    """Make the node of an exported port."""
+    width = _round_up(text_width(port.name, LABEL) + 3 * INDENT)
+    return Node(layer, width, 2 * GRID, align, 0, {port: GRID})
+
+
+def _block_node(system: System, content: Content) -> Node:
+    """Make the node of a closed block, as large as its texts need."""
+    inputs, outputs = content.inputs(system), content.outputs(system)
+    head = block_head(system, content)
+    text = max(text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION))
+    labels = label_room(inputs) + 2 * INDENT + label_room(outputs)
+    width = _round_up(max(text + 2 * INDENT, labels) if head else text + labels)
+    height = head + _ROW * (1 + max(2, len(inputs), len(outputs)))
+    offsets: dict[Row, int] = {}
+    for ports in (inputs, outputs):
+        first = head + (height - head - _ROW * (len(ports) - 1)) // 2
+        offsets.update((port, first + _ROW * k) for k, port in enumerate(ports))
+    return Node(0, max(width, 9 * GRID), height, margin=_MARGIN, offsets=offsets)
+
+
+def block_head(system: System, content: Content) -> int:
+    """Return the height of the head of a closed block; 0 when its name stands between labels.
+
+    A block with many ports is tall anyway; with its name above them it is not wide as well.
+    """
+    rows = max(len(content.inputs(system)), len(content.outputs(system)))
+    return 3 * GRID if rows >= _HEAD_FROM else 0
+
+
+def _frame_node(inside: Picture) -> Node:
+    """Make the node of an opened diagram."""
+    offsets = {tag.port: tag.y + tag.height // 2 for tag in inside.tags}
+    return Node(0, inside.width, inside.height, margin=_MARGIN, offsets=offsets)
+
+
+def _place_columns(
+    diagram: Diagram, columns: NodeColumns, channels: Channels, padding: int
+) -> float:
+    """Set ``x`` of all nodes and trunks and return the width of the diagram."""
+    widths = [max(node.width for node in column) for column in columns]
+    rooms = [_LEAVE + _PITCH * max(tracks - 1, 0) + _ARRIVE for tracks in channels.tracks]
+    if not channels.tracks[0]:
+        rooms[0] = 0.0 if diagram.input_ports else padding
+    if not channels.tracks[-1]:
+        rooms[-1] = 0.0 if diagram.output_ports else padding
+    missing = head_width(diagram) - sum(widths) - sum(rooms)
+    rooms[-2 if diagram.output_ports else -1] += max(missing, 0.0)
+    x, starts = 0.0, []
+    for room, width, column in zip(rooms, [*widths, 0.0], [*columns, []], strict=True):
+        starts.append(x + _LEAVE)
+        x += room
+        for node in column:
+            node.x = x + node.align * (width - node.width)
+        x += width
+    channels.place(starts, _PITCH)
+    return x
+
+
+def label_room(ports: Sequence[Row]) -> float:
+    """Return the room that the labels of the ports of one side need inside of a block."""
+    return INDENT + max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
+
+
+def head_width(diagram: Diagram) -> float:
+    """Return the width of the name and the caption of an opened diagram, with its margins."""
+    name = text_width(diagram.name, NAME, bold=True)
+    return 2 * PADDING + name + INDENT + text_width(caption_of(diagram), CAPTION)
+
+
+def _round_up(width: float) -> float:
+    """Return the next multiple of the grid."""
+    return GRID * ceil(width / GRID)
+
+
+def _without_straights(points: list[Point]) -> tuple[Point, ...]:
+    """Leave out repeated points and those in the middle of a straight piece."""
+    kept = points[:1]
+    for point in points[1:]:
+        while len(kept) > 1 and (
+            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
+        ):
+            kept.pop()
+        if point != kept[-1]:
+            kept.append(point)
+    return tuple(kept)

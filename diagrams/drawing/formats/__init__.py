@@ -1,0 +1,1 @@
+"""Formats: marks and colors, and drawings as figures, SVG, Graphviz and Mermaid."""

@@ -1,0 +1,144 @@
+"""Diagrams in the language of Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from flexure.diagrams.drawing.arrangement.content import (
+    Content,
+    Fold,
+    Row,
+    Shown,
+    caption_of,
+    content_of,
+    label_of,
+    role_of,
+    walk,
+)
+from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.ports import InputPort, Port
+from flexure.diagrams.systems.system import System
+
+_HEAD = f"""\
+  rankdir=LR;
+  bgcolor="{PAPER}";
+  fontname="Helvetica";
+  fontsize=10;
+  node [shape=plain, fontname="Helvetica", fontsize=10];
+  edge [arrowsize=0.6, color="{INK}"];"""
+
+
+def to_dot(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
+    """Return a diagram in the language of Graphviz; equal diagrams give equal texts.
+
+    Blocks are tables with a cell for each port, opened diagrams are clusters, and their exported
+    ports are small nodes, at which the wires from outside and from inside meet. A node is named
+    by the path of its block, and that of an exported port by path, colon and name of the port.
+
+    Parameters
+    ----------
+    diagram : Diagram
+        The diagram.
+    depth : int
+        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    ports : {"used", "all"}
+        Whether ports that nothing uses are folded into one line of each side.
+    """
+    content = content_of(diagram, depth, ports)
+    opened = content.opened
+    skip = len(diagram.path) + 1 if diagram.path else 0
+
+    def node(system: System) -> str:
+        return system.path[skip:]
+
+    def end(port: Row) -> str:
+        if port.system in opened or isinstance(port, Fold):
+            return _quoted(f"{node(port.system)}:{port.name}")
+        return f"{_quoted(node(port.system))}:{_cell(port)}"
+
+    lines = [f"digraph {_quoted(diagram.name)} {{", _HEAD]
+    for system, level, begins in walk(diagram, opened):
+        indent = "  " * level
+        if system not in opened:
+            lines.append(f"{indent}{_quoted(node(system))} [label=<{_table(system, content)}>];")
+        elif begins:
+            if system is not diagram:
+                lines.append(f"{indent}subgraph {_quoted('cluster_' + node(system))} {{")
+                lines.append(f"{indent}  {_frame(system)}")
+            lines += [f"{indent}  {end(port)} [{_tag(port)}];" for port in content.rows(system)]
+        elif system is not diagram:
+            lines.append(f"{indent}}}")
+    for current in opened:
+        lines += [
+            f"  {end(source)}:e -> {end(target)}:w;" for source, target in content.links(current)
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
+def _quoted(text: str) -> str:
+    """Write a name as a string of the language."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _cell(port: Port) -> str:
+    """Name the cell of a port in the table of its block."""
+    return f"{'i' if isinstance(port, InputPort) else 'o'}{port.index}"
+
+
+def _texts(system: System, between: str) -> str:
+    """Write the name and the caption of a system."""
+    caption = f'<FONT POINT-SIZE="8" COLOR="{PALE}">{escape(caption_of(system))}</FONT>'
+    return f"<B>{escape(system.name)}</B>{between}{caption}"
+
+
+def _table(system: System, content: Content) -> str:
+    """Write the label of a closed block; diagrams, which can be opened, have a thick edge."""
+    look = ROLES[role_of(system)]
+    cells = [
+        _side(content.inputs(system), "LEFT"),
+        f'<TD CELLPADDING="5">{_texts(system, "<BR/>")}</TD>',
+        _side(content.outputs(system), "RIGHT"),
+    ]
+    return (
+        f'<TABLE BORDER="{1 if system.children is None else 2}" STYLE="ROUNDED" '
+        f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" COLOR="{look.edge}" '
+        f'BGCOLOR="{look.fill}"><TR>{"".join(cells)}</TR></TABLE>'
+    )
+
+
+def _side(ports: Sequence[Row], align: str) -> str:
+    """Write the cells of the rows of one side of a block."""
+    if not ports:
+        return ""
+    rows = "".join(f"<TR>{_row(port, align)}</TR>" for port in ports)
+    table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3">{rows}</TABLE>'
+    return f'<TD><FONT POINT-SIZE="8">{table}</FONT></TD>'
+
+
+def _row(port: Row, align: str) -> str:
+    """Write the cell of a port, where edges can end, or that of a line of others."""
+    text = escape(label_of(port))
+    if isinstance(port, Fold):
+        return f'<TD ALIGN="{align}"><FONT COLOR="{PALE}">{text}</FONT></TD>'
+    return f'<TD PORT="{_cell(port)}" ALIGN="{align}">{text}</TD>'
+
+
+def _frame(system: System) -> str:
+    """Write the attributes of the cluster of an opened diagram."""
+    return (
+        f'label=<{_texts(system, " ")}>; labeljust="l"; style="rounded,filled"; '
+        f'color="{FRAME.edge}"; fillcolor="{FRAME.fill}";'
+    )
+
+
+def _tag(port: Row) -> str:
+    """Write the attributes of the node of an exported port."""
+    if isinstance(port, Fold):
+        return f'shape="plaintext", label={_quoted(port.name)}, fontsize=8, fontcolor="{PALE}"'
+    return (
+        f'shape="cds", label={_quoted(port.name)}, fontsize=8, height=0.25, style="filled", '
+        f'color="{TAG.edge}", fillcolor="{TAG.fill}"'
+    )

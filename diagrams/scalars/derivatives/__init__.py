@@ -1,0 +1,1 @@
+"""Derivatives: exact derivatives, Jacobians, and the evaluation of expressions."""

@@ -1,0 +1,1 @@
+"""Expressions: symbols, arrays of them, and NumPy's functions on both."""

@@ -1,0 +1,49 @@
+"""Refusing values for which an equation has no meaning, in every reading alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.scalars.expressions.functions import is_symbolic
+
+
+def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureError]) -> Any:
+    """Return a value unless a condition holds, for which the equation has no meaning.
+
+    Numbers are refused with an error. Symbols cannot be; there the value becomes NaN where the
+    condition holds, and who computes with compiled equations and finds NaN interprets them to
+    learn the reason.
+
+    Parameters
+    ----------
+    condition : bool or Condition
+        Whether to refuse.
+    value : float, Symbol or array
+        What the equation gives.
+    make_error : callable
+        ``make_error() -> FlexureError``; called only for numbers that are refused.
+
+    Returns
+    -------
+    float, Symbol or array
+        The value, in which symbols are guarded.
+
+    Raises
+    ------
+    FlexureError
+        When the condition is true.
+
+    Examples
+    --------
+    >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))
+    2.0
+    """
+    if is_symbolic(condition):
+        return np.where(condition, np.nan, value)
+    if condition:
+        raise make_error()
+    return value

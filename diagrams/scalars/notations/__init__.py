@@ -1,0 +1,1 @@
+"""Notations: expressions as text, in LaTeX and in MathML."""

@@ -1,0 +1,1 @@
+"""Systems: blocks and diagrams, their declarations, ports, layout and feedthrough."""

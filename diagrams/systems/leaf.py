@@ -1,0 +1,245 @@
+"""Leaf systems: the base class of every block, and what a block promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.systems.declarations import DeclaringSystem
+from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
+from flexure.diagrams.systems.system import System, check_path
+from flexure.diagrams.values.events import Event, Periodic, Witness
+from flexure.diagrams.values.handles import put_first
+
+if TYPE_CHECKING:
+    from flexure.diagrams.systems.feedthrough import Needs
+
+
+class LeafSystem(DeclaringSystem):
+    """Base class of every block.
+
+    Who writes a block keeps to this contract:
+
+    1. The constructor calls ``super().__init__(name)`` first, and declares all that the block has:
+       parameters, state, ports, cache entries, events and records. It keeps the handles that it
+       gets, by which methods read values from a context. What decides on structure, such as sizes
+       and periods, is a plain attribute that never changes.
+    2. A block with continuous state implements `calc_time_derivatives`, which returns the
+       derivatives of (q, v, z).
+    3. An output and a cache entry have a function ``calc(context)``, which returns the value. A
+       vector, that of the derivatives included, is returned as an array of the declared size, as a
+       number for size 1, or as a list of numbers and vectors, which are laid end to end.
+    4. An event has a handler, which is called with the context. That of an update returns new
+       values, ``{state handle: value}``, and that of a publish may write to its record and return
+       `Terminate`. A witness function returns a number that is continuous between events.
+    5. A block whose equations jump or bend at known times tells the next one by
+       `calc_next_break_time`.
+    6. All of these functions are pure. What they return follows from the context alone, and they
+       change nothing: what varies is state, and never an attribute.
+    7. Those of 2 to 4, but for publish handlers, and those of a projection are written in NumPy for
+       one sample, and do the same operations whatever the values are: ``np.where`` and not ``if``.
+       Branches on values are followed both ways, but branches in branches multiply.
+    8. An output and a cache entry read no more than their prerequisites, and parameters. Declared
+       ones are exact: too many of them make algebraic loops, and too few stale values.
+    9. Attributes and functions can be pickled: methods, functions of modules and partials of both,
+       no lambdas. Otherwise the block cannot be saved, or sent to another process.
+
+    In return
+
+    10. every value that a handle reads has the declared size; a parameter is within its bounds,
+        and a state that was set is finite. Updates of one kind that are due at one instant all see
+        what was before any of them.
+    11. Nothing integrates across a break time. Up to it the equations have the old value, and from
+        there on the new one.
+    12. One block serves any number of contexts and threads at once. Its functions may be run on
+        numbers, on symbols or on many samples at once, in any order, more or less often than
+        expected, or not at all where code that was made of them gives their numbers.
+
+    What does not keep 7 is interpreted, and slower; what does not keep 6 or 8 gives wrong numbers.
+    ``tests/contracts/test_every_block.py`` checks 1 and 5 to 9 on every block of the library.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import flexure as fx
+    >>> class Pendulum(fx.LeafSystem):
+    ...     def __init__(self, name: str = "pendulum", length: float = 1.0) -> None:
+    ...         super().__init__(name)
+    ...         self.length = self.declare_numeric_parameter(
+    ...             "length", length, unit="m", lower=0.0, doc="pivot to mass"
+    ...         )
+    ...         self.state = self.declare_continuous_state(q=1, v=1)
+    ...         self.angle = self.declare_vector_output("angle", 1, self.state.q, unit="rad")
+    ...
+    ...     def calc_time_derivatives(self, context):
+    ...         angle, rate = self.state(context)
+    ...         return [rate, -9.81 / self.length(context) * np.sin(angle)]
+    >>> pendulum = Pendulum()
+    >>> context = pendulum.create_default_context()
+    >>> pendulum.state.set(context, [0.5, 0.0])
+    >>> pendulum.eval_time_derivatives(context).round(3)
+    array([ 0.   , -4.703])
+    """
+
+    known_needs: dict[Any, Needs]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        put_first(self, "known_needs", {})
+
+    # To be overridden ----------------------------------------------------------------------
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        """Return the time derivative of the continuous state ``(q, v, z)``.
+
+        Blocks with continuous state override this method. Whoever wants the numbers of any system
+        calls `eval_time_derivatives`.
+        """
+        raise DeclarationError(
+            f"Cannot compute the time derivatives of '{self.label}'",
+            expected=f"a method calc_time_derivatives(self, context) in {type(self).__name__}",
+            found="none, although continuous state is declared",
+        )
+
+    def calc_next_break_time(self, context: Any) -> float:
+        """Return the next time, later than ``context.time``, at which an equation is not smooth.
+
+        Integrators stop exactly there. Blocks whose equations jump or bend at known times
+        override this method; without such times the answer is infinity.
+        """
+        return math.inf
+
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether `check_start` may refuse a context."""
+        return False
+
+    def check_start(self, context: Any) -> None:
+        """Refuse values of a context with which no motion can begin.
+
+        Simulations ask this after the initialization events, and linear models and modes of their
+        point. Blocks whose states have to fit each other override it, and `restricts_starts`.
+
+        Raises
+        ------
+        EvaluationError
+            When the values do not fit; the text names what, and the way out.
+        """
+
+    def start_limits(self, context: Any) -> Iterable[tuple[str, Any, Any]]:
+        """Return what `check_start` compares, for programs that compare it without Python.
+
+        Each is what it is in words, its value, and the largest value with which a motion may begin;
+        numbers, or symbols for symbols.
+        """
+        return []
+
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether `prepare_start` may change states."""
+        return False
+
+    def prepare_start(self, context: Any) -> None:
+        """Make the states of a context such as a motion can begin with.
+
+        Motions ask this after the initialization events, and before `check_start`. Blocks whose
+        states have to fit each other may override it, and `prepares_starts`.
+
+        Raises
+        ------
+        EvaluationError
+            When there are no such states.
+        """
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return which ports and states have the same unit, or units that tell each other's.
+
+        Blocks that work in any unit override this method, so that labels have the units that
+        follow from wires. Nothing is computed from it.
+
+        Returns
+        -------
+        iterable of tuple
+            Each holds handles of ports and states of equal size, which have one unit; a pair of a
+            handle and a slice, or indices, stands for components. With a text at the end, those
+            after the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
+            integrator.
+        """
+        return ()
+
+    # Queries -------------------------------------------------------------------------------
+
+    def _freeze(self) -> None:
+        if self._frozen:
+            return
+        overridden = type(self).calc_time_derivatives is not LeafSystem.calc_time_derivatives
+        if self.continuous_state is not None and not overridden:
+            self.calc_time_derivatives(None)
+        self._frozen = True
+
+    def derivatives_name(self) -> str:
+        """Name the derivative method for messages."""
+        return f"calc_time_derivatives of '{self.label}'"
+
+    @property
+    def has_break_times(self) -> bool:
+        """Whether the block declares times at which its equations are not smooth."""
+        return type(self).calc_next_break_time is not LeafSystem.calc_next_break_time
+
+    def random_handles(self) -> list[Any]:
+        """Return the handles with a declared distribution, in the order of their declaration."""
+        handles = self._names.values()
+        return [each for each in handles if getattr(each, "distribution", None) is not None]
+
+    def get_system(self, path: str) -> System:
+        """Return this block for the empty path; there is nothing below a leaf."""
+        if path == "":
+            return self
+        raise UnknownNameError(
+            f"Cannot find '{path}' below '{self.label}'",
+            expected="a diagram",
+            found=f"the block '{self.label}', which has no blocks inside",
+        )
+
+    def named_port(self, name: str) -> InputPort | LeafOutputPort | None:
+        """Return the port of this block with a name, or None."""
+        item = self._names.get(name)
+        return item if isinstance(item, (InputPort, LeafOutputPort)) else None
+
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
+        """Return the parameter, state, cache entry or port of this block by its name."""
+        check_path(path, self)
+        try:
+            return self._names[path]
+        except KeyError:
+            valid = [name for name, handle in self._names.items() if not takes or takes(handle)]
+            raise UnknownNameError(
+                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
+            ) from None
+
+    @property
+    def feedthrough(self) -> frozenset[tuple[str, str]]:
+        """Pairs (input name, output name) in which the output needs the input at once."""
+        from flexure.diagrams.systems.feedthrough import input_closure as reads
+
+        self._freeze()
+        inputs, outputs = self._input_ports, self._output_ports
+        return frozenset((inputs[k].name, port.name) for port in outputs for k in reads(port))
+
+    @property
+    def periods(self) -> tuple[float, ...]:
+        """The different periods of the periodic events."""
+        found = {e.trigger.period for e in self.events if isinstance(e.trigger, Periodic)}
+        return tuple(sorted(found))
+
+    @property
+    def witnesses(self) -> list[Event]:
+        """Events with a witness function, in the order of their declaration."""
+        return [event for event in self.events if isinstance(event.trigger, Witness)]

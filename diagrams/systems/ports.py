@@ -1,0 +1,382 @@
+"""Ports and cache entries: where values enter a block, leave it, or are kept for reuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams.common.arguments import items_of
+from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.values.handles import Handle, require_context
+from flexure.diagrams.values.values import (
+    Array,
+    as_number,
+    check_bounds,
+    check_labels,
+    conform,
+    copied,
+    equal,
+    protect,
+)
+
+if TYPE_CHECKING:
+    from flexure.diagrams.contexts.context import Context
+    from flexure.diagrams.systems.system import System
+
+#: The prerequisite "time", beside handles of states, inputs and cache entries.
+TIME: Literal["time"] = "time"
+#: A calculation: takes the block's context, returns a value.
+Calculation: TypeAlias = Callable[[Any], Any]
+#: What a calculation may be declared to depend on.
+Prerequisite: TypeAlias = "Handle | Literal['time']"
+
+
+class Port(Handle):
+    """Common part of input and output ports.
+
+    Attributes
+    ----------
+    size : int or None
+        Number of components of a vector port; None for an abstract port.
+    unit : str
+        Physical unit, for people.
+    element_names : tuple of str or None
+        One name per component.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        name: str,
+        index: int,
+        size: int | None,
+        *,
+        unit: str = "",
+        element_names: Sequence[str] | None = None,
+        doc: str = "",
+    ) -> None:
+        super().__init__(system, name, index, doc)
+        subject = f"{self.what} '{self.full_name}'"
+        self.size = size
+        self.unit = unit
+        self.element_names = check_labels(element_names, self.size or 0, subject)
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether the port carries objects instead of vectors."""
+        return self.size is None
+
+    @property
+    def kind(self) -> str:
+        """Kind and size in words, for messages."""
+        return "an abstract value" if self.size is None else f"a vector of size {self.size}"
+
+
+class InputPort(Port):
+    """Where a value enters a system.
+
+    Calling the port with a context gives the value inside of equations.
+
+    Attributes
+    ----------
+    default : ndarray, object or None
+        Value used while nothing is connected; None makes a connection obligatory.
+    """
+
+    what = "input port"
+
+    def __init__(
+        self,
+        system: System,
+        name: str,
+        index: int,
+        size: int | None,
+        *,
+        default: Any = None,
+        unit: str = "",
+        element_names: Sequence[str] | None = None,
+        doc: str = "",
+    ) -> None:
+        super().__init__(system, name, index, size, unit=unit, element_names=element_names, doc=doc)
+        self.default = (
+            None
+            if default is None
+            else self.check(default, f"Cannot declare input port '{self.full_name}'")
+        )
+
+    def __call__(self, context: Context) -> Array:
+        """Return the value at the port; vectors are read-only.
+
+        Raises
+        ------
+        EvaluationError
+            When nothing is connected to the port and no value is fixed.
+        """
+        if context.system is not self.system:
+            context = context.find(self.system, self)
+        return context.read_input(self.index)
+
+    eval = Handle._checked_call
+
+    def fix(self, context: Context, value: Any) -> None:
+        """Fix the value of a port that no block feeds.
+
+        Raises
+        ------
+        ContextError
+            When the port is connected inside of the root diagram.
+        ValueRefusedError
+            When the value has the wrong shape or is not finite.
+        """
+        attempt = f"Cannot fix input port '{self.full_name}'"
+        require_context(context, f"input port '{self.full_name}'")
+        context = context.find(self.system, self)
+        if not context.input_is_free(self.index):
+            raise ContextError(
+                attempt,
+                expected="a port that is fed from outside of the root diagram",
+                found=f"a connection from '{context.input_source_name(self.index)}'",
+                remedy="Fix the ports of the root diagram, or change the wiring",
+            )
+        context.write_input(self.index, self.check(value, attempt))
+
+    def check(self, value: Any, attempt: str) -> Any:
+        """Return a frozen copy of ``value`` when it fits the port, else raise."""
+        if self.size is None:
+            return copied(value, attempt)
+        number = as_number(value, (self.size,), attempt)
+        check_bounds(number, attempt, unit=self.unit)
+        return number
+
+
+class Computed(Handle):
+    """Something a block computes: an output or a cache entry.
+
+    Attributes
+    ----------
+    calc : callable
+        ``calc(context) -> value``.
+    prerequisites : tuple or None
+        Declared prerequisites; None means that they are found by tracing, or assumed to be
+        everything. Parameters of the block are always prerequisites and need not be listed.
+    """
+
+    size: int | None
+
+    def _adopt(self, calc: Calculation, prerequisites: Iterable[Prerequisite] | None) -> None:
+        subject = f"{self.what} '{self.full_name}'"
+        if not callable(calc):
+            raise DeclarationError(
+                f"Cannot declare {subject}",
+                expected="a method that takes a context",
+                found=repr(calc),
+            )
+        self.calc = calc
+        if isinstance(prerequisites, (Handle, str)):
+            raise DeclarationError(
+                f"Cannot declare {subject}",
+                expected="a list of prerequisites",
+                found=f"{prerequisites!r} alone",
+            )
+        self.prerequisites = None
+        if prerequisites is not None:
+            self.prerequisites = items_of(
+                prerequisites,
+                "a list of prerequisites",
+                f"Cannot declare {subject}",
+                error=DeclarationError,
+            )
+        for item in self.prerequisites or ():
+            if not self._can_read(item):
+                raise DeclarationError(
+                    f"Cannot declare {subject}",
+                    expected="prerequisites that are TIME or states, inputs and cache entries of "
+                    f"'{self.system.name}'",
+                    found=repr(item),
+                )
+
+    def _can_read(self, item: object) -> bool:
+        """Tell whether an item can be a prerequisite; what other outputs read is listed itself."""
+        if isinstance(item, Handle):
+            return item.system is self.system and not isinstance(item, OutputPort)
+        return isinstance(item, str) and item == TIME
+
+    def compute(self, context: Any) -> Any:
+        """Run the calculation and check the shape of its result."""
+        return self.accept(self.calc(context))
+
+    def accept(self, value: Any) -> Any:
+        """Check and freeze a computed value."""
+        if self.size is None:
+            return protect(value) if isinstance(value, np.ndarray) else value
+        return conform(value, self.size, self._subject)
+
+    def _subject(self) -> str:
+        return f"{self.what} '{self.full_name}'"
+
+
+class CacheEntry(Computed):
+    """An intermediate result that several outputs, derivatives or updates of a block share.
+
+    The value may be any object and must not be modified by its readers; an array is made
+    read-only.
+    """
+
+    what = "cache entry"
+    size = None
+
+    def __init__(
+        self,
+        system: System,
+        name: str,
+        index: int,
+        calc: Calculation,
+        prerequisites: Iterable[Prerequisite] | None,
+        doc: str = "",
+    ) -> None:
+        super().__init__(system, name, index, doc)
+        self._adopt(calc, prerequisites)
+
+    def __call__(self, context: Context) -> Any:
+        """Return the value, computed at most once per change of its prerequisites."""
+        leaf: Any = context if context.system is self.system else self._leaf(context)
+        return leaf.store.value(leaf.entry_base + self.index)
+
+    eval = Handle._checked_call
+
+
+class OutputPort(Port):
+    """Where a value leaves a system."""
+
+    what = "output port"
+
+    @property
+    def origin(self) -> LeafOutputPort:
+        """The port of a leaf that computes the value."""
+        raise NotImplementedError
+
+    def __call__(self, context: Context) -> Any:
+        """Return the value of the port; vectors are read-only."""
+        if context.system is not self.system:
+            context = context.find(self.system, self)
+        return context.store.value(context.output_slot(self.index))
+
+    eval = Handle._checked_call
+
+
+class LeafOutputPort(OutputPort, Computed):
+    """An output port of a leaf: computed by a method of the block.
+
+    Attributes
+    ----------
+    shows : slice or None
+        The components of the continuous state that it shows, if it does nothing else.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        name: str,
+        index: int,
+        size: int | None,
+        calc: Calculation,
+        prerequisites: Iterable[Prerequisite] | None,
+        *,
+        shows: slice | None = None,
+        unit: str = "",
+        element_names: Sequence[str] | None = None,
+        doc: str = "",
+    ) -> None:
+        super().__init__(system, name, index, size, unit=unit, element_names=element_names, doc=doc)
+        self._adopt(calc, prerequisites)
+        self.shows = shows
+        self._check_shown()
+
+    def _check_shown(self) -> None:
+        """Refuse to show components that are not there."""
+        state = getattr(self.system, "continuous_state", None)
+        if self.shows is None or (state and len(range(state.size)[self.shows]) == self.size):
+            return
+        raise DeclarationError(
+            f"Cannot declare {self._subject()}",
+            expected=f"{self.size} components of the continuous state, which is declared before",
+            found=f"{self.shows} of {state.size if state else 'no'} components",
+        )
+
+    @property
+    def origin(self) -> LeafOutputPort:
+        """The port itself, which computes its value."""
+        return self
+
+
+class ExportedInputPort(InputPort):
+    """An input port of a diagram, passed on to ports of its blocks.
+
+    Attributes
+    ----------
+    targets : tuple of InputPort
+        The ports inside of the diagram.
+    """
+
+    def __init__(self, system: System, name: str, index: int, targets: Sequence[InputPort]) -> None:
+        first = targets[0]
+        agree = all(equal(target.default, first.default) for target in targets)
+        default = first.default if agree else None
+        super().__init__(
+            system,
+            name,
+            index,
+            first.size,
+            default=default,
+            unit=first.unit,
+            element_names=first.element_names,
+            doc=first.doc,
+        )
+        self.targets = tuple(targets)
+
+
+class ExportedOutputPort(OutputPort):
+    """An output port of a diagram: a port of one of its blocks under another name.
+
+    Attributes
+    ----------
+    source : OutputPort
+        The port inside of the diagram.
+    """
+
+    def __init__(self, system: System, name: str, index: int, source: OutputPort) -> None:
+        super().__init__(
+            system,
+            name,
+            index,
+            source.size,
+            unit=source.unit,
+            element_names=source.element_names,
+            doc=source.doc,
+        )
+        self.source = source
+
+    @property
+    def origin(self) -> LeafOutputPort:
+        """The port of a leaf that computes the value."""
+        port = self.source
+        while isinstance(port, ExportedOutputPort):
+            port = port.source
+        return port.origin
+
+
+__all__ = [
+    "TIME",
+    "CacheEntry",
+    "Calculation",
+    "Computed",
+    "ExportedInputPort",
+    "ExportedOutputPort",
+    "InputPort",
+    "LeafOutputPort",
+    "OutputPort",
+    "Port",
+    "Prerequisite",
+]

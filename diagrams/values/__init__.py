@@ -1,0 +1,1 @@
+"""Values: parameters, state, events, units, and what values may be."""

@@ -1,0 +1,303 @@
+"""Events: when a block acts (triggers) and what it may do (publish or update).
+
+A *publish* looks at the context and tells the outside world. A *discrete update* gives new values
+to discrete state. An *unrestricted update* gives new values to any state. Handlers of updates are
+pure functions: they read the context as it was before the event and return the new values as
+``{handle: value}``; the simulator writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+
+from flexure.diagrams.common.arguments import is_one_of, require, shown
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+
+if TYPE_CHECKING:
+    from flexure.diagrams.values.values import FloatArray
+
+EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
+Direction: TypeAlias = Literal["falling", "rising", "either"]
+#: Looks at the context; may return `Terminate` to end the run.
+PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
+#: Takes the values of a signal at several times: ``record(context, times, values)``.
+Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
+
+
+@dataclass(frozen=True)
+class Terminate:
+    """Returned by a publish handler to end the simulation after the current step.
+
+    Attributes
+    ----------
+    reason : str
+        Why, for the result of the run.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Trigger at ``offset + k period`` for k = 0, 1, 2, ...
+
+    Attributes
+    ----------
+    period : float
+        Positive, in seconds.
+    offset : float
+        Time of the first event, not negative, in seconds.
+    """
+
+    period: float
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (_is_finite(self.period) and self.period > 0.0):
+            raise DeclarationError(
+                "Cannot declare a periodic event",
+                expected="a positive, finite period",
+                found=f"period={self.period!r}",
+            )
+        if not (_is_finite(self.offset) and self.offset >= 0.0):
+            raise DeclarationError(
+                "Cannot declare a periodic event",
+                expected="a finite offset >= 0",
+                found=f"offset={self.offset!r}",
+            )
+
+    def next_time(self, time: float) -> float:
+        """Return the first trigger time strictly later than ``time``.
+
+        Times are ``offset + k period`` in floating point, so that a run started anywhere sees the
+        same instants. k is the smallest integer whose time is later.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the time is no finite number, or the period is below 10 spacings of floating-point
+            numbers at this time.
+
+        Examples
+        --------
+        >>> Periodic(0.1).next_time(0.2)
+        0.30000000000000004
+        """
+        try:
+            return next_tick(self.period, self.offset, time)
+        except ValueRefusedError:
+            raise
+        except (ArithmeticError, TypeError, ValueError):
+            raise _no_time(time) from None
+
+    def is_due(self, time: float) -> bool:
+        """Tell whether ``time`` is exactly one of the trigger times."""
+        try:
+            if time < self.offset:
+                return False
+            k = round((time - self.offset) / self.period)
+            return self.offset + k * self.period == time
+        except (ArithmeticError, TypeError, ValueError):
+            raise _no_time(time) from None
+
+
+@dataclass(frozen=True)
+class PerStep:
+    """Trigger at every step of the simulator."""
+
+
+@dataclass(frozen=True)
+class Initialization:
+    """Trigger once, when the simulation is initialized."""
+
+
+@dataclass(frozen=True)
+class Forced:
+    """Trigger when the user asks for it, e.g. with ``system.forced_publish(context)``."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Trigger when a function of the context changes its sign along the continuous motion.
+
+    A function that starts at exactly zero does not trigger by leaving zero.
+
+    Attributes
+    ----------
+    calc : callable
+        ``calc(context) -> float``, continuous in time and state between events.
+    direction : {"falling", "rising", "either"}
+        "falling" triggers when a positive value becomes zero or negative, "rising" when a
+        negative value becomes zero or positive, "either" in both cases.
+    max_check_interval : float
+        Longest stretch of time that the function may be left alone, in seconds. Shorter ones are
+        chosen where it is seen to vary fast; give one where it rests between pulses.
+    """
+
+    calc: Callable[[Any], Any]
+    direction: Direction = "either"
+    max_check_interval: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not callable(self.calc):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="a method that takes a context",
+                found=repr(self.calc),
+            )
+        if not is_one_of(self.direction, get_args(Direction)):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="direction 'falling', 'rising' or 'either'",
+                found=repr(self.direction),
+            )
+        if not (isinstance(self.max_check_interval, Real) and self.max_check_interval > 0.0):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="a positive max_check_interval in seconds",
+                found=repr(self.max_check_interval),
+            )
+
+    def triggers(self, before: float, after: float) -> bool:
+        """Tell whether the change from ``before`` to ``after`` is a trigger.
+
+        >>> Witness(abs, "falling").triggers(1.0, 0.0), Witness(abs, "falling").triggers(0.0, -1.0)
+        (True, False)
+        """
+        falling = before > 0.0 and after <= 0.0
+        rising = before < 0.0 and after >= 0.0
+        if self.direction == "falling":
+            return falling
+        if self.direction == "rising":
+            return rising
+        return falling or rising
+
+
+@dataclass(frozen=True)
+class Settling:
+    """Trigger before every motion, after all other updates, until the updates change nothing.
+
+    Values jump at events, at break times of inputs, and when people set them between two runs. An
+    update with this trigger brings discrete state in line with them before time goes on, such as
+    what holds and what slips in a mechanism. All of a system see the same values, and run again as
+    long as one of them has changed any.
+    """
+
+
+def next_tick(period: float, offset: float, time: float) -> float:
+    """Return the first ``offset + k period`` later than a time, for k = 0, 1, 2, ..."""
+    if time < offset:
+        return offset
+    require_interval("a period", period, time, "Cannot find the next time of a periodic event")
+    k = math.ceil((time - offset) / period) - 1  # the quotient may be rounded up
+    while offset + k * period <= time:  # ends at once: ticks are many spacings apart
+        k += 1
+    return offset + k * period
+
+
+def is_lost(interval: float, time: float) -> bool:
+    """Tell whether a length of time is lost in the rounding of floating-point time."""
+    return 0.0 < interval < _SPACINGS * math.ulp(time)
+
+
+def require_interval(what: str, interval: float, time: float, attempt: str) -> None:
+    """Refuse a length of time that is lost in the rounding of floating-point time.
+
+    Parameters
+    ----------
+    what : str
+        What it is, such as "a period".
+    interval : float
+        In seconds.
+    time : float
+        Where it is used, in seconds.
+    attempt : str
+        What it is for.
+    """
+    if is_lost(interval, time):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"{what} of at least {_SPACINGS * math.ulp(time):.3g} s, which is {_SPACINGS} "
+            f"spacings of floating-point numbers at t = {time:.9g} s",
+            found=f"{interval!r} s",
+            remedy="Take a longer one, or let time begin at zero",
+        )
+
+
+_SPACINGS = 10  # of time, below which integrators with error control take no step, either
+
+
+def _no_time(time: object) -> ValueRefusedError:
+    """Refuse what is no time."""
+    return ValueRefusedError(
+        "Cannot find the times of a periodic event",
+        expected="a finite time in seconds",
+        found=shown(time),
+    )
+
+
+def _is_finite(number: object) -> bool:
+    """Tell whether a period or offset is a finite number."""
+    try:
+        return isinstance(number, Real) and math.isfinite(number)
+    except OverflowError:  # an int beyond all floats
+        return False
+
+
+Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness | Settling
+
+
+class Labeled(Protocol):
+    """What an event needs of its block."""
+
+    @property
+    def label(self) -> str:
+        """Path for messages."""
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One declared event of a block.
+
+    Attributes
+    ----------
+    system : System
+        The block.
+    kind : {"publish", "discrete", "unrestricted"}
+        What the handler may do.
+    trigger : Trigger
+        When it is called.
+    handler : callable
+        The method of the block.
+    signal : InputPort or None
+        The only thing that a publish looks at beside the time, if it says so.
+    record : callable or None
+        ``record(context, times, values)`` does what the handler would do at several times.
+    """
+
+    system: Labeled
+    kind: EventKind
+    trigger: Trigger
+    handler: Callable[[Any], Any]
+    signal: Callable[[Any], Any] | None = None
+    record: Recorder | None = None
+
+    def __post_init__(self) -> None:
+        attempt = f"Cannot declare a {self.kind} event of '{self.system.label}'"
+        triggers = "Periodic(...), PerStep(), Initialization(), Forced(), Witness(...), Settling()"
+        known = isinstance(self.trigger, Trigger)
+        require(known, self.trigger, attempt, triggers, error=DeclarationError)
+        method = "a method that takes a context"
+        require(callable(self.handler), self.handler, attempt, method, error=DeclarationError)
+        if isinstance(self.trigger, Settling) and self.kind == "publish":
+            raise DeclarationError(attempt, expected="an update", found="the trigger Settling()")
+
+    @property
+    def label(self) -> str:
+        """Path of the block and name of the handler, for messages and traces."""
+        name = getattr(self.handler, "__name__", type(self.handler).__name__)
+        return f"{self.system.label}.{name.lstrip('_')}"

@@ -1,0 +1,169 @@
+"""Parameters: constants of a block that live in the context and can be set without a rebuild."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams import scalars
+from flexure.diagrams.common.arguments import flag
+from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.values import (
+    Array,
+    Distribution,
+    Problem,
+    as_number,
+    as_numbers,
+    check_bounds,
+    check_problem,
+    copied,
+    show,
+)
+
+if TYPE_CHECKING:
+    from flexure.diagrams.contexts.context import Context
+    from flexure.diagrams.systems.system import System
+
+
+class NumericParameter(Handle):
+    """A real scalar or array with unit and bounds.
+
+    Made by `LeafSystem.declare_numeric_parameter`. Calling the handle with a context gives the
+    value inside of equations; `set` changes it.
+
+    Attributes
+    ----------
+    default : numpy.float64 or ndarray
+        Value in new contexts.
+    shape : tuple of int
+        Shape of the value; ``()`` for a scalar.
+    unit : str
+        Physical unit, for people.
+    lower, upper : float or ndarray
+        Bounds, element by element.
+    exclusive : bool
+        Whether the bounds themselves are refused.
+    allow_infinite : bool
+        Whether infinities are accepted (limits often are infinite).
+    problem : callable or None
+        ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
+    sparse : bool
+        Whether zeros in it are usually there to stay, as in the matrices of a linear system. Native
+        code leaves out what they make superfluous, and is made anew when one is set to something
+        else.
+    distribution : callable or None
+        Draws a random value: ``distribution(rng) -> value``.
+    """
+
+    what = "parameter"
+
+    def __init__(
+        self,
+        system: System,
+        name: str,
+        index: int,
+        default: npt.ArrayLike,
+        *,
+        unit: str = "",
+        lower: npt.ArrayLike = -np.inf,
+        upper: npt.ArrayLike = np.inf,
+        exclusive: bool = False,
+        allow_infinite: bool = False,
+        doc: str = "",
+        problem: Problem | None = None,
+        sparse: bool = False,
+        distribution: Distribution | None = None,
+    ) -> None:
+        super().__init__(system, name, index, doc)
+        attempt = f"Cannot declare parameter '{self.full_name}'"
+        self.unit = unit
+        self.shape = as_numbers(default, attempt).shape
+        self.lower = self._bound(lower, f"{attempt} with the lower bound {lower!r}")
+        self.upper = self._bound(upper, f"{attempt} with the upper bound {upper!r}")
+        self.exclusive = flag(exclusive, "exclusive", attempt, error=DeclarationError)
+        self.allow_infinite = flag(
+            allow_infinite, "allow_infinite", attempt, error=DeclarationError
+        )
+        self.problem = check_problem(problem, attempt)
+        self.sparse = sparse
+        self.distribution = distribution
+        self.default = self.check(default, attempt)
+
+    def __call__(self, context: Context) -> Array:
+        """Return the value in ``context``; arrays are read-only."""
+        leaf: Any = context if context.system is self.system else self._leaf(context)
+        return leaf.parameters[self.index]
+
+    get = Handle._checked_call
+
+    def set(self, context: Context, value: npt.ArrayLike) -> None:
+        """Set the value in ``context``.
+
+        Raises
+        ------
+        ValueRefusedError
+            When shape, bounds or finiteness are violated; the context is unchanged.
+        """
+        leaf = self._leaf(context)
+        number = self.check(value, f"Cannot set parameter '{self.full_name}'{self._in_unit}")
+        leaf.write_parameter(self.index, number)
+
+    def check(self, value: npt.ArrayLike, attempt: str) -> Array:
+        """Return a frozen copy of ``value`` when it is acceptable, else raise."""
+        number = as_number(value, self.shape, attempt)
+        check_bounds(
+            number,
+            attempt,
+            lower=self.lower,
+            upper=self.upper,
+            exclusive=self.exclusive,
+            allow_infinite=self.allow_infinite,
+            unit=self.unit,
+        )
+        if self.problem is not None and not scalars.is_symbolic(number):
+            problem = self.problem(number)
+            if problem is not None:
+                raise ValueRefusedError(attempt, found=problem)
+        return number
+
+    def _bound(self, bound: npt.ArrayLike, attempt: str) -> Array:
+        """Return a frozen copy of one bound for all elements or of one for each."""
+        number = as_numbers(bound, attempt)
+        return as_number(number, self.shape if number.ndim else (), attempt)
+
+    @property
+    def _in_unit(self) -> str:
+        return f" [{self.unit}]" if self.unit else ""
+
+    def __repr__(self) -> str:
+        return f"<NumericParameter '{self.full_name}' = {show(self.default)}{self._in_unit}>"
+
+
+class AbstractParameter(Handle):
+    """A parameter that is no number: a table, a mode, a callable.
+
+    Values are copied on the way in and must not be modified once handed out.
+    """
+
+    what = "abstract parameter"
+
+    def __init__(self, system: System, name: str, index: int, default: Any, doc: str = "") -> None:
+        super().__init__(system, name, index, doc)
+        self.default = copied(default, f"Cannot declare parameter '{self.full_name}'")
+
+    def __call__(self, context: Context) -> Any:
+        """Return the value in ``context``."""
+        leaf: Any = context if context.system is self.system else self._leaf(context)
+        return leaf.abstract_parameters[self.index]
+
+    get = Handle._checked_call
+
+    def set(self, context: Context, value: Any) -> None:
+        """Set a copy of ``value`` in ``context``."""
+        leaf = self._leaf(context)
+        leaf.write_abstract_parameter(
+            self.index, copied(value, f"Cannot set parameter '{self.full_name}'")
+        )

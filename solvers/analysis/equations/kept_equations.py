@@ -1,0 +1,214 @@
+"""Traced equations, kept for the next question of the same kind: who keeps what, and how long.
+
+A trace has symbols in the place of time, states, parameters, discrete values and inputs, so that it
+serves whatever these are, and so do its derivatives. What depends on it alone is kept, then, and
+what depends on values is made for each call:
+
+=====================================  ============================  =============================
+What                                   Kept by                       As long as
+=====================================  ============================  =============================
+layout with cut wires                  layout of the system, `kept`  the system lives, and there is
+expressions, and their derivatives as  layout of the system, `kept`  room: the latest are kept
+code: `TracedEquations`, `SharedCode`
+numbers that are bound to that code    the call                      the call, or until one changes
+=====================================  ============================  =============================
+
+A question is what is read (rates, outputs, cuts, updates), and by what it is differentiated. Its
+trace is made under a lock that all threads share, is never changed, and holds no values.
+
+Equations ought to be pure, and attributes of blocks to stay what they are. Not all do, so that a
+trace is used again only if
+
+- no attribute of a block has become another one, nor has what is in lists, arrays, functions and
+  objects there (how far that is read is in `structural_key`), and
+- it gives the numbers of the equations at the values at hand, see
+  `flexure.solvers.tracing.agreement`.
+
+Otherwise the equations are traced anew. What no attribute leads to, such as a global variable, is
+noticed by the numbers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from operator import is_
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
+from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.tracing.trace import Key
+
+
+class Seen:
+    """What equations can see of a block, beside the values of a context."""
+
+    __slots__ = ("_attributes", "_block", "_is_plain", "_key")
+
+    def __init__(self, block: LeafSystem) -> None:
+        self._block = block
+        self._attributes = list(vars(block).values())  # which live on, so that no other is taken
+        self._is_plain = is_plain(block)
+        self._key = structural_key(block)
+
+    def is_same(self) -> bool:
+        """Tell whether that is still the same."""
+        if self._is_plain:
+            now = vars(self._block).values()
+            if len(now) == len(self._attributes) and all(map(is_, now, self._attributes)):
+                return True
+        return self._key == structural_key(self._block)
+
+
+class TracedNumbers:
+    """Expressions of a trace with code that computes them, for all contexts of a system.
+
+    Parameters
+    ----------
+    expressions : list
+        Expressions or numbers.
+    num_states : int
+        Number of states of the system.
+    """
+
+    def __init__(self, expressions: list[Any], num_states: int) -> None:
+        self.expressions = expressions
+        self._num_states = num_states
+
+    @cached_property
+    def sources(self) -> frozenset[Key]:
+        """What the expressions read."""
+        return frozenset(cast("set[Key]", scalars.sources(self.expressions)))
+
+    def evaluated(self, store: Store, time: float | None = None) -> FloatArray:
+        """Return the numbers at the values of a context, or at another time, by NumPy."""
+        time = store.time if time is None else time
+        numbers = numbers_behind(store, self.expressions, time, store.x)
+        with np.errstate(all="ignore"):
+            return np.array(scalars.evaluate(self.expressions, numbers), dtype=float)
+
+    def computed(self, store: Store, time: float | None = None) -> FloatArray:
+        """Return these numbers by code, which is made the first time."""
+        time = store.time if time is None else time
+        with np.errstate(all="ignore"):
+            try:
+                return self._code.bind(store)(time, store.x)
+            except ARITHMETIC_ERRORS:
+                return self.evaluated(store, time)
+
+    @cached_property
+    def _code(self) -> StraightLine:
+        return StraightLine(self.expressions, self._num_states)
+
+
+class TracedEquations(TracedNumbers):
+    """Expressions of a trace with the code of their derivatives, for all contexts of a system.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system; it is not kept.
+    expressions : list
+        Expressions or numbers.
+    keys : sequence
+        The inputs of the trace by which they are differentiated.
+    beyond : sequence, optional
+        Expressions or numbers that are differentiated behind these, and not computed.
+    more : object, optional
+        What else is to be kept with them.
+
+    Attributes
+    ----------
+    slopes : JacobianCode
+        The derivatives.
+    size : int
+        Of the trace, in nodes; what is known of a block counts as ten.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        expressions: list[Any],
+        keys: Sequence[Key],
+        *,
+        beyond: Sequence[Any] = (),
+        more: Any = None,
+    ) -> None:
+        super().__init__(expressions, layout.num_states)
+        self.more = more
+        self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
+        symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
+        self.size = (len(symbols[0].graph.nodes) if symbols else 0) + 10 * len(layout.leaves)
+        self._seen = [Seen(leaf) for leaf in layout.leaves]
+
+    def fits(self) -> bool:
+        """Tell whether the blocks are what they were when they were traced."""
+        return all(seen.is_same() for seen in self._seen)
+
+
+class Keepable(Protocol):
+    """Equations that can be kept: how large they are, and whether they are still those."""
+
+    size: int
+
+    def fits(self) -> bool:
+        """Tell whether the blocks are what they were when they were traced."""
+
+
+_Kept = TypeVar("_Kept", bound=Keepable)
+
+
+def kept_equations(
+    layout: Layout,
+    question: Hashable,
+    make: Callable[[], _Kept],
+    agrees: Callable[[_Kept], bool] = lambda _: True,
+) -> tuple[_Kept, bool]:
+    """Return traced equations that are kept, or make them.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system, or one with cut wires.
+    question : hashable
+        What is read, and by what it is differentiated.
+    make : callable
+        ``make()`` traces the equations.
+    agrees : callable, optional
+        ``agrees(equations)`` tells whether kept ones give the numbers of the equations.
+
+    Returns
+    -------
+    equations : Keepable
+        The equations, as they were made.
+    known : bool
+        Whether they were kept, and agree.
+
+    Raises
+    ------
+    TraceError
+        When they cannot be traced, which is tried again the next time.
+    """
+    kept, key = layout.kept, (question, *layout.cuts)
+    with kept.lock:
+        found: _Kept | None = kept.find(key)
+        if found is None:
+            made = make()
+            kept.put(key, made, made.size)
+            return made, False
+    if found.fits() and agrees(found):
+        return found, True
+    made = make()
+    kept.put(key, made, made.size)
+    return made, False
+
+
+__all__ = ["Keepable", "Seen", "TracedEquations", "TracedNumbers", "kept_equations"]

@@ -1,0 +1,209 @@
+"""The exact equations of an analysis from native code that is shared by what is alike.
+
+What `TracedEquations` write out as Python, operation by operation, takes seconds for a beam of many
+segments. Here one segment is traced and compiled for all of them
+(`flexure.solvers.native.sharing`), with all derivatives that an analysis asks for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equations
+from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native.llvm.library import available
+from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.program import native_function, run_preparation
+from flexure.solvers.native.programs.programs import zeros_in
+from flexure.solvers.native.programs.system_trace import DiscretePlaces
+from flexure.solvers.native.sharing.families.question import Question
+from flexure.solvers.native.sharing.families.structural_key import most_alike
+from flexure.solvers.tracing.trace import Key, number_behind
+
+#: States, from which on code is shared: compiling it takes as long as writing out that many.
+_MANY = 60
+#: Blocks of one kind, from which on it may pay.
+_ALIKE = 8
+_NONE = "Cannot share the code of what is alike"
+
+
+class SharedCode:
+    """Native code of equations and their derivatives, for all contexts of a system.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system; it is not kept.
+    question : Question
+        What is asked.
+    zeros : frozenset of Key
+        Components of parameters that are zero, which the code makes use of.
+
+    Attributes
+    ----------
+    question : Question
+        What is asked.
+    shape : tuple of int
+        Of the matrix of all derivatives: by the states, and by what is varied.
+    rows, columns : ndarray of int
+        Where those are that are not always zero.
+    size : int
+        What it counts as among all that is kept.
+
+    Raises
+    ------
+    TraceError
+        When sharing is not possible, or does not pay.
+    """
+
+    def __init__(self, layout: Layout, question: Question, zeros: frozenset[Key]) -> None:
+        from flexure.solvers.native.sharing.families.walk import UnlikeError
+        from flexure.solvers.native.sharing.jobs.shared_derivatives import SharedDerivatives
+
+        self.question = question
+        self._discrete = DiscretePlaces(layout)
+        environment = Environment(self._discrete.count, self._discrete.starts)
+        try:
+            shared = SharedDerivatives(layout, environment, zeros, question=question)
+        except UnlikeError as error:
+            raise TraceError(_NONE, found=str(error)) from error
+        slopes = shared.jacobian(environment)
+        if slopes is None:
+            raise TraceError(_NONE, found="derivatives that are too long")
+        self._inputs, self._room = shared.inputs, environment.size + 1
+        library, jacobian = shared.code.compile(), slopes.code.compile()
+        self._values = native_function(library.address("rhs"))
+        self._prepare = native_function(library.address("prepare"))
+        self._slopes = native_function(jacobian.address("jacobian"))
+        n, m = layout.num_states, len(question.varied)
+        self.shape = n + question.num_shown, n + m
+        self.rows = np.array(slopes.rows, dtype=np.intp)
+        order = np.argsort([question.places[key] for key in question.varied])
+        behind = np.empty(n + m, dtype=np.intp)  # where what is asked for has its column
+        behind[:n] = np.arange(n)
+        behind[n + np.arange(m)] = n + order
+        self.columns = behind[np.array(slopes.columns, dtype=np.intp)]
+        self.size = 20 * len(layout.leaves) + len(self.rows)
+        self._seen = [Seen(leaf) for leaf in layout.leaves]
+
+    def fits(self) -> bool:
+        """Tell whether the blocks are what they were when they were traced."""
+        return all(seen.is_same() for seen in self._seen)
+
+    def filled(self, store: Store) -> FloatArray:
+        """Return an environment with the values of a context."""
+        env = np.zeros(self._room)
+        self._discrete.read(store, env)
+        self._inputs.fill(store, env)
+        run_preparation(self._prepare, 0, env)
+        return env
+
+    def values(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return all rows, for states with what is varied behind them."""
+        out = np.zeros(self.shape[0])
+        self._values(time, address_of(x), address_of(env), address_of(out))
+        return out
+
+    def slopes(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return the entries of the matrix."""
+        out = np.empty(len(self.rows))
+        self._slopes(time, address_of(x), address_of(env), address_of(out))
+        return out
+
+
+class SharedEquations:
+    """Shared code with the values of one context.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context. Time, states and all others are read at each call.
+    code : SharedCode
+        The code.
+    """
+
+    def __init__(self, store: Store, code: SharedCode) -> None:
+        self._store, self._code = store, code
+        self._env = code.filled(store)
+        self._revision = store.revision
+        self._places = sorted(code.question.places, key=code.question.places.__getitem__)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix of derivatives."""
+        return self._code.shape
+
+    @property
+    def place(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of what is not always zero."""
+        return self._code.rows, self._code.columns
+
+    def computed(self) -> FloatArray:
+        """Return the rates, or what is asked in their place, and what is shown behind them."""
+        return self._code.values(*self._point())
+
+    def jacobian(self) -> FloatArray:
+        """Return their derivatives by states and by what is varied, a new matrix."""
+        matrix = np.zeros(self.shape)
+        matrix[self.place] = self._code.slopes(*self._point())
+        return matrix
+
+    def _point(self) -> tuple[float, FloatArray, FloatArray]:
+        store = self._store
+        if self._revision != store.revision:
+            self._env, self._revision = self._code.filled(store), store.revision
+        varied = [number_behind(store, key) for key in self._places]
+        return float(store.time), np.concatenate([store.x, varied]), self._env
+
+
+def shared_equations(store: Store, question: Question) -> SharedEquations | None:
+    """Return equations by shared code, which is kept; None where that is not possible or not quick.
+
+    Parameters
+    ----------
+    store : Store
+        The values of a root context.
+    question : Question
+        What is asked.
+    """
+    layout = store.layout
+    if layout.num_states < _MANY or not available() or not _may_share(layout):
+        return None
+    zeros = frozenset(zeros_in(store) - set(question.varied))
+    key = "shared", question, zeros
+
+    def made() -> SharedCode | _Refused:
+        try:
+            return SharedCode(layout, question, zeros)
+        except TraceError:
+            return _Refused(layout)
+
+    found, _ = kept_equations(layout, key, made)
+    return None if isinstance(found, _Refused) else SharedEquations(store, found)
+
+
+class _Refused:
+    """Where sharing is not possible, which is remembered as well."""
+
+    size = 1
+
+    def __init__(self, layout: Layout) -> None:
+        self._seen = [Seen(leaf) for leaf in layout.leaves]
+
+    def fits(self) -> bool:
+        """Tell whether the blocks are what they were."""
+        return all(seen.is_same() for seen in self._seen)
+
+
+def _may_share(layout: Layout) -> bool:
+    """Tell whether many blocks are alike, and all have numbers alone."""
+    if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
+        return False
+    return most_alike(layout.leaves) >= _ALIKE
+
+
+__all__ = ["SharedCode", "SharedEquations", "shared_equations"]

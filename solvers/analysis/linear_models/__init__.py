@@ -1,0 +1,1 @@
+"""Linear models: linearization, poles, loops that are opened, exchange with other packages."""

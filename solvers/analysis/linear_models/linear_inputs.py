@@ -1,0 +1,162 @@
+"""What a linear model has as inputs: free ports and parameters, and wires of a finished diagram.
+
+At a wire, a disturbance d is added to the signal, or the wire is opened and carries d alone. For
+the derivatives it is cut (`flexure.diagrams.contexts.cut_wires`) either way. They tell what comes
+to the cut, m, and what follows from what goes on behind it, v. Then the wires are closed again:
+
+    v = S m + d,   S = 1 where a wire is closed, 0 where it is opened
+
+Since no diagram has an algebraic loop, these equations can always be solved for v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.cut_wires import cut_wires
+from flexure.diagrams.contexts.places import Place, Way, find_place, several
+from flexure.diagrams.systems.ports import InputPort, OutputPort
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import (
+    Variable,
+    can_vary,
+    carries_vector,
+    find_variables,
+    wire_at,
+)
+from flexure.solvers.tracing.trace import INPUT, Key
+
+
+class LinearInputs:
+    """The inputs of a linear model, and the wires that are opened.
+
+    Parameters
+    ----------
+    start : Context
+        A root context; it is not changed.
+    inputs, openings : iterable of Handle or str
+        Free ports, parameters, connected ports, or components of them; connected ports, or
+        components of them.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    context : Context
+        One with the same values, in which the wires are cut.
+    variables : list of Variable
+        By what equations are differentiated: free ports and parameters, then what goes on behind
+        each cut.
+    slots : list of int
+        The slots of what comes to the cuts.
+    names : list of str
+        What the inputs are.
+    """
+
+    def __init__(
+        self,
+        start: Context,
+        inputs: Way | Iterable[Way],
+        openings: Way | Iterable[Way],
+        attempt: str,
+    ) -> None:
+        ways = several(inputs)
+        opened = [wire_place(start, w, f"{attempt} with an opening") for w in several(openings)]
+        entered = [find_place(start.system, way, can_vary) for way in ways]
+        wires = [wire_at(p.handle) for p in [*opened, *entered] if is_fed(start, p.handle)]
+        self.context = cut_wires(start, list(dict.fromkeys(wires))) if wires else start
+        cuts = self.context.store.layout.cuts
+        self.slots = [self.context.store.layout.slot_before(wire) for wire in cuts]
+        _refuse_unread(self.context, attempt)
+        behind = [Variable(Place.of(wire), _keys(slot, wire)) for wire, slot in cuts.items()]
+
+        chosen = find_variables(self.context, ways, attempt)
+        free = [each for each in chosen if wire_at(each.place.handle) not in cuts]
+        self.variables = [*free, *behind]
+        self.names = [name for variable in chosen for name in variable.place.names]
+        columns = {key: k for k, key in enumerate(key for v in self.variables for key in v.keys)}
+        self._columns = [columns[key] for variable in chosen for key in variable.keys]
+        self._num_behind = sum(len(variable.keys) for variable in behind)
+        is_open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
+        self._closed = np.array(
+            [
+                (slot, k) not in is_open
+                for wire, slot in cuts.items()
+                for k in range(wire.size or 0)
+            ],
+            dtype=bool,
+        )
+
+    def closed(self, matrix: FloatArray, num_states: int) -> FloatArray:
+        """Return the derivatives by states and inputs, with the wires closed that are to be.
+
+        Parameters
+        ----------
+        matrix : ndarray
+            Derivatives by states and `variables` of the results and, in the last rows, of what
+            comes to the cuts.
+        num_states : int
+            Number of states.
+        """
+        count = self._num_behind
+        results = matrix[: len(matrix) - count]
+        if self._closed.any():
+            known = matrix.shape[1] - count
+            coming = self._closed[:, np.newaxis] * matrix[len(results) :]
+            going = np.linalg.inv(np.eye(count) - coming[:, known:])
+            behind = results[:, known:] @ going
+            results = np.hstack([results[:, :known] + behind @ coming[:, :known], behind])
+        chosen = [*range(num_states), *(num_states + k for k in self._columns)]
+        return results[:, chosen]
+
+    def values(self, numbers: FloatArray) -> FloatArray:
+        """Return the values of the inputs, given those of `variables`; of added ones, zero."""
+        held = numbers.copy()
+        held[len(held) - self._num_behind :][self._closed] = 0.0
+        return held[self._columns]
+
+
+def _refuse_unread(context: Context, attempt: str) -> None:
+    """Refuse cuts behind outputs that no block reads, where nothing would enter."""
+    layout = context.store.layout
+    read = {slot for sources in layout.sources for slot in sources}
+    read |= {layout.slot_before(wire) for wire in layout.cuts}  # the other end of a wire
+    for wire, slot in layout.cuts.items():
+        if slot not in read:
+            raise UnknownNameError(
+                f"{attempt} with an input or opening at '{wire.full_name}'",
+                expected="a port that carries a vector from one block to another",
+                found=f"the {wire.what} '{wire.full_name}', which no block reads",
+            )
+
+
+def _keys(slot: int, wire: InputPort | OutputPort) -> tuple[Key, ...]:
+    """Return the keys of the numbers behind a cut."""
+    return tuple(((INPUT, slot, 0), k) for k in range(wire.size or 0))
+
+
+def is_fed(context: Context, handle: object) -> bool:
+    """Tell whether a handle is that of a port on a wire between blocks."""
+    if isinstance(handle, InputPort):
+        return not context.find(handle.system, handle).input_is_free(handle.index)
+    return isinstance(handle, OutputPort)
+
+
+def wire_place(context: Context, way: Way, attempt: str) -> Place:
+    """Find a port on a wire between blocks."""
+    place = find_place(context.system, way, carries_vector)
+    if not (carries_vector(place.handle) and is_fed(context, place.handle)):
+        raise UnknownNameError(
+            f"{attempt} at '{place.path}'",
+            expected="a port that carries a vector from one block to another",
+            found=f"the {place.handle.what} '{place.handle.full_name}'"
+            + (", which nothing feeds" if isinstance(place.handle, InputPort) else ""),
+        )
+    return place
+
+
+__all__ = ["LinearInputs", "wire_place"]

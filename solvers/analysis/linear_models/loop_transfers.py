@@ -1,0 +1,162 @@
+"""What a feedback loop does at one of its wires: loop gain and sensitivities.
+
+A disturbance d is added to the signal m that comes to a port, and v = m + d goes on. Around the
+loop, v comes back as m = -L v, in the convention of negative feedback, so that
+
+    v = S d,    S = (I + L)⁻¹,    the sensitivity,
+    m = -T d,   T = L (I + L)⁻¹ = I - S,    the complementary sensitivity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place, Way
+from flexure.diagrams.systems.ports import InputPort, Port
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import require_root
+from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linearization import linearize
+
+
+def loop_gain(
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+) -> LinearModel:
+    """Return the loop gain L at a wire: what comes back, of what goes on, with the wire opened.
+
+    Parameters
+    ----------
+    system : System
+        A diagram.
+    at : Handle or str
+        A port on a wire between blocks, or a component of one: an output port for all that read
+        it, an input port for its block alone. Other loops stay closed.
+    context : Context, optional
+        Where, a root context; it is not changed. A default context when omitted.
+    period : float, optional
+        Of a model from one sample instant to the next, in s, as for `linearize`.
+
+    Returns
+    -------
+    LinearModel
+        L, in the convention of negative feedback: the closed loop has the sensitivity 1/(1 + L).
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such wire.
+    EvaluationError
+        As for `linearize`.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.Constant("target", 1.0),
+    ...     fx.PIDController("pid", kp=3.0),
+    ...     fx.Integrator("plant"),
+    ... )
+    >>> builder.connect_chain("target", "pid.setpoint")
+    >>> builder.connect_chain("pid", "plant", "pid.measurement")
+    >>> model = fx.loop_gain(builder.build(), "plant.y")
+    >>> model.frequency_response(1.0).round(6)  # 3 / s at s = j
+    array([[0.-3.j]])
+    """
+    return _negative(_from_wire(system, at, context, period, opened=True))
+
+
+def sensitivity_function(
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+) -> LinearModel:
+    """Return the sensitivity S = (I + L)⁻¹ at a wire: what goes on, of what is added there.
+
+    Parameters
+    ----------
+    system, at, context, period
+        As for `loop_gain`.
+
+    Returns
+    -------
+    LinearModel
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(fx.Gain("controller", -3.0), fx.Integrator("plant"))
+    >>> builder.connect_chain("controller", "plant", "controller")
+    >>> model = fx.sensitivity_function(builder.build(), "plant.u")
+    >>> model.frequency_response(1.0).round(6)  # s / (s + 3) at s = j
+    array([[0.1+0.3j]])
+    """
+    model = _from_wire(system, at, context, period)
+    return replace(model, D=model.D + np.eye(len(model.D)))
+
+
+def complementary_sensitivity(
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+) -> LinearModel:
+    """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire: what comes back, negated.
+
+    Parameters
+    ----------
+    system, at, context, period
+        As for `loop_gain`.
+
+    Returns
+    -------
+    LinearModel
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(fx.Gain("controller", -3.0), fx.Integrator("plant"))
+    >>> builder.connect_chain("controller", "plant", "controller")
+    >>> model = fx.complementary_sensitivity(builder.build(), "plant.u")
+    >>> model.frequency_response(0.0)
+    array([[1.+0.j]])
+    """
+    return _negative(_from_wire(system, at, context, period))
+
+
+def _from_wire(
+    system: System,
+    at: Way,
+    context: Context | None,
+    period: float | None,
+    *,
+    opened: bool = False,
+) -> LinearModel:
+    """Return the way from what is added to a wire to what comes to that place."""
+    require_system(system, "Cannot linearize")
+    attempt = f"Cannot look at a loop of '{system.label}'"
+    if context is None:
+        context = system.create_default_context()
+    require_root(context, system, attempt)
+    place = wire_place(context, at, attempt)
+    openings = [at] if opened else []
+    return linearize(system, context, [at], [_before(place)], openings=openings, period=period)
+
+
+def _before(place: Place) -> Way:
+    """Return where to look for what comes to a port, whatever is added there."""
+    port: Port = place.handle
+    feed: Port | None = None
+    if isinstance(port, InputPort) and port.system.parent is not None:
+        feed = port.system.parent.feed_of(port)
+    shown = place if feed is None else replace(place, handle=feed)
+    return shown.handle if place.part is None else shown.names[0]
+
+
+def _negative(model: LinearModel) -> LinearModel:
+    """Return a model with the opposite outputs."""
+    return replace(model, C=-model.C, D=-model.D, y0=-model.y0)
+
+
+__all__ = ["complementary_sensitivity", "loop_gain", "sensitivity_function"]

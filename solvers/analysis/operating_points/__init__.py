@@ -1,0 +1,1 @@
+"""Operating points: equilibria, and what follows them over values of a parameter."""

@@ -1,0 +1,551 @@
+"""Equilibria: states at which nothing moves, found by damped Newton steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.errors import EvaluationError, FlexureError, UnknownNameError, quoted
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Way, find_place, several, shows_state
+from flexure.diagrams.contexts.starts import require_start
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.solvers.analysis.equations.equations import (
+    Equations,
+    find_variables,
+    refuse_beyond_numbers,
+    refuse_sampled,
+    state_names,
+)
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.equations.tangents import open_stops, require_holding
+from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
+    warn_of_misleading_limits,
+)
+from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
+
+_ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
+_STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
+_LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
+_LEAST_DAMPING = 1e-8
+_LONGEST = 0.5  # step, in parts of states, that is not judged by the forces behind it,
+_STRAY = 0.5  # part of it that others may correct,
+_ROUGH = 1e-3  # length of the last one while something still holds, and of the last of all
+_CLOSE = 1e-9  # since the next is its square,
+_NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
+_NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
+_LEAST_PART = 1e-4  # of what holds the start
+_RELEASE = 5  # times as many steps for that
+_LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium(Answer):
+    """A context in which nothing moves, and how it was found.
+
+    Attributes
+    ----------
+    context : Context
+        A new root context with the states, inputs and parameters that were found.
+    residual : float
+        Largest absolute time derivative of a state that is left, or what a period adds to one.
+    iterations : int
+        Number of Newton steps; from where a mechanism was released to, if that took forces.
+    how : str
+        Whether their Jacobian was exact or made of central differences, and why.
+    """
+
+    context: Context
+    residual: float
+    iterations: int
+    how: str
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.analysis.linear_models.overview import equilibrium_pieces
+
+        return equilibrium_pieces(self)
+
+
+@in_one_thread
+def equilibrium(
+    system: System,
+    context: Context | None = None,
+    *,
+    free: Way | Iterable[Way] = (),
+    fixed: Way | Iterable[Way] = (),
+    tolerance: float = 1e-9,
+    max_iterations: int = 100,
+    period: float | None = None,
+) -> Equilibrium:
+    """Find states at which all time derivatives are zero.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        Where to start, a root context; it is not changed. Its time, discrete states, inputs and
+        parameters stay. A default context when omitted.
+    free : InputPort, NumericParameter, str or iterable of them, optional
+        Free input ports and parameters that are to be found as well, or components of them, by
+        handle or path.
+    fixed : ContinuousState, str or iterable of them, optional
+        States that keep their value: a path such as ``"door.x"`` for all components,
+        ``"door.x[angle]"`` and ``"arm.x[0]"`` for one, or ``"plant.axis.angle"`` for the position
+        of a joint.
+    tolerance : float
+        A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
+        that balance in it, and where it is no more than what 1e-15 of the states would change.
+    max_iterations : int
+        Largest number of Newton steps; five times as many where what holds the start is let go.
+    period : float, optional
+        For a diagram with periodic updates, as for `linearize`: found are states and discrete
+        values from which a period leads back to the same.
+
+    Returns
+    -------
+    Equilibrium
+
+    Raises
+    ------
+    EvaluationError
+        When no equilibrium is found near the start, the derivatives there are not finite, or a
+        sampled block follows the motion, so that the diagram has no continuous equations; with
+        ``period``, as for `linearize`.
+    UnknownNameError
+        When something is not there, or an input is not free.
+    ValueRefusedError
+        When a parameter would have to leave its bounds.
+
+    Notes
+    -----
+    Damped Newton steps with the exact Jacobian, or with central differences where a block cannot
+    be traced. Steps are as short as possible, each component measured by its starting value or 1,
+    whichever is larger: with more unknowns than equations, or in a continuum of equilibria, one
+    near the start is found, though not always the nearest.
+
+    So what the derivatives do not depend on stays near the start: the turn of a hanging body about
+    the vertical, and the states of pure integrators that nothing reads, such as those of an
+    `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
+    refused. `linearize` shows a pole at zero for each such direction.
+
+    Where damped steps end nowhere, as they do in beams under loads that bend them far, the start is
+    held by accelerations that balance it, and these are let go by and by; then, in mechanisms
+    without ``free`` and ``fixed``, by forces, along the arc length of their path. What is found
+    then is where a slow release leads to.
+
+    In mechanisms, velocities become exactly zero, and locked joints stay where they are.
+    Quaternions of joints are brought to length 1, unless a component of the state is fixed that
+    this would change.
+
+    The equilibrium may be unstable; `linearize` tells.
+
+    With ``period``, what becomes zero is what a period adds to states and discrete values, in the
+    linear model of each point; it is exact where nothing moves. Discrete values that follow neither
+    states nor inputs stay what they are.
+
+    Examples
+    --------
+    The torque that holds a pendulum at 30 degrees:
+
+    >>> import flexure as fx
+    >>> class Pendulum(fx.LeafSystem):
+    ...     def __init__(self):
+    ...         super().__init__("pendulum")
+    ...         self.state = self.declare_continuous_state(
+    ...             q=1, v=1, default=[np.pi / 6, 0.0], element_names=["angle", "rate"]
+    ...         )
+    ...         self.torque = self.declare_vector_input("torque", 1, default=0.0)
+    ...
+    ...     def calc_time_derivatives(self, context):
+    ...         angle, rate = self.state(context)
+    ...         return [rate, self.torque(context) - 9.81 * np.sin(angle)]
+    >>> pendulum = Pendulum()
+    >>> found = fx.equilibrium(pendulum, free=["torque"], fixed=["x[angle]"])
+    >>> pendulum.torque.eval(found.context)
+    array([4.905])
+    """
+    require_system(system, "Cannot find an equilibrium")
+    return settled(
+        system,
+        context,
+        f"Cannot find an equilibrium of '{system.label}'",
+        free=free,
+        fixed=fixed,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        period=period,
+    )
+
+
+def settled(
+    system: System,
+    context: Context | None,
+    attempt: str,
+    *,
+    free: Way | Iterable[Way] = (),
+    fixed: Way | Iterable[Way] = (),
+    tolerance: float = 1e-9,
+    max_iterations: int = 100,
+    period: float | None = None,
+) -> Equilibrium:
+    """Return what `equilibrium` does, for what is attempted with it."""
+    start = start_context(system, context, attempt)
+    if period is None:
+        refuse_sampled(start, attempt, "Pass period= for that of samples, or take the plant alone")
+    for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
+        number = as_number(value, (), f"{attempt} with this {option}")
+        check_bounds(number, f"{attempt} with this {option}", lower=0.0)
+    variables = find_variables(start, free, attempt)
+    unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
+    if period is None:
+        flow = Equations(start, variables, shares=True)
+        equations: Equations | SampleSteps = flow
+        names = state_names(start)
+        point, moving, needed = _standstill(start, flow, unknown)
+    else:
+        equations = SampleSteps(start, variables, period, attempt)
+        names, num_states = equations.names, start.store.layout.num_states
+        held = np.ones(len(names) - num_states, dtype=bool)
+        unknown = moving = np.concatenate([unknown[:num_states], held, unknown[num_states:]])
+        point, needed = equations.point(), np.ones(len(names), dtype=bool)
+    normal = _normal_form(start, unknown)
+    begin = normal(point)
+    refuse_beyond_numbers(equations.values(begin)[: len(names)], names, "rates", attempt)
+    is_free = period is None and not variables and bool(np.all(unknown))
+    ways = _ways(
+        equations, begin, moving, needed, normal, max_iterations, start if is_free else None
+    )
+    point, iterations = next(ways)
+    worst = _worst(equations, point, tolerance)
+    for other, steps in ways if worst is not None else ():
+        if _worst(equations, other, tolerance) is None:
+            point, iterations, worst = other, steps, None
+            break
+    values = equations.values(point)
+    if worst is not None:
+        expected, moved = "derivatives that become zero", "rate"
+        if isinstance(equations, SampleSteps):
+            expected, moved = "a period that changes nothing", "change"
+        remedy = "Raise max_iterations, start" if iterations == max_iterations else "Start"
+        remedy += " nearer to an equilibrium, or name free= inputs that can hold it"
+        stops = open_stops(start)
+        if stops:
+            remedy += (
+                f". What is to rest on {quoted(stops)} is found from where it touches, as at the"
+                " end of a simulation"
+            )
+        raise EvaluationError(
+            attempt,
+            expected=expected,
+            found=f"a {moved} of {names[worst]} of {values[worst]:.6g} where it is "
+            f"{point[worst]:.6g}, after {iterations} steps",
+            remedy=remedy,
+        )
+
+    result = start_context(system, context, attempt)
+    if isinstance(equations, SampleSteps):
+        equations.write(result, point)
+    else:
+        result.continuous_state = point[: len(names)]
+    position = len(names)
+    for variable in variables:
+        variable.set(result, point[position : position + len(variable.keys)])
+        position += len(variable.keys)
+    require_holding(result, attempt)
+    require_start(result)  # what stands still may be held open by redundant constraints
+    residual = float(np.max(np.abs(values), initial=0.0))
+    warn_of_misleading_limits([result], f"The equilibrium of '{system.label}'")
+    return Equilibrium(result, residual, iterations, equations.how)
+
+
+def _is_state(handle: Any) -> bool:
+    """Tell whether a handle is that of a continuous state, or of an output that shows one."""
+    return isinstance(handle, ContinuousState) or shows_state(handle)
+
+
+def _unknown(
+    attempt: str, context: Context, fixed: Way | Iterable[Way], num_free: int
+) -> npt.NDArray[np.bool_]:
+    """Return which components of states and free variables are to be found."""
+    layout = context.store.layout
+    unknown = np.ones(layout.num_states + num_free, dtype=bool)
+    for wish in several(fixed):
+        place = find_place(context.system, wish, _is_state)
+        if shows_state(place.handle):
+            place = place.settable
+        if not isinstance(place.handle, ContinuousState):
+            raise UnknownNameError(
+                f"{attempt} with {wish!r} fixed",
+                expected="a continuous state or one of its components",
+                found=repr(place.handle),
+            )
+        leaf = context.find_leaf(place.handle.system, place.handle)
+        unknown[leaf.x_slice.start + place.components] = False
+    return unknown
+
+
+def _normal_form(
+    context: Context, unknown: npt.NDArray[np.bool_]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return what brings a point to its normal form, where that leaves fixed components alone."""
+    states = [(leaf.x_slice, leaf.system.continuous_state) for leaf in context.leaves()]
+    parts = [(part, state.normalize) for part, state in states if state and state.normalize]
+
+    def normal(point: FloatArray) -> FloatArray:
+        result = point.copy()
+        for part, normalize in parts:
+            numbers = normalize(point[part])
+            if np.array_equal(numbers[~unknown[part]], point[part][~unknown[part]]):
+                result[part] = numbers
+        return result
+
+    return normal
+
+
+def _standstill(
+    context: Context, equations: Equations, unknown: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Stop what must stand still; return the point, what is left to be found and to become zero.
+
+    Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
+    friction and damping out of the search, which would hold anything at a small velocity. Of what
+    nothing accelerates the positions stay as well, and so do those of locked joints, whose
+    velocities move nothing.
+    """
+    point, unknown = equations.point(), unknown.copy()
+    parts = []
+    for leaf in context.leaves():
+        state, start = leaf.system.continuous_state, leaf.x_slice.start
+        if state is not None and state.num_v:
+            v = slice(start + state.num_q, start + state.num_q + state.num_v)
+            parts.append((slice(start, v.start), v))
+    stopped = point.copy()
+    for _, v in parts:
+        stopped[v] = np.where(unknown[v], 0.0, point[v])
+    rates, matrix = equations.values(stopped), equations.jacobian(stopped)
+    needed = np.ones(rates.shape, dtype=bool)
+    for q, v in parts:
+        N, others = matrix[q, v], np.delete(matrix[q], v, axis=1)
+        is_linear = not (np.any(rates[q]) or np.any(others) or np.any(stopped[v]))
+        if not (is_linear and np.isfinite(N).all()):
+            continue
+        unaccelerated = ~np.any(np.column_stack([rates[v], matrix[v]]), axis=1)
+        locked = unaccelerated & ~np.any(N, axis=0)  # velocities that move nothing
+        if np.linalg.matrix_rank(N) == np.sum(~locked):
+            point[v], needed[q], unknown[v] = 0.0, False, False
+            unknown[q] &= ~np.any(N[:, unaccelerated], axis=1)
+            if np.any(locked):
+                nearby = stopped.copy()  # where no entry of N is zero by chance
+                nearby[q] += 1e-3 * (1.0 + np.arange(q.stop - q.start) / (q.stop - q.start))
+                unknown[q] &= np.any(equations.jacobian(nearby)[q, v], axis=1)
+    return point, unknown, needed
+
+
+@dataclass(frozen=True)
+class _LinearModel:
+    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
+
+    values: FloatArray
+    matrix: FloatArray
+
+    @cached_property
+    def size(self) -> float:
+        """Length of the vector of values."""
+        return float(np.linalg.norm(self.values))
+
+    @cached_property
+    def _decomposition(self) -> Any:
+        return np.linalg.svd(self.matrix, full_matrices=False)
+
+    def step(self, damping: float) -> FloatArray:
+        """Return the step that minimizes ``|values + matrix @ step|² + damping size |step|²``.
+
+        The damping vanishes with the values. So the steps converge quadratically also where the
+        equilibria form a continuum, and hardly move along it.
+        """
+        left, stretches, right = self._decomposition
+        divisors = stretches**2 + damping * self.size
+        factors = np.divide(stretches, divisors, out=np.zeros_like(divisors), where=divisors > 0.0)
+        step: FloatArray = -(factors * (self.values @ left)) @ right
+        return step
+
+    def gain(self, step: FloatArray, found: FloatArray) -> float:
+        """Return by how much the values shrink at a step, as a part of what the model promises."""
+        promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
+        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
+
+
+def _ways(
+    equations: Equations | SampleSteps,
+    begin: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+    free: Context | None,
+) -> Iterator[tuple[FloatArray, int]]:
+    """Yield where one way after the other ends, and the number of its steps."""
+    yield _solve(equations, begin, unknown, needed, normal, max_iterations)
+    most = _RELEASE * max_iterations
+    yield _solve_by_release(equations, begin, unknown, needed, normal, most)
+    resting = None if free is None else _statically_released(free, begin)
+    if resting is not None:
+        yield _solve(equations, normal(resting), unknown, needed, normal, max_iterations)
+
+
+def _solve(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Take damped steps until nothing improves; return the point and their number."""
+    values = equations.values(point)[needed]
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    weights = np.zeros(len(values))
+    damping = 1.0
+    iterations = 0
+    while iterations < max_iterations and np.isfinite(values).all():
+        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
+        if not np.isfinite(matrix).all():
+            break
+        weights = np.maximum(weights, _weights(matrix))
+        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
+        gain = -1.0
+        while gain < _LEAST_GAIN:
+            step = model.step(damping)
+            if not np.linalg.norm(step) > _STANDSTILL:
+                return point, iterations
+            trial = point.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            found = _values_if_defined(equations, trial, needed)
+            if np.isfinite(found).all():
+                gain = model.gain(step, found / weights)
+            if gain < 0.25:
+                damping *= 4.0
+        if gain > 0.75:
+            damping = max(0.1 * damping, _LEAST_DAMPING)
+        point, values = trial, found
+        iterations += 1
+    return point, iterations
+
+
+def _solve_by_release(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Hold the start by what it takes, and let that go by and by; return as `_solve` does.
+
+    What is stiff along and soft across, as a beam is, has larger forces after a step that turns
+    it, and next to none after the one that follows. Steps that have to lower the forces crawl
+    there. So these are judged by their lengths: none of them may correct the first one much.
+    """
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    held = _values_if_defined(equations, point, needed)
+    iterations, left, part = 0, 1.0, 1.0
+    while left > 0.0 and part > _LEAST_PART and iterations < max_iterations:
+        aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
+        found = False
+        while not found and iterations < max_iterations:
+            values = _values_if_defined(equations, trial, needed) - aim * held
+            if not np.isfinite(values).all():
+                break
+            matrix = equations.jacobian(trial)[np.ix_(needed, unknown)] * scale
+            if not np.isfinite(matrix).all():
+                break
+            weights = _weights(matrix)
+            inverse = np.linalg.pinv(matrix / weights[:, np.newaxis], _NO_STRETCH)
+            step = -inverse @ (values / weights)
+            length = float(np.linalg.norm(step))
+            first = first or length
+            if length > _LONGEST or (length > _STRAY * first and trial is not point):
+                break
+            trial = trial.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            iterations += 1
+            found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
+            before = length
+        if found:
+            point, left, part = trial, aim, 2.0 * part
+        else:
+            part *= 0.25
+    return point, iterations
+
+
+def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
+    """Return the states of a mechanism where the forces that hold it at some are let go.
+
+    Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
+    them to rest. Forces that balance its own ones are let go along the arc length of their curve,
+    which is the load path of a mechanism whose start is without stress.
+
+    Returns
+    -------
+    ndarray or None
+        None where nothing comes to rest so, or the system is none that statics describes.
+    """
+    from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+    from flexure.solvers.analysis.forces_at_rest.release import released
+    from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+    from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+
+    with suppress(FlexureError, LostError):
+        start = context.clone()
+        start.continuous_state = x
+        forces = StaticEquations(start, attempt="Cannot release a mechanism")
+        if forces.obstacle is None:
+            return released(forces, size_of(start), x, np.zeros(0))[0]
+    return None
+
+
+def _weights(matrix: FloatArray) -> FloatArray:
+    """Return what to divide equations by, so that their units do not matter.
+
+    An equation that hardly depends on anything is not blown up to the size of the others: rates of
+    the length of quaternions and powers of dampers vanish with the square of velocities.
+    """
+    rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
+    largest = np.max(rows, initial=0.0)
+    return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
+
+
+def _values_if_defined(
+    equations: Equations | SampleSteps, point: FloatArray, needed: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
+    try:
+        return equations.values(point)[needed]
+    except EvaluationError:
+        return np.full(np.count_nonzero(needed), np.nan)
+
+
+def _worst(equations: Equations | SampleSteps, point: FloatArray, tolerance: float) -> int | None:
+    """Return which derivative is farthest from zero; None if all of them are zero."""
+    values = equations.values(point)
+    with np.errstate(all="ignore"):
+        slopes, size = np.abs(equations.jacobian(point)), np.abs(point)
+        terms = 1.0 + slopes @ size
+        terms[~np.isfinite(terms)] = 1.0
+        excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
+        rounding = _ROUNDING * (slopes @ np.maximum(size, 1.0))
+        excess[(np.abs(values) <= rounding) & np.isfinite(rounding)] = 0.0
+    return int(np.argmax(excess)) if np.any(excess > tolerance) else None

@@ -1,0 +1,90 @@
+"""How far a period moves a diagram with periodic updates, as a function of where it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linearization import linearized
+
+
+class SampleSteps:
+    """What a period adds to states and discrete values, read like `Equations`.
+
+    It is that of the linear model at each point. So the derivatives by the point are exact where
+    nothing moves, which is enough for Newton steps towards such a point.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; evaluations change it.
+    variables : sequence of Variable
+        Inputs and parameters.
+    period : float
+        From one sample instant to the next, in s.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    names : list of str
+        Of states and discrete values.
+    """
+
+    def __init__(
+        self, context: Context, variables: Sequence[Variable], period: float, attempt: str
+    ) -> None:
+        self._context, self._variables, self._period = context, variables, period
+        self._attempt = attempt
+        self._model = self._linearized()
+        self._at = self.point()
+        self.names = self._model.state_names
+        self.how = self._model.how
+
+    def _linearized(self) -> LinearModel:
+        inputs = [variable.place.path for variable in self._variables]
+        context, period = self._context, self._period
+        return linearized(context.system, context, inputs, [], self._attempt, period=period)
+
+    def point(self) -> FloatArray:
+        """Return the present states, discrete values and variables, end to end."""
+        store = self._context.store
+        return np.concatenate([self._model.x0, *[v.read(store) for v in self._variables]])
+
+    def values(self, point: FloatArray) -> FloatArray:
+        """Return what a period adds at a point."""
+        return self._model_at(point).xdot0
+
+    def jacobian(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of `values` by the point, for a point where nothing moves."""
+        model = self._model_at(point)
+        return np.hstack([model.A - np.eye(len(model.A)), model.B])
+
+    def write(self, context: Context, point: FloatArray) -> None:
+        """Set states and discrete values in a context."""
+        n = context.store.layout.num_states
+        context.continuous_state = point[:n]
+        for name, number in zip(self.names[n:], point[n:], strict=False):
+            place = find_place(context.system, name)
+            place.write(context, np.full(place.shape or (), number))
+
+    def _model_at(self, point: FloatArray) -> LinearModel:
+        if not np.array_equal(point, self._at):
+            self.write(self._context, point)
+            start = len(self.names)
+            for variable in self._variables:
+                end = start + len(variable.keys)
+                variable.write(self._context.store, point[start:end])
+                start = end
+            self._model = self._linearized()
+            self._at = point.copy()
+        return self._model
+
+
+__all__ = ["SampleSteps"]

@@ -1,0 +1,1 @@
+"""Sensitivities: motions together with their derivatives by parameters."""

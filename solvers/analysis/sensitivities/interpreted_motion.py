@@ -1,0 +1,226 @@
+"""Motions with derivatives in Python, by methods of any kind: the way that always serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.common.errors import NonFiniteError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.analysis.equations.equations import Equations, Variable
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
+from flexure.solvers.integration.guard.pace import Pace
+from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, assess
+from flexure.solvers.integration.methods.methods import is_implicit, method_name
+from flexure.solvers.simulation.state.diagnosis import explain_non_finite
+from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.tracing.derivatives import Derivatives
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+    from flexure.solvers.integration.guard.integration import TakenStep
+
+# Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
+_STIFF_METHOD = "Radau"
+
+
+class InterpretedMotion:
+    """Python for the motion of a context with its derivatives, for any number of runs.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, with the values that it begins with.
+    variables : sequence of Variable
+        Parameters and fixed inputs.
+    steering : ndarray of int
+        The columns of derivatives that belong to these; others belong to initial states.
+    outputs : sequence of Place
+        Ports or continuous states, or components of them.
+    drives : sequence of Drive
+        Free input ports that change along the motion.
+    rates : Derivatives
+        The time derivatives of the states.
+    watch : LongMotions
+        Warns of motions that take long.
+    attempt : str
+        Beginning of messages.
+
+    Raises
+    ------
+    TraceError
+        When there are no exact derivatives.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable],
+        steering: NDArray[np.intp],
+        outputs: Sequence[Place],
+        drives: Sequence[Drive],
+        rates: Derivatives,
+        watch: LongMotions,
+        attempt: str,
+    ) -> None:
+        self._store = context.store
+        self._size = context.store.layout.num_states
+        self._steering = steering
+        self._drives = drives
+        self._rates = rates
+        self._watch = watch
+        self._attempt = attempt
+        self._settled: Method | None = None
+        self._slopes = exact_jacobian(Equations(context, variables))
+        self._shown: Equations | None = None
+        if outputs:
+            self._shown = Equations(context, variables, outputs)
+            exact_jacobian(self._shown)
+
+    def begin(
+        self,
+        time: float,
+        x: FloatArray,
+        scale: FloatArray,
+        t_final: float,
+        method: Method,
+        tolerances: tuple[float, float],
+        why: str,
+    ) -> None:
+        """Begin a motion, as `NativeMotion.begin` does, at a time; say why it is not native."""
+        self._time, self._x, self._scale = time, x, scale
+        self._tolerances = tolerances
+        self._pace = Pace(time, t_final)
+        self._first_step: float | None = None
+        self._watch.begin(time, t_final, why)
+        if isinstance(method, str) and method == "auto":
+            method = self._chosen(t_final)
+        self._method = method
+
+    @in_one_thread
+    def _chosen(self, t_final: float) -> Method:
+        """Choose a method where the user left it open; the choice of the first run serves all."""
+        if self._settled is None:
+
+            def jacobian(time: float, x: FloatArray) -> FloatArray:
+                return self._slopes(time, x)[:, : self._size]
+
+            states, span = self._x[: self._size], t_final - self._time
+            verdict = assess(self._rates, self._time, states, span, jac=jacobian)
+            self._settled = _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+        return self._settled
+
+    def advance(
+        self, stop: float, clip: float, times: FloatArray, *, anew: bool
+    ) -> tuple[list[FloatArray], float, FloatArray]:
+        """Go on to a stop, as `NativeMotion.advance` does."""
+        from flexure.solvers.integration.guard.integration import integrate
+
+        rtol, atol = self._tolerances
+        segment = integrate(
+            self._derivatives,
+            self._time,
+            self._x,
+            stop,
+            method=self._method,
+            rtol=rtol,
+            atol=atol,
+            jac=self._jacobian if _iterates(self._method) else None,
+            first_step=None if anew else self._first_step,
+            keep_dense=True,
+            on_step=self._look,
+            blame=self._blame,
+            pace=self._pace,
+            t_clip=clip,
+        )
+        samples = []
+        for time in times:
+            index = int(np.searchsorted(segment.t, time)) - 1
+            exact = time == segment.t[index + 1]
+            samples.append(segment.x[index + 1] if exact else segment.interpolants[index](time))
+        self._time, self._x, self._first_step = stop, segment.x[-1], segment.next_step
+        return samples, stop, self._x
+
+    def _look(self, step: TakenStep) -> None:
+        """Look how long the motion takes."""
+        self._watch.look(step.t)
+
+    def _drive(self, time: float) -> None:
+        for drive in self._drives:
+            drive.apply(self._store, time)
+
+    def _derivatives(self, time: float, x: FloatArray) -> FloatArray:
+        n = self._size
+        self._drive(time)
+        states, columns = x[:n], x[n:].reshape(-1, n)
+        slopes = self._slopes(time, states)
+        motion = columns @ slopes[:, :n].T
+        motion[self._steering] += (slopes[:, n:] * self._scale[self._steering]).T
+        return np.concatenate([self._rates(time, states), motion.ravel()])
+
+    def _jacobian(self, time: float, x: FloatArray) -> csc_array:
+        """Return the blocks on the diagonal; those beside them only couple one way."""
+        from scipy.sparse import csc_array, eye_array, kron
+
+        self._drive(time)
+        block = csc_array(self._slopes(time, x[: self._size])[:, : self._size])
+        return csc_array(kron(eye_array(x.size // self._size), block))
+
+    def _blame(self, time: float, x: FloatArray, xdot: FloatArray | None) -> Exception:
+        """Make the error for something that is not finite."""
+        n = self._size
+        if np.isfinite(x[:n]).all() and (xdot is None or np.isfinite(xdot[:n]).all()):
+            return NonFiniteError(
+                f"{self._attempt} at t = {float(time):.9g} s",
+                expected="finite derivatives by states and parameters",
+                found="NaN or infinity",
+                remedy="Look for a root or a quotient whose slope is infinite there",
+            )
+        return explain_non_finite(self._store, float(time), freeze(np.array(x[:n])))
+
+    def shown(
+        self, times: FloatArray, states: FloatArray, columns: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the outputs at some times, and their derivatives, as `NativeMotion.shown` does."""
+        shown, n, store = self._shown, self._size, self._store
+        assert shown is not None
+        end, x_end = store.time, store.x
+        parameters = shown.point()[n:]
+        values, slopes = [], []
+        for time, x, column in zip(times.tolist(), states, columns, strict=True):
+            self._drive(time)
+            store.set_motion(time, freeze(x.copy()))
+            point = np.concatenate([x, parameters])
+            values.append(shown.values(point)[n:])
+            matrix = shown.jacobian(point)[n:]
+            slope = matrix[:, :n] @ column
+            slope[:, self._steering] += matrix[:, n:]
+            slopes.append(slope)
+        self._drive(end)
+        store.set_motion(end, x_end)
+        return np.array(values), np.array(slopes)
+
+
+def _iterates(method: Method) -> bool:
+    """Tell whether a method makes do with a Jacobian from which some coupling is left out."""
+    return is_implicit(method) and method_name(method) != "Rodas5P"
+
+
+def exact_jacobian(equations: Equations) -> ExactJacobian:
+    """Return the exact Jacobian, or raise what is in its way."""
+    if equations.exact is None:
+        assert equations.obstacle is not None
+        raise equations.obstacle
+    return equations.exact
+
+
+__all__ = ["InterpretedMotion", "exact_jacobian"]

@@ -1,0 +1,333 @@
+"""A motion together with its derivatives by parameters, run once or again and again.
+
+With ẋ = f(t, x, p), the matrix S = ∂x/∂p follows ::
+
+    Ṡ = ∂f/∂x S + ∂f/∂p,    S(t₀) = ∂x₀/∂p
+
+along the motion, and outputs y = g(t, x, p) have the derivatives ∂g/∂x S + ∂g/∂p. The Jacobians are
+exact. States and sensitivities are integrated together, each column of S times the size of its
+parameter, so that one tolerance fits all. Of an initial state, S(t₀) is a column of the identity.
+
+Native code does that where it may (`flexure.solvers.analysis.sensitivities.native_motion`); else
+Python does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.common.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.starts import initialize
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.events import Forced, Initialization
+from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
+from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.sensitivities.interpreted_motion import (
+    InterpretedMotion,
+    exact_jacobian,
+)
+from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
+from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
+from flexure.solvers.native.programs.preconditions import UnsuitableError
+from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.tracing.derivatives import Derivatives
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian
+from flexure.solvers.tracing.trace import Key, trace
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSamples:
+    """States and outputs at some times, and their derivatives by the variables.
+
+    Attributes
+    ----------
+    states, outputs : ndarray, shapes (k, n) and (k, p)
+        The values.
+    state_slopes, output_slopes : ndarray, shapes (k, n, m) and (k, p, m)
+        Their derivatives.
+    """
+
+    states: FloatArray
+    outputs: FloatArray
+    state_slopes: FloatArray
+    output_slopes: FloatArray
+
+
+def refuse_events(context: Context, attempt: str) -> None:
+    """Refuse events that change states, except those at the beginning."""
+    for leaf in context.leaves():
+        for event in leaf.system.events:
+            initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
+            if event.kind != "publish" and not (initial or isinstance(event.trigger, Forced)):
+                raise EvaluationError(
+                    attempt,
+                    expected="a motion without events",
+                    found=f"the {event.kind} update '{event.label}'",
+                    remedy="Take differences of two simulations instead",
+                )
+
+
+class MotionDerivatives:
+    """The motion of a context with its derivatives, which is traced once for any number of runs.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; `run` moves it from where it is to the end.
+    variables : sequence of Variable
+        Parameters, fixed inputs and initial states.
+    outputs : sequence of Place
+        Ports or continuous states, or components of them.
+    drives : sequence of Drive
+        Free input ports that change along the motion.
+    attempt : str
+        Beginning of messages.
+    watch : LongMotions, optional
+        Warns of motions that take long, for all of a study.
+
+    Attributes
+    ----------
+    why : str
+        Why the last run was interpreted; nothing if it was not.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable],
+        outputs: Sequence[Place],
+        attempt: str,
+        drives: Sequence[Drive] = (),
+        watch: LongMotions | None = None,
+    ) -> None:
+        self._context = context
+        self._store = store = context.store
+        self._attempt = attempt
+        self._drives = drives
+        self._all = variables
+        self._places = outputs
+        self._size = store.layout.num_states
+        keys: list[Key] = [key for variable in variables for key in variable.keys]
+        steers = [not variable.is_state for variable in variables for _ in variable.keys]
+        self._steering = np.flatnonzero(steers)
+        self._variables = [variable for variable in variables if not variable.is_state]
+        self._initial = _initial_jacobian(context, keys, attempt)
+        self._rates = Derivatives(store, compiled=True)
+        self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
+        self._native: NativeMotion | None = None
+        self._no_native = ""
+        self._interpreted: InterpretedMotion | None = None
+        self._watch = LongMotions(attempt) if watch is None else watch
+        self.why = ""
+        self.scale = np.ones(len(keys))
+
+    def run(
+        self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
+    ) -> MotionSamples:
+        """Run the updates at the beginning, and integrate up to a time.
+
+        Parameters
+        ----------
+        t_final : float
+            Where the motion ends, in seconds.
+        grid : ndarray, shape (k,)
+            Ascending times of the samples, none beyond the end.
+        method, rtol, atol
+            As for `sensitivity`; what "auto" chooses in the first run serves all.
+        """
+        store, n = self._store, self._size
+        self._drive(store.time)
+        initial = self._initial(store.time, store.x)
+        initialize(self._context)
+        self._prepare()
+        names = [variable.place.path for variable in self._all for _ in variable.keys]
+        initial = self._assembled.closed(initial, self._steering, names)
+        numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
+        self.scale = np.where(numbers > 0.0, numbers, 1.0)
+        self._time = store.time
+        self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
+        samples = self._integrate(t_final, grid, method, rtol, atol)
+        scaled = samples[:, n:].reshape(len(grid), len(self.scale), n)
+        columns = (scaled / self.scale[:, np.newaxis]).swapaxes(1, 2)
+        outputs, slopes = self._show(grid, samples[:, :n], columns)
+        return MotionSamples(samples[:, :n], outputs, columns, slopes)
+
+    def _prepare(self) -> None:
+        """Trace the equations, the first time: for native code, or else for Python."""
+        if self._native is None and not self._no_native:
+            try:
+                self._native = NativeMotion(
+                    self._context,
+                    self._variables,
+                    self._steering,
+                    len(self.scale),
+                    self._places,
+                    self._drives,
+                )
+            except UnsuitableError as reason:
+                self._no_native = str(reason)
+        if self._native is None:
+            self._by_python()
+
+    def _by_python(self) -> InterpretedMotion:
+        """Return the way by Python, traced the first time; native code shows outputs, if any."""
+        if self._interpreted is None:
+            self._interpreted = InterpretedMotion(
+                self._context,
+                self._variables,
+                self._steering,
+                self._places if self._native is None else (),
+                self._drives,
+                self._rates,
+                self._watch,
+                self._attempt,
+            )
+        return self._interpreted
+
+    def _show(
+        self, grid: FloatArray, states: FloatArray, columns: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the outputs and their derivatives at the times of samples."""
+        if not self._places:
+            return np.zeros((len(grid), 0)), np.zeros((len(grid), 0, len(self.scale)))
+        found = (self._native or self._by_python()).shown(grid, states, columns)
+        if not all(np.isfinite(each).all() for each in found):
+            raise NonFiniteError(
+                self._attempt,
+                expected="finite outputs, and derivatives of them",
+                found="NaN or infinity",
+                remedy="Look for a root or a quotient whose slope is infinite there",
+            )
+        return found
+
+    def _drive(self, time: float) -> None:
+        for drive in self._drives:
+            drive.apply(self._store, time)
+
+    def _integrate(
+        self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
+    ) -> FloatArray:
+        """Integrate up to a time and return the values at the times of the grid."""
+        samples = [self._x for time in grid if time == self._time]
+        if not self._size:
+            return np.zeros((len(grid), 0))
+        self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
+        motion = self._begun(t_final, method, (rtol, atol))
+        jumps = True
+        while self._time < t_final:  # ends: a break time is later, and the pace is judged
+            stop = min(self._next_breaks().values(), default=math.inf)
+            bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
+            anew = jumps  # the rates go on behind a bend
+            jumps = stop <= min(t_final, bend)
+            stop = min(stop, t_final, bend)
+            clip = math.nextafter(stop, -math.inf) if jumps else math.inf
+            times = grid[(grid > self._time) & (grid <= stop)]
+            before = self._time, self._x
+            found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
+            samples += found
+            if self._time < stop:
+                self.why = "compiled loops came to something unusual"
+                motion = self._begun(t_final, method, (rtol, atol))
+                times = times[len(found) :]
+                found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
+                samples += found
+            if jumps:
+                self._refuse_moving_jump(stop, self._x[: self._size], before)
+            self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
+        return np.array(samples)
+
+    def _begun(
+        self, t_final: float, method: Method, tolerances: tuple[float, float]
+    ) -> NativeMotion | InterpretedMotion:
+        """Begin a motion where this one is, natively if nothing is in the way."""
+        motion = self._by_python() if self.why or self._native is None else self._native
+        motion.begin(self._time, self._x, self.scale, t_final, method, tolerances, self.why)
+        return motion
+
+    # Break times ---------------------------------------------------------------------------
+
+    def _next_breaks(self) -> dict[System, float]:
+        """Return the next time at which each block's equations are not smooth."""
+        return {
+            leaf.system: float(leaf.system.calc_next_break_time(leaf))
+            for leaf in self._context.leaves()
+            if leaf.system.has_break_times
+        }
+
+    def _refuse_moving_jump(
+        self, stop: float, states: FloatArray, begin: tuple[float, FloatArray]
+    ) -> None:
+        """Refuse a jump of the derivatives at a time that depends on a parameter."""
+        before, after = (
+            self._rates(math.nextafter(stop, -math.inf), states),
+            self._rates(stop, states),
+        )
+        size = np.maximum(np.abs(before), np.abs(after))
+        if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
+            return
+        self._store.set_motion(begin[0], freeze(begin[1][: self._size].copy()))
+        breaking = [block for block, time in self._next_breaks().items() if time == stop]
+        for variable in self._variables:
+            numbers = variable.read(self._store)
+            for component, number in enumerate(numbers):
+                moved = numbers.copy()
+                moved[component] += 1e-6 * max(abs(number), 1e-3)
+                variable.write(self._store, moved)
+                breaks = self._next_breaks()
+                variable.write(self._store, numbers)
+                if any(breaks[block] != stop for block in breaking):
+                    raise EvaluationError(
+                        self._attempt,
+                        expected="jumps at times that do not depend on the parameters",
+                        found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
+                        remedy="Take differences of two simulations instead",
+                    )
+
+
+def _initial_jacobian(
+    context: Context, keys: Sequence[Key], attempt: str
+) -> Callable[[float, FloatArray], FloatArray]:
+    """Return the derivatives of the state after the updates at the beginning."""
+
+    def read(store: Store) -> tuple[list[Any], list[Any]]:
+        """Return the continuous states after the updates, and what else they write."""
+        x, others = list(store.x), []
+        for leaf in store.leaves:
+            for event in leaf.system.events:
+                if isinstance(event.trigger, Initialization) and event.kind == "unrestricted":
+                    for state, value in (event.handler(leaf) or {}).items():
+                        if isinstance(state, ContinuousState):
+                            x[leaf.x_slice] = list(state.check(value, attempt))
+                        else:
+                            others.extend(state.check(value, attempt))
+        return x, others
+
+    def traced() -> TracedEquations:
+        x, others = trace(layout, read)
+        if scalars.jacobian(others, keys).entries:
+            raise EvaluationError(
+                attempt,
+                expected="initial discrete states that do not depend on the parameters",
+                found="an update at the beginning that computes one from them",
+            )
+        return TracedEquations(layout, x, keys)
+
+    layout = context.store.layout
+    found, _ = kept_equations(layout, ("beginning", *keys), traced)
+    return ExactJacobian(context.store, found.slopes)
+
+
+__all__ = ["MotionDerivatives", "MotionSamples", "refuse_events"]

@@ -1,0 +1,261 @@
+"""Motions with derivatives in native code: when that may serve, and what it does.
+
+It serves where the equations have native code, and the method a loop for states with columns. What
+is unusual, such as a value that is not finite, ends a loop, and the interpreted way goes on from
+there, which knows what to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.integration.guard.chattering import find_jump
+from flexure.solvers.integration.guard.failures import chattering, jump_of_derivative, no_progress
+from flexure.solvers.integration.guard.pace import Pace
+from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, assess
+from flexure.solvers.integration.methods.methods import method_name
+from flexure.solvers.integration.methods.rounding import shortened_by_rounding
+from flexure.solvers.native.kernels.parts.run import SLOW, STIFF
+from flexure.solvers.native.programs.binding import BoundProgram
+from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.programs.sensitivity_program import SensitivityProgram
+from flexure.solvers.native.runs.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
+from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at
+from flexure.solvers.tracing.trace import trace
+
+_SMALLEST_RTOL = float(100 * np.finfo(float).eps)  # which SciPy's methods raise others to
+_STIFF_METHOD = "ESDIRK4"  # Rosenbrock's methods need derivatives of the Jacobian
+
+
+class NativeMotion:
+    """Native code for the motion of a context with its derivatives, for any number of runs.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, with the values that it begins with.
+    variables : sequence of Variable
+        Parameters and fixed inputs.
+    steering : ndarray of int
+        The columns of derivatives that belong to these; others belong to initial states.
+    count : int
+        How many columns there are.
+    outputs : sequence of Place
+        Ports or continuous states, or components of them.
+    drives : sequence of Drive
+        Free input ports that change along the motion.
+
+    Raises
+    ------
+    UnsuitableError
+        When there is none.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable],
+        steering: NDArray[np.intp],
+        count: int,
+        outputs: Sequence[Place],
+        drives: Sequence[Drive],
+    ) -> None:
+        self._drives = drives
+        driven = frozenset(drive.slot for drive in drives)
+        self._store = store = context.store
+        self._read = [shown(context, place) for place in outputs]
+        self._steering = steering
+        self._settled = ""
+        try:
+            program = native_program(store, driven)
+            program.jacobian()
+            self._bound = BoundProgram(program, store)
+            self._own = self._compiled(variables, driven)
+        except TraceError as error:
+            raise UnsuitableError.because(error) from error
+        self._run = SensitivityRun(self._bound, store, self._own, steering, count)
+
+    def _compiled(
+        self, variables: Sequence[Variable], driven: frozenset[int]
+    ) -> SensitivityProgram:
+        """Return the functions beside those of the program, kept ones or new ones."""
+        store, layout = self._store, self._store.layout
+        keys = [key for variable in variables for key in variable.keys]
+        n = layout.num_states
+        with np.errstate(all="ignore"):
+            expected = np.array(read_equations(store, self._read), dtype=float)
+
+        def made() -> TracedEquations:
+            found = trace(layout, lambda symbols: read_equations(symbols, self._read))
+            native = SensitivityProgram(layout, found[:n], found[n:], keys, driven)
+            return TracedEquations(layout, [], [], more=native)
+
+        def agrees(traced: TracedEquations) -> bool:
+            own = traced.more
+            outputs = partial(own.outputs, store.time, env=own.fill(store))
+            return agrees_at(outputs, store.x, expected[n:])
+
+        if not agrees_at(partial(self._bound, store.time), store.x, expected[:n]):
+            raise UnsuitableError(OTHER_NUMBERS)
+        read = tuple([(slot, tuple(part)) for slot, part in self._read])
+        question = "native sensitivities", read, tuple(keys), driven
+        found, known = kept_equations(layout, question, made, agrees)
+        if not (known or agrees(found)):
+            raise UnsuitableError(OTHER_NUMBERS)
+        program: SensitivityProgram = found.more
+        return program
+
+    @staticmethod
+    def obstacle(method: Method, rtol: float, atol: float) -> str:
+        """Return why a motion cannot be integrated natively; nothing if it can."""
+        if not (isinstance(method, str) and method in ("auto", *WITH_COLUMNS)):
+            return f"{method_name(method)} has no native loop for derivatives"
+        numbers = all(isinstance(each, (int, float)) for each in (rtol, atol))
+        if numbers and _SMALLEST_RTOL <= rtol < math.inf and 0.0 < atol < math.inf:
+            return ""
+        return "of tolerances that are refused"
+
+    def begin(
+        self,
+        time: float,
+        x: FloatArray,
+        scale: FloatArray,
+        t_final: float,
+        method: Method,
+        tolerances: tuple[float, float],
+        why: str,
+    ) -> None:
+        """Begin a motion with the parameters of the context.
+
+        Parameters
+        ----------
+        time : float
+            Where it begins, in seconds.
+        x : ndarray
+            States, and behind them the columns times the sizes of their numbers.
+        scale : ndarray
+            These sizes.
+        t_final : float
+            Where the motion ends, in seconds.
+        method : str
+            One that is no obstacle; what "auto" chooses in the first run serves all.
+        tolerances : tuple of float
+            Relative and absolute ones.
+        why : str
+            Nothing; why a motion that is not native is none.
+        """
+        self._is_open = method == "auto"
+        self._pace = Pace(time, t_final)
+        self._end, self._scale, self._tolerances = t_final, scale, tolerances
+        if self._is_open and not self._settled:
+            self._settled = self._chosen(time, x[: self._store.layout.num_states], t_final)
+        self._start(self._settled if self._is_open else method_name(method), time, x)
+
+    @in_one_thread
+    def _chosen(self, time: float, x: FloatArray, t_final: float) -> str:
+        """Choose a method where the user left it open."""
+        verdict = assess(self._bound, time, x, t_final - time, jac=self._bound.jacobian)
+        return _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+
+    def _start(self, method: str, time: float, x: FloatArray) -> None:
+        self._method = method
+        self._run.begin(method, self._tolerances, time, x, self._scale, self._pace)
+        self._run.watch(self._end, stiffness=self._is_open)
+
+    def advance(
+        self, stop: float, clip: float, times: FloatArray, *, anew: bool
+    ) -> tuple[list[FloatArray], float, FloatArray]:
+        """Go on to a stop, as `SensitivityRun.advance` does.
+
+        Returns
+        -------
+        samples : list of ndarray
+            States and columns at the times that were reached.
+        time : float
+            What was reached, in seconds; before the stop where something unusual is there.
+        x : ndarray
+            States and columns there.
+
+        Raises
+        ------
+        SimulationError
+            When steps lead nowhere.
+        """
+        samples: list[FloatArray] = []
+        while True:
+            lines = [drive.line(self._run.time) for drive in self._drives]
+            rows, status = self._run.advance(stop, clip, times[len(samples) :], lines, anew=anew)
+            samples.extend(rows)
+            if status == SLOW:
+                self._give_up(clip)
+            if status != STIFF:
+                return samples, self._run.time, self._run.x
+            self._settled = _STIFF_METHOD
+            self._start(self._settled, self._run.time, self._run.x)
+
+    def _give_up(self, clip: float) -> None:
+        """Raise, since steps lead nowhere."""
+        memory, n = self._run.memory, self._store.layout.num_states
+        fields = memory.fields
+        time, lapse = fields.step.time_new, fields.step.time_new - fields.step.time_old
+        x, tolerated = memory.x[:n].copy(), memory.tolerated(memory.x)[:n]
+
+        def rates(time: float, x: FloatArray) -> FloatArray:
+            return self._bound(min(time, clip), x)
+
+        jump = find_jump(rates, fields.step.time, x, lapse, tolerated)
+        if jump is not None:
+            raise chattering(self._method, jump, jump_of_derivative(jump))
+        self._pace.take_over(0, fields.pace.strides)
+        lack = self._pace.report(fields.pace.slow, time)
+        rounding = shortened_by_rounding(rates, fields.step.time, x, lapse, tolerated)
+        raise no_progress(self._method, time, "to reach the end", lack, rounding)
+
+    def shown(
+        self, times: FloatArray, states: FloatArray, columns: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the outputs at some times, and their derivatives.
+
+        Parameters
+        ----------
+        times : ndarray, shape (k,)
+            The times in seconds.
+        states : ndarray, shape (k, n)
+            The states.
+        columns : ndarray, shape (k, n, m)
+            Their derivatives.
+
+        Returns
+        -------
+        outputs, slopes : ndarray, shapes (k, p) and (k, p, m)
+        """
+        own, n = self._own, states.shape[1]
+        env = own.fill(self._store)
+        outputs, slopes = [], []
+        states = np.ascontiguousarray(states)
+        for time, x, column in zip(times.tolist(), states, columns, strict=True):
+            for drive in self._drives:
+                put_line(own.environment, env, drive.line(time))
+            matrix = own.output_slopes(time, x, env)
+            slope = matrix[:, :n] @ column
+            slope[:, self._steering] += matrix[:, n:]
+            outputs.append(own.outputs(time, x, env))
+            slopes.append(slope)
+        return np.array(outputs), np.array(slopes)
+
+
+__all__ = ["NativeMotion"]

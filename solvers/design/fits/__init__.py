@@ -1,0 +1,1 @@
+"""Fits: parameters of models from measured time series."""

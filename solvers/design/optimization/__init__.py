@@ -1,0 +1,1 @@
+"""Optimization: parameters and inputs that make a metric of runs smallest."""

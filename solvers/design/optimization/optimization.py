@@ -1,0 +1,514 @@
+"""Optimization: parameters, inputs and initial states that make a metric of runs small.
+
+A population of candidates covers the box of bounds, and differential evolution moves it: each
+generation is one sweep. From the best candidate, a local method goes downhill, with the exact
+derivatives of the motion where there are some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.common.answers import Answer
+from flexure.diagrams.common.arguments import flag, generator, items_of, require
+from flexure.diagrams.common.errors import (
+    EvaluationError,
+    ExecutorError,
+    UnknownNameError,
+    ValueRefusedError,
+    quoted,
+    suggestion,
+)
+from flexure.diagrams.common.html import fold, heading, lines
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.handles import require_root, start_context
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.solvers.design.optimization.candidate_runs import Study, sample_times
+from flexure.solvers.design.optimization.polishing import polish as go_downhill
+from flexure.solvers.design.optimization.search_space import SearchSpace
+from flexure.solvers.design.optimization.trials import NEVER, Trials
+from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures.metrics import Constraint, Metric
+from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.simulation.state.progress_bar import ProgressBar
+from flexure.solvers.sweeps.running.executors import checked_executor
+from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
+from flexure.solvers.sweeps.sweeps import only_output
+from flexure.solvers.tracing.signals import Signal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What is to be small: a metric, the name of a figure of step responses, or a function of a result.
+Objective = Metric | str | Callable[[SimulationResult], float]
+
+_EACH = 15  # candidates for each number that is looked for, in one population
+_LEAST = 32  # candidates in a population
+_LANES = 16  # of which populations are multiples, so that none run empty
+_FEWEST = 5  # with which candidates can be combined
+_EVALUATIONS = 1000  # for each number that is looked for
+_MOST = 10_000_000  # candidates, of which each is kept
+_NEAR = 1e-4  # of the box: nearer to it, something is at its bound
+_SHOWN = 20  # candidates in a notebook
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimization(Answer):
+    """What a search for a small objective has found.
+
+    ``found["pid.kp"]`` is the best value of something.
+
+    Attributes
+    ----------
+    values : dict
+        The best values by path: numbers, or arrays of the shapes that they have in a context.
+    objective : float
+        The objective there.
+    constraints : dict of str to float
+        By label of each constraint, the value of its metric there.
+    active : tuple of str
+        Those of them that stop the objective from being smaller: within a thousandth of the bound.
+    at_bound : tuple of str
+        What is at a bound of the search.
+    feasible : bool
+        Whether all constraints are kept. Only the result that an error carries can be otherwise.
+    evaluations : int
+        How many candidates were run, polish included.
+    how : str
+        How they were chosen and run.
+    system : System
+        What was optimized.
+    context : Context
+        A root context with the best values, where the runs begin.
+    t_final : float
+        End of the runs in seconds.
+    goal : str
+        Label of the objective.
+    """
+
+    _function = "optimize"
+
+    values: dict[str, Any]
+    objective: float
+    constraints: dict[str, float]
+    active: tuple[str, ...]
+    at_bound: tuple[str, ...]
+    feasible: bool
+    evaluations: int
+    how: str
+    system: System
+    context: Context
+    t_final: float
+    goal: str
+    _table: Table = field(repr=False)
+    _signals: tuple[str, ...] = field(repr=False)
+    _options: dict[str, Any] = field(repr=False)
+
+    def __getitem__(self, path: Way) -> Any:
+        name = path_of(path)
+        if name not in self.values:
+            with suppress(UnknownNameError):  # a parameter can have several names
+                name = find_place(self.system, name).path
+        if name not in self.values:
+            raise UnknownNameError(
+                f"Cannot find '{name}' among what was optimized",
+                remedy=suggestion(name, self.values),
+            )
+        return self.values[name]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.values]
+
+    def table(self) -> Table:
+        """Return a row for each candidate in the order in which they ran.
+
+        Columns are what was looked for, the objective, the metrics of the constraints, whether all
+        of these were kept, which part of the search asked ("population" or "polish"), and
+        why a candidate has no numbers.
+        """
+        return self._table
+
+    def apply(self, context: Context) -> None:
+        """Set the best values in a context.
+
+        Parameters
+        ----------
+        context : Context
+            A root context of the system. A value that it refuses leaves it as it was.
+
+        Raises
+        ------
+        ContextError
+            When the context is one of another system.
+        """
+        require_root(context, self.system, "Cannot apply an optimization")
+        changed = context.clone()
+        for path, value in self.values.items():
+            changed.set(path, value)
+        context.copy_from(changed)
+
+    def simulate(self) -> SimulationResult:
+        """Return the run with the best values, with all signals."""
+        return simulate(self.system, self.t_final, self.context, **self._options)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Plot the objective of all candidates, and below what the best one does.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.design.optimization.optimization_figures import plot_optimization
+
+        return plot_optimization(self, self._signals, path)
+
+    def __str__(self) -> str:
+        width = max(map(len, [*self.values, self.goal, *self.constraints]))
+        lines = [f"{self.goal:{width}}  {self.objective:.6g}"]
+        if not self.feasible:
+            lines.insert(
+                0, "NOT FEASIBLE: the candidate that is nearest to keeping all constraints"
+            )
+        for label, value in self.constraints.items():
+            note = ", active" if label in self.active else ""
+            lines.append(f"{label:{width}}  {value:.6g}{note}")
+        for name, value in self.values.items():
+            at_bound = any(each == name or each.startswith(f"{name}[") for each in self.at_bound)
+            text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
+            lines.append(f"{name:{width}}  {text}{', at its bound' * at_bound}")
+        lines.append(f"{self.evaluations} evaluations: {self.how}")
+        return "\n".join(lines)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Optimization", self.system.label)
+        yield lines(str(self))
+        yield fold("Candidates", self._table.to_html(_SHOWN), len(self._table))
+
+    def __repr__(self) -> str:
+        doubt = "" if self.feasible else ", not feasible"
+        return (
+            f"<Optimization of '{self.system.label}': {self.goal} = {self.objective:.6g}{doubt}, "
+            f"{self.evaluations} evaluations>"
+        )
+
+
+def optimize(
+    system: System,
+    bounds: Mapping[Any, Any],
+    objective: Objective,
+    constraints: Constraint | Iterable[Constraint] = (),
+    *,
+    t_final: float,
+    context: Context | None = None,
+    signals: Signal | Iterable[Signal] = (),
+    times: npt.ArrayLike | None = None,
+    logarithmic: Way | Iterable[Way] | None = None,
+    population: int | None = None,
+    max_evaluations: int | None = None,
+    polish: bool = True,
+    seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+    **options: Unpack[IntegrationOptions],
+) -> Optimization:
+    """Find the values between bounds that make a metric of runs smallest.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    bounds : mapping
+        What may change: lowest and highest values ``(low, high)`` by path or handle of a numeric
+        parameter, a free input, a continuous or discrete state, or of a component of one of them
+        (``"plant.x[rate]"``, ``"mass.A[1,0]"``). Of what has a shape, bounds may have it, too.
+    objective : Metric, str or callable
+        What is to be small: a metric of `flexure.metrics`, the name of a figure of step responses,
+        an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that returns a
+        number.
+    constraints : Constraint or iterable of them, optional
+        What is to be kept: comparisons of metrics, such as ``fx.metrics.peak("pid.u") <= 12.0``.
+        Metrics may read parameters as well, as signals that do not change:
+        ``fx.metrics.final("pid.ki") <= 2.0 * fx.metrics.final("pid.kp")``.
+    t_final : float
+        End of the runs in seconds.
+    context : Context, optional
+        What the runs have in common, a root context; it is not changed. A default context when
+        omitted. If its values lie between the bounds, they are the first candidate.
+    signals : Handle, str or sequence, optional
+        Of which signal the objective is a figure if it is a name, the only output of the system
+        when omitted; and what `Optimization.plot` shows besides the signals of metrics.
+    times : array_like, shape (K,), optional
+        Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
+        beginning to the end when omitted. Metrics know nothing of what happens between them.
+    logarithmic : Handle, str or iterable of them, optional
+        What is looked for on a logarithmic scale; when omitted, what is positive and has bounds a
+        factor of 100 or more apart.
+    population : int, optional
+        How many candidates run at once; when omitted 15 for each number that is looked for, rounded
+        up to a multiple of 16, and 32 at least.
+    max_evaluations : int, optional
+        Most runs of populations; 1000 for each number when omitted. The search also ends when the
+        objectives of a population differ by less than one percent of their mean. The polish adds
+        some runs.
+    polish : bool
+        Whether to go downhill from the best candidate.
+    seed : int or numpy.random.Generator
+        Where random numbers come from. With the same seed, the answer is the same bit for bit.
+    executor, threads
+        As for `sweep`.
+    progress : bool
+        Whether to show the number of runs on a terminal or in a notebook.
+    method, rtol, atol, max_step, max_steps, max_check_interval, step, compiled
+        As for `Simulator`.
+
+    Returns
+    -------
+    Optimization
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    UnknownNameError, ContextError, ValueRefusedError
+        When something cannot be changed or measured, or bounds are not between those of the
+        declaration; nothing has run then.
+    EvaluationError
+        When no candidate of the first population has an objective, or none of all keeps all
+        constraints. Its attribute ``result`` is then the `Optimization` of the candidate that is
+        nearest to doing so, which is not feasible.
+    ExecutorError
+        When the executor loses its workers. Its attribute ``result`` is as of an interruption.
+    KeyboardInterrupt
+        When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
+
+    Notes
+    -----
+    Differential evolution (SciPy's) looks everywhere between the bounds, and all candidates of a
+    generation are the runs of one `sweep`. A candidate that breaks constraints loses against one
+    that keeps them; one whose run fails, or without a number, loses against all that have one.
+
+    The polish is sequential quadratic programming (SLSQP). Values come from runs like all others,
+    derivatives from a motion with exact sensitivities: a metric is differentiated in the direction
+    in which its samples move. Where there are none, as with events, discrete states or functions of
+    results, linear models of values take their place (COBYLA). ``Optimization.how`` says which.
+    Values of ``rtol`` that are coarse make objectives rough, and the polish stops early.
+
+    What is best is that of a run that was made, and it keeps every constraint of which it says so.
+
+    Examples
+    --------
+    The damping that makes the integral of the squared error of a second-order system smallest is
+    0.5:
+
+    >>> import flexure as fx
+    >>> plant = fx.StateSpace("plant", [[0.0, 1.0], [-1.0, -2.0]], [0.0, 1.0], [1.0, 0.0])
+    >>> context = plant.create_default_context()
+    >>> plant.u.fix(context, 1.0)
+    >>> error = fx.metrics.ise("y", target=1.0)
+    >>> found = fx.optimize(plant, {"A[1,1]": (-4.0, -0.1)}, error, t_final=30.0, context=context)
+    >>> round(-found["A[1,1]"] / 2.0, 2), round(found.objective, 2)
+    (0.5, 1.0)
+    """
+    require_system(system, "Cannot optimize")
+    attempt = f"Cannot optimize '{system.label}'"
+    for name in options:
+        if name not in IntegrationOptions.__optional_keys__:
+            raise TypeError(f"optimize() got an unexpected keyword argument {name!r}")
+    base = start_context(system, context, attempt)
+    space = SearchSpace(base, bounds, logarithmic, attempt)
+    wanted = several(signals)
+    study = Study(
+        system=system,
+        base=base,
+        t_final=float(as_number(t_final, (), f"{attempt} with this t_final")),
+        goal=_metric(system, objective, wanted, attempt),
+        constraints=_constraints(constraints, attempt),
+        times=times,
+        options=dict(options),
+        executor=checked_executor(executor),
+        threads=threads,
+        attempt=attempt,
+    )
+    sample_times(study)  # refuses those that cannot be
+    usual = -(-_EACH * len(space) // _LANES) * _LANES
+    size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, usual)
+    most = _count(max_evaluations, "max_evaluations", size, attempt)
+    most = max(size, _EVALUATIONS * len(space)) if most is None else most
+    downhill = flag(polish, "polish", attempt)
+    rng = generator(seed, attempt)
+    shown_signals = tuple(dict.fromkeys([*map(path_of, wanted), *study.signals]))
+
+    with ProgressBar(0.0, float(most), progress, unit="runs", doing="optimizing") as bar:
+        trials = Trials(study, space, bar)
+        try:
+            how = _evolve(trials, size, most, rng)
+            best = trials.best()
+            assert best is not None
+            if downhill:
+                how = f"{how}; {go_downhill(trials, trials.points[best])}"
+        except (KeyboardInterrupt, ExecutorError) as error:
+            error.result = (  # type: ignore[union-attr]
+                None if trials.best() is None else _answer(trials, "interrupted", shown_signals)
+            )
+            raise
+    found = _answer(trials, how, shown_signals)
+    if not found.feasible:
+        refusal = EvaluationError(
+            attempt,
+            expected=f"a candidate that keeps {quoted(c.label for c in study.constraints)}",
+            found=f"none of {found.evaluations}; the nearest one has "
+            + ", ".join(f"{label}: {value:.6g}" for label, value in found.constraints.items()),
+            remedy="Relax a constraint or a bound, or raise max_evaluations; the attribute result "
+            "of this error has all that were tried",
+        )
+        refusal.result = found  # type: ignore[attr-defined]
+        raise refusal
+    return found
+
+
+def _metric(system: System, objective: Any, signals: list[Way], attempt: str) -> Metric:
+    """Return the objective as a metric."""
+    if isinstance(objective, Metric):
+        return objective
+    if isinstance(objective, str):
+        if len(signals) > 1:
+            raise ValueRefusedError(
+                f"{attempt} by {objective!r}",
+                expected="one signal of which it is a figure",
+                found=quoted(map(path_of, signals)),
+            )
+        made = metric_kinds.step(objective, signals[0] if signals else only_output(system))
+        return made.named(objective)
+    require(
+        callable(objective) and not isinstance(objective, type),
+        objective,
+        attempt,
+        "the objective as a metric, the name of a figure, or a function of a result",
+    )
+    return metric_kinds.of(objective)
+
+
+def _constraints(constraints: Any, attempt: str) -> tuple[Constraint, ...]:
+    """Return what is to be kept."""
+    if isinstance(constraints, Constraint):
+        return (constraints,)
+    wanted = "constraints such as [fx.metrics.peak('pid.u') <= 12.0]"
+    return items_of(constraints, wanted, attempt, kind=Constraint)
+
+
+def _count(number: Any, name: str, least: int, attempt: str) -> int | None:
+    """Return a number of runs; None for the usual one."""
+    if number is None:
+        return None
+    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    fits = whole and least <= number <= _MOST
+    require(fits, number, attempt, f"{name} to be an integer from {least} to {_MOST}")
+    return int(number)
+
+
+def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> str:
+    """Move a population, one generation in one sweep; say how."""
+    from scipy import optimize as scipy_optimize
+
+    evolve: Any = scipy_optimize.differential_evolution
+    study, space = trials.study, trials.space
+    population = (rng.random((size, len(space))) + _shuffled(size, len(space), rng)) / size
+    start = space.position(study.base)
+    if start is not None:
+        population[0] = start
+    population = (population - 0.5) + 0.5  # which SciPy gives back to the last bit
+    numbers = trials(population, "population")
+    if not np.isfinite(numbers).all(axis=1).any():
+        raise EvaluationError(
+            study.attempt,
+            expected=f"runs in which all of {quoted(m.label for m in study.metrics)} are numbers",
+            found=f"none among {size}; the first: {trials.reasons[0]}",
+            remedy="Other bounds, a longer run, or a metric that is always there",
+        )
+
+    def goal(points: FloatArray) -> FloatArray:
+        found = trials(points.T, "population")[:, 0]
+        return np.where(np.isfinite(found), found, np.inf)
+
+    def excess(points: FloatArray) -> FloatArray:
+        rows = np.atleast_2d(points.T)
+        beyond = np.minimum(trials.excesses(trials(rows, "population")), NEVER).T
+        return beyond if points.ndim == 2 else beyond[:, 0]
+
+    kept = scipy_optimize.NonlinearConstraint(excess, -np.inf, 0.0)
+    try:
+        evolve(
+            goal,
+            [(0.0, 1.0)] * len(space),
+            init=population,
+            maxiter=max(0, most // size - 1),
+            constraints=[kept] if study.constraints else [],
+            vectorized=True,
+            updating="deferred",
+            polish=False,
+            seed=rng,
+        )
+    except RuntimeError as error:  # as SciPy calls what a metric raises
+        if isinstance(error.__cause__, (TypeError, ValueError)):
+            raise error.__cause__ from None
+        raise
+    runs = f"{len(trials)} runs in populations of {size} (differential evolution)"
+    return f"{runs}, {trials.how}"
+
+
+def _shuffled(size: int, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return in each column the integers below a size, shuffled."""
+    return np.column_stack([rng.permutation(size) for _ in range(count)]).astype(float)
+
+
+def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
+    """Say what the best candidate is."""
+    study, space = trials.study, trials.space
+    best = trials.best()
+    assert best is not None
+    point, numbers = trials.points[best], trials.numbers[best]
+    context = study.base.clone()
+    space.write(context, point)
+    near = (point < _NEAR) | (point > 1.0 - _NEAR)
+    values = {path: rows[0] for path, rows in space.values(point[np.newaxis]).items()}
+    return Optimization(
+        values={path: v.item() if v.size == 1 else v for path, v in values.items()},
+        objective=float(numbers[0]),
+        constraints={
+            each.label: float(value)
+            for each, value in zip(study.constraints, numbers[1:], strict=True)
+        },
+        active=trials.active(numbers),
+        at_bound=tuple(name for name, is_near in zip(space.names, near, strict=True) if is_near),
+        feasible=bool(trials.feasible(numbers[np.newaxis])[0]),
+        evaluations=len(trials),
+        how=how,
+        system=study.system,
+        context=context,
+        t_final=study.t_final,
+        goal=study.goal.label,
+        _table=trials.table(),
+        _signals=signals,
+        _options=study.options,
+    )
+
+
+__all__ = ["Objective", "Optimization", "optimize"]

@@ -1,0 +1,240 @@
+"""The space of a search: numbers between bounds as coordinates from 0 to 1, some by logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.common.arguments import items_of, shown
+from flexure.diagrams.common.errors import (
+    EvaluationError,
+    FlexureError,
+    UnknownNameError,
+    ValueRefusedError,
+    suggestion,
+)
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import Place, Way, find_place, path_of, several
+from flexure.diagrams.values.state import DiscreteState
+from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.solvers.analysis.equations.equations import can_start
+
+_DECADES = 100.0  # quotient of bounds from which on magnitudes count, and not differences
+
+
+@dataclass(frozen=True, eq=False)
+class _Item:
+    """What one path leads to, and which coordinates its components are."""
+
+    path: str
+    place: Place
+    shape: tuple[int, ...]
+    coordinates: slice
+
+
+class SearchSpace:
+    """The box in which a search looks for numbers of a context.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+    bounds : mapping
+        Lowest and highest values by path or handle of what is looked for.
+    logarithmic : Way, iterable of Way or None
+        What is looked for by its logarithm; None for what is positive and spans two decades.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        What is looked for.
+    names : tuple of str
+        One for each coordinate: the path, with the component in brackets.
+    lower, upper : ndarray, shape (n,)
+        The bounds of each coordinate.
+    logarithmic : ndarray of bool, shape (n,)
+        Whether it stands for the logarithm.
+    """
+
+    def __init__(self, context: Context, bounds: Any, logarithmic: Any, attempt: str) -> None:
+        self._attempt = attempt
+        if not isinstance(bounds, Mapping) or not bounds:
+            raise ValueRefusedError(
+                attempt,
+                expected="a mapping from paths to bounds, such as {'spring.stiffness': (1.0, 5.0)}",
+                found=shown(bounds),
+            )
+        self._items: list[_Item] = []
+        lows, highs = [], []
+        names: list[str] = []
+        taken: set[tuple[Any, int]] = set()
+        for way, limits in bounds.items():
+            path, place = self._find(context, way)
+            low, high = self._limits(context, path, place, limits)
+            start = len(names)
+            size = place.components.size
+            names += [path] if size == 1 and place.part is not None else _names(path, place)
+            own = {(place.handle, int(k)) for k in place.components}
+            if not taken.isdisjoint(own):
+                raise UnknownNameError(
+                    f"{attempt} over '{path}'", expected="every number once", found="a repetition"
+                )
+            taken |= own
+            lows.append(low)
+            highs.append(high)
+            shape = place.shape or ()
+            self._items.append(_Item(path, place, shape, slice(start, start + size)))
+        self.paths = tuple(item.path for item in self._items)
+        self.names = tuple(names)
+        self.lower, self.upper = np.concatenate(lows), np.concatenate(highs)
+        self.logarithmic = self._logarithmic(context, logarithmic)
+        logs = self.logarithmic
+        self._first = np.where(logs, np.log(np.where(logs, self.lower, 1.0)), self.lower)
+        last = np.where(logs, np.log(np.where(logs, self.upper, 1.0)), self.upper)
+        self._span = last - self._first
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _find(self, context: Context, way: Way) -> tuple[str, Place]:
+        """Find what a search can change."""
+        path = path_of(way)
+        place = find_place(context.system, way, _can_be_searched)
+        if not _can_be_searched(place.handle) or not prod(place.shape or ()):
+            raise UnknownNameError(
+                f"{self._attempt} over '{path}'",
+                expected="numbers of a parameter, a state or a free vector input",
+                found=f"the {place.handle.what} '{place.handle.full_name}'",
+            )
+        return path, place.settable
+
+    def _limits(
+        self, context: Context, path: str, place: Place, limits: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of the components, which the context has to accept."""
+        here = f"{self._attempt} with bounds of '{path}'"
+        pair = items_of(limits, "bounds as (low, high)", here)
+        if len(pair) != 2:
+            raise ValueRefusedError(here, expected="two, (low, high)", found=shown(limits))
+        shape = place.shape or ()
+        low, high = (
+            np.broadcast_to(as_number(each, shape if np.ndim(each) else (), here), shape)
+            .astype(float)
+            .ravel()
+            for each in pair
+        )
+        if not (np.isfinite([low, high]).all() and np.all(low < high)):
+            raise ValueRefusedError(
+                here, expected="finite ones, the lower below the upper", found=shown(limits)
+            )
+        trial = context.clone()
+        for each in (low, high):
+            try:
+                place.write(trial, each.reshape(shape))
+            except ValueRefusedError as error:
+                raise ValueRefusedError(
+                    here,
+                    expected=f"values that '{path}' may have: {error.expected}",
+                    found=error.found,
+                ) from None
+        return low, high
+
+    def _logarithmic(self, context: Context, wish: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell which coordinates are logarithms."""
+        positive = self.lower > 0.0
+        if wish is None:
+            return positive & (self.upper >= _DECADES * np.where(positive, self.lower, 1.0))
+        chosen = np.zeros(len(self), dtype=bool)
+        for way in several(wish):
+            path = path_of(way)
+            for item in self._items:
+                if path == item.path:
+                    chosen[item.coordinates] = True
+                    break
+            else:
+                raise UnknownNameError(
+                    f"{self._attempt} with logarithmic='{path}'",
+                    remedy=suggestion(path, self.paths),
+                )
+            if not positive[item.coordinates].all():
+                raise ValueRefusedError(
+                    f"{self._attempt} with '{path}' on a logarithmic scale",
+                    expected="bounds above 0",
+                    found=f"a lower bound of {self.lower[item.coordinates].min():g}",
+                )
+        return chosen
+
+    def numbers(self, points: FloatArray) -> FloatArray:
+        """Return what coordinates stand for, shape (..., n)."""
+        scaled = self._first + points * self._span
+        values = np.where(self.logarithmic, np.exp(np.where(self.logarithmic, scaled, 0.0)), scaled)
+        return np.clip(values, self.lower, self.upper)
+
+    def slopes(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of the numbers by their coordinates, shape (n,)."""
+        return self._span * np.where(self.logarithmic, self.numbers(point), 1.0)
+
+    def values(self, points: FloatArray) -> dict[str, FloatArray]:
+        """Return what each path takes at points of shape (N, n): arrays of shape (N, *shape)."""
+        numbers = self.numbers(points)
+        return {
+            item.path: numbers[:, item.coordinates].reshape(len(points), *item.shape)
+            for item in self._items
+        }
+
+    def read(self, context: Context, place: Place, points: FloatArray) -> FloatArray:
+        """Return a parameter, which may be one that varies, at points: shape (N, *shape)."""
+        values = np.repeat(np.reshape(place.read(context), (1, -1)), len(points), axis=0)
+        values = values.astype(float)
+        numbers = self.numbers(points)
+        for item in self._items:
+            if item.place.handle is place.handle:
+                for column, component in enumerate(item.place.components):
+                    where = place.components == component
+                    values[:, where] = numbers[:, item.coordinates][:, [column]]
+        return values.reshape(len(points), *(place.shape or ()))
+
+    def write(self, context: Context, point: FloatArray) -> None:
+        """Set everything in a context, with all checks."""
+        for item, values in zip(self._items, self.values(point[np.newaxis]).values(), strict=True):
+            item.place.write(context, values[0])
+
+    def position(self, context: Context) -> FloatArray | None:
+        """Return the point of a context; None when it is not in the box, or has no values."""
+        try:
+            read = [np.ravel(item.place.read(context)) for item in self._items]
+        except EvaluationError:
+            return None
+        values = np.concatenate(read).astype(float)
+        if not np.all((values >= self.lower) & (values <= self.upper)):
+            return None
+        scaled = np.where(self.logarithmic, np.log(np.where(self.logarithmic, values, 1.0)), values)
+        return np.asarray(np.clip((scaled - self._first) / self._span, 0.0, 1.0))
+
+    def refusal(self, context: Context, point: FloatArray) -> str | None:
+        """Say why a context refuses a point; None when it does not."""
+        try:
+            self.write(context.clone(), point)
+        except FlexureError as error:
+            return str(error)
+        return None
+
+
+def _names(path: str, place: Place) -> list[str]:
+    """Return a path for each component."""
+    inside = [name.removeprefix(place.handle.path) for name in place.names]
+    return [f"{path}{bracket}" for bracket in inside]
+
+
+def _can_be_searched(handle: Any) -> bool:
+    """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
+    return can_start(handle) or isinstance(handle, DiscreteState)
+
+
+__all__ = ["SearchSpace"]

@@ -1,0 +1,201 @@
+"""The trials of a search: candidates as runs of sweeps, and the record of what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
+from flexure.solvers.design.optimization.search_space import SearchSpace
+from flexure.solvers.results.measures.metrics import Constraint
+from flexure.solvers.simulation.state.progress_bar import ProgressBar
+
+NEVER = 1e30  # excess of a candidate without numbers, beyond that of any that has some
+_CLOSE = 1e-3  # of a bound: nearer to it, a constraint is active
+
+
+class Trials:
+    """Every candidate that a search has tried, and the numbers of its run.
+
+    Parameters
+    ----------
+    study : Study
+        What is run and measured.
+    space : SearchSpace
+        Where candidates are.
+    bar : ProgressBar
+        Shows how many there are.
+
+    Attributes
+    ----------
+    how : str
+        How the last runs were run.
+    """
+
+    def __init__(self, study: Study, space: SearchSpace, bar: ProgressBar) -> None:
+        self.study = study
+        self.space = space
+        self.how = ""
+        self._bar = bar
+        self._found: dict[bytes, int] = {}
+        self._points: list[FloatArray] = []
+        self._numbers: list[FloatArray] = []
+        self._stages: list[str] = []
+        self._reasons: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __call__(self, points: FloatArray, stage: str) -> FloatArray:
+        """Return the numbers of candidates, shape (N, 1 + m); run those that are not known.
+
+        Parameters
+        ----------
+        points : ndarray, shape (N, n)
+            Their coordinates.
+        stage : str
+            Which part of the search asks.
+        """
+        points = np.clip(points, 0.0, 1.0) + 0.0  # without negative zeros
+        keys = [point.tobytes() for point in points]
+        new = {
+            key: point for key, point in zip(keys, points, strict=True) if key not in self._found
+        }
+        if new:
+            self._run(np.array(list(new.values())), stage)
+        if not keys:
+            return np.zeros((0, 1 + len(self.study.constraints)))
+        return np.array([self._numbers[self._found[key]] for key in keys])
+
+    def _run(self, points: FloatArray, stage: str) -> None:
+        """Run candidates together, without those that the context refuses."""
+        study, space = self.study, self.space
+        try:
+            runs = run_candidates(study, space, points)
+        except ValueRefusedError:
+            refusals = [space.refusal(study.base, point) for point in points]
+            if not any(refusals):
+                raise
+            numbers = np.full(1 + len(study.constraints), np.nan)
+            for point, refusal in zip(points, refusals, strict=True):
+                if refusal:
+                    self._note(point, numbers, stage, refusal)
+            points = points[[refusal is None for refusal in refusals]]
+            if not len(points):
+                return
+            runs = run_candidates(study, space, points)
+        self.how = runs.how
+        for point, numbers, reason in zip(points, runs.numbers, runs.reasons, strict=True):
+            if reason is not None:
+                self._note(point, numbers, stage, reason or self._lacking(numbers))
+        if runs.interruption is not None:
+            raise runs.interruption
+        self._bar.update(float(len(self)), failed=sum(map(bool, self._reasons)))
+
+    def _note(self, point: FloatArray, numbers: FloatArray, stage: str, reason: str) -> None:
+        """Keep a candidate."""
+        self._found[point.tobytes()] = len(self._points)
+        self._points.append(point)
+        self._numbers.append(numbers)
+        self._stages.append(stage)
+        self._reasons.append(reason)
+
+    def _lacking(self, numbers: FloatArray) -> str:
+        """Say which numbers a run does not have; "" when it has all."""
+        labels = [metric.label for metric in self.study.metrics]
+        lacking = [name for name, x in zip(labels, numbers, strict=True) if not np.isfinite(x)]
+        return f"not finite: {', '.join(dict.fromkeys(lacking))}" if lacking else ""
+
+    # What was found ------------------------------------------------------------------------
+
+    @property
+    def points(self) -> FloatArray:
+        """Coordinates of all candidates, shape (N, n)."""
+        return np.array(self._points).reshape(len(self), len(self.space))
+
+    @property
+    def numbers(self) -> FloatArray:
+        """Goal and constraints of all candidates, shape (N, 1 + m)."""
+        return np.array(self._numbers).reshape(len(self), 1 + len(self.study.constraints))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why candidates are none, "" where they are."""
+        return list(self._reasons)
+
+    def scales(self) -> FloatArray:
+        """Return what counts as much of each constraint: its bound, or typical values where 0."""
+        numbers = self.numbers
+        known = np.abs(numbers[np.isfinite(numbers).all(axis=1), 1:])
+        typical = np.median(known, axis=0) if len(known) else np.zeros(numbers.shape[1] - 1)
+        limits = np.abs([bound_of(constraint) for constraint in self.study.constraints])
+        return np.where(limits > 0.0, limits, np.where(typical > 0.0, typical, 1.0))
+
+    def excesses(self, numbers: FloatArray) -> FloatArray:
+        """Return how far candidates are beyond each constraint, shape (N, m)."""
+        found = np.zeros((len(numbers), len(self.study.constraints)))
+        for k, constraint in enumerate(self.study.constraints):
+            found[:, k] = constraint.excess(numbers[:, 1 + k])
+        found[~np.isfinite(numbers).all(axis=1)] = NEVER
+        return found
+
+    def feasible(self, numbers: FloatArray) -> NDArray[np.bool_]:
+        """Tell which candidates have all numbers, and keep all constraints."""
+        finite = np.isfinite(numbers).all(axis=1)
+        return np.asarray(finite & ~np.any(self.excesses(numbers) > 0.0, axis=1))
+
+    def best(self) -> int | None:
+        """Return the index of the best candidate, feasible or nearest to it; None without any."""
+        numbers = self.numbers
+        if not np.isfinite(numbers).all(axis=1).any():
+            return None
+        beyond = np.max(self.excesses(numbers) / self.scales(), axis=1, initial=0.0)
+        return int(np.lexsort((numbers[:, 0], beyond))[0])
+
+    def active(self, numbers: FloatArray) -> tuple[str, ...]:
+        """Return the labels of the constraints that one candidate keeps just so, or breaks."""
+        bounds = np.array([bound_of(each) for each in self.study.constraints])
+        near = np.abs(numbers[1:] - bounds) <= _CLOSE * self.scales()
+        beyond = self.excesses(numbers[np.newaxis])[0] > 0.0
+        pairs = zip(self.study.constraints, near | beyond, strict=True)
+        return tuple(each.label for each, is_active in pairs if is_active)
+
+    def table(self) -> Table:
+        """Return a row for each candidate, in the order in which they were tried."""
+        goal = self.study.goal.label
+        labels = unique([*self.space.names, goal, *(c.label for c in self.study.constraints)])
+        columns = ["evaluation", *labels, "feasible", "stage", "reason"]
+        values, numbers = self.space.numbers(self.points), self.numbers
+        feasible = self.feasible(numbers).tolist()
+        rows = zip(
+            range(len(self)),
+            *values.T.tolist(),
+            *numbers.T.tolist(),
+            feasible,
+            self._stages,
+            self._reasons,
+            strict=True,
+        )
+        return Table(columns, rows)
+
+
+def bound_of(constraint: Constraint) -> float:
+    """Return the one bound of a constraint."""
+    return constraint.upper if np.isfinite(constraint.upper) else constraint.lower
+
+
+def unique(labels: Iterable[str]) -> list[str]:
+    """Return labels, of which those that come again are counted."""
+    found: list[str] = []
+    for label in labels:
+        number = sum(each == label or each.startswith(f"{label} (") for each in found)
+        found.append(f"{label} ({number + 1})" if label in found else label)
+    return found
+
+
+__all__ = ["NEVER", "Trials", "bound_of", "unique"]

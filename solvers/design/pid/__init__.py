@@ -1,0 +1,1 @@
+"""PID tuning: rules, search within a bound for robustness, and verification."""

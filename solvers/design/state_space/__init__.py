@@ -1,0 +1,1 @@
+"""Design in state space: LQR and poles, observers, LQG."""

@@ -1,0 +1,128 @@
+"""What a design asks of a linear model, and where it stops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import ValueRefusedError, warn
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
+
+#: Eigenvalues.
+Poles: TypeAlias = npt.NDArray[np.complex128]
+_MOVING = 1e-6  # relative to what the rates are sums of
+
+
+def check_model(model: Any, attempt: str, *, inputs: bool = False, outputs: bool = False) -> None:
+    """Refuse what is no linear model with states, and with inputs and outputs where needed."""
+    require(
+        isinstance(model, LinearModel),
+        model,
+        attempt,
+        "a LinearModel",
+        remedy="fx.linearize(plant, context) returns one",
+    )
+    counts = {"state that can move" if model.locked else "state": len(model.on_tangent().A)}
+    if inputs:
+        counts["input"] = model.B.shape[1]
+    if outputs:
+        counts["output"] = len(model.C)
+    for what, count in counts.items():
+        if count == 0:
+            expected = f"a model with at least one {what}"
+            raise ValueRefusedError(attempt, expected=expected, found=f"{model!r}")
+    for name in ("x0", "u0", "y0", "xdot0"):  # matrices are checked by the model itself
+        if not np.isfinite(getattr(model, name)).all():
+            raise ValueRefusedError(
+                attempt,
+                expected="a model of finite numbers",
+                found=f"{name} = {getattr(model, name)}",
+            )
+
+
+def warn_unless_at_rest(model: LinearModel, attempt: str) -> None:
+    """Warn when a model was taken at a point where states move: feedback does not hold that."""
+    size = 1.0 + np.abs(model.A) @ np.abs(model.x0) + np.abs(model.B) @ np.abs(model.u0)
+    moving = np.flatnonzero(np.abs(model.xdot0) > _MOVING * size)
+    if moving.size:
+        k = moving[0]
+        per = "s" if model.period is None else "sample"
+        warn(
+            f"{attempt} so that it holds the point of the model, which is no equilibrium: "
+            f"'{model.state_names[k]}' changes by {model.xdot0[k]:g} per {per} there. Linearize at "
+            "fx.equilibrium(...).context"
+        )
+
+
+def warn_unless_decaying(poles: Poles, period: float | None, what: str) -> None:
+    """Warn when poles that were asked for make something that does not decay."""
+    if lasting := [pole for pole in poles if not all_decay(np.array([pole]), period)]:
+        shown = ", ".join(f"{p:.6g}" if p.imag else f"{p.real:.6g}" for p in lasting[:4])
+        rule = (
+            "Poles of a model in continuous time are in rad/s, and decay with negative real parts"
+            if period is None
+            else f"Poles of a sampled model are in z = exp(s T), here with T = {period:g} s, and "
+            "decay inside of the unit circle"
+        )
+        warn(f"{what} poles that do not decay: {shown}. {rule}")
+
+
+def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:
+    """Return a model without some of its inputs."""
+    kept = [k for k in range(model.B.shape[1]) if k not in left_out]
+    return replace(
+        model,
+        B=model.B[:, kept],
+        D=model.D[:, kept],
+        u0=model.u0[kept],
+        input_names=[model.input_names[k] for k in kept],
+    )
+
+
+def poles_of(A: FloatArray, period: float | None) -> Poles:
+    """Return eigenvalues, the least stable ones first."""
+    return ordered(np.linalg.eigvals(A), period)
+
+
+def ordered(poles: npt.ArrayLike, period: float | None) -> Poles:
+    """Return poles in the order of `LinearModel.poles`, for a result that nobody changes."""
+    found = least_stable_first(poles, period)
+    found.setflags(write=False)
+    return found
+
+
+def stable_poles(A: FloatArray, period: float | None, attempt: str) -> Poles:
+    """Return the poles of what a Riccati equation gave, or refuse where the numbers were bad."""
+    poles = poles_of(A, period) if np.isfinite(A).all() else np.full(len(A), np.nan + 0j)
+    if all_decay(poles, period):
+        return poles
+    raise unsolvable(attempt, f"poles at {poles[:4]}")
+
+
+def unsolvable(attempt: str, found: str) -> ValueRefusedError:
+    """Return the error for a Riccati equation that has a solution, but not in these numbers."""
+    return ValueRefusedError(
+        attempt,
+        expected="a Riccati equation that can be solved in floating-point numbers",
+        found=found,
+        remedy="Choose weights that differ less in size",
+    )
+
+
+__all__ = [
+    "Poles",
+    "check_model",
+    "ordered",
+    "poles_of",
+    "stable_poles",
+    "unsolvable",
+    "warn_unless_at_rest",
+    "warn_unless_decaying",
+    "without_inputs",
+]

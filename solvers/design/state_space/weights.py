@@ -1,0 +1,160 @@
+"""Weights and intensities of noise: by numbers, a matrix, names, or what is acceptable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.common.arguments import items_of, mapping, shown
+from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+
+#: What describes a symmetric matrix: a number for all, a diagonal, a matrix, or numbers by name.
+Weights = Any
+_ROUNDING = 1e-10  # relative to the diagonal
+
+
+def weights(
+    value: Weights,
+    names: Sequence[str],
+    argument: str,
+    attempt: str,
+    *,
+    definite: bool = False,
+) -> FloatArray:
+    """Return a symmetric matrix that is positive semidefinite, or definite.
+
+    One number holds for all components, a vector is the diagonal, and of a mapping from names,
+    what is not named is zero.
+    """
+    size = len(names)
+    if isinstance(value, Mapping):
+        given = mapping(value, f"names of components for {argument}", attempt)
+        for name in given:
+            if name not in names:
+                expected = f"names of {argument}"
+                raise UnknownNameError(
+                    attempt, expected=expected, found=f"'{name}'", remedy=suggestion(name, names)
+                )
+        matrix = np.diag(
+            [float(as_number(given.get(name, 0.0), (), f"{attempt}: {name}")) for name in names]
+        )
+    else:
+        array = as_numbers(value, f"{attempt} with this {argument}")
+        if array.shape not in ((), (size,), (size, size)):
+            raise ValueRefusedError(
+                attempt,
+                expected=f"one number, {size} numbers, a {size} x {size} matrix or a mapping from "
+                f"names for {argument}",
+                found=f"shape {array.shape}",
+            )
+        matrix = array if array.ndim == 2 else np.diag(np.broadcast_to(array, (size,)))
+    _check(matrix, argument, attempt, definite=definite)
+    return 0.5 * matrix + 0.5 * matrix.T
+
+
+def _check(matrix: FloatArray, argument: str, attempt: str, *, definite: bool) -> None:
+    """Refuse what is not finite, symmetric and positive; units of components do not matter."""
+    kind = "definite" if definite else "semidefinite"
+    expected = f"a symmetric, positive {kind} {argument} of finite numbers"
+    remedy = None
+    diagonal = np.diag(matrix)
+    if not np.isfinite(matrix).all():
+        found = "numbers that are not finite"
+    elif np.any(diagonal < 0.0) or (definite and np.any(diagonal == 0.0)):
+        found = f"the diagonal {diagonal}"
+        remedy = "Every component needs a positive number" if definite else None
+    else:
+        size = np.sqrt(diagonal)
+        unit = np.where(size > 0.0, size, 1.0)
+        scaled = matrix / unit / unit[:, np.newaxis]
+        if np.abs(scaled - scaled.T).max(initial=0.0) > _ROUNDING:
+            found = "a matrix that is not symmetric"
+        else:
+            lowest = np.linalg.eigvalsh(scaled).min(initial=1.0)
+            if lowest > (_ROUNDING if definite else -_ROUNDING):
+                return
+            found = f"the eigenvalues {np.linalg.eigvalsh(matrix)}"
+    raise ValueRefusedError(attempt, expected=expected, found=found, remedy=remedy)
+
+
+def cost(
+    Q: Weights | None,
+    R: Weights | None,
+    largest: Mapping[str, float] | None,
+    model: LinearModel,
+    attempt: str,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of states and inputs, which may come from their largest values.
+
+    Bryson's rule: what has the largest acceptable value x has the weight 1/x².
+    """
+    given = [k for k, value in {"Q": Q, "R": R, "largest": largest}.items() if value is not None]
+    if given not in (["Q", "R"], ["largest"]):
+        raise ValueRefusedError(
+            attempt,
+            expected="either weights Q and R, or largest acceptable values of states and inputs",
+            found=" and ".join(given) or "neither",
+            remedy=f"Pass largest={{'{model.state_names[0]}': ..., '{model.input_names[0]}': ...}}",
+        )
+    if largest is not None:
+        Q, R = _of_largest(largest, model, attempt)
+    states = weights(Q, model.state_names, "Q", attempt)
+    return states, weights(R, model.input_names, "R", attempt, definite=True)
+
+
+def _of_largest(
+    largest: Mapping[str, float], model: LinearModel, attempt: str
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return weights by names of states, and by names of inputs."""
+    given = mapping(largest, "names of states and inputs, and their largest values", attempt)
+    states, inputs = model.state_names, model.input_names
+    found: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    for name, value in given.items():
+        if name not in states and name not in inputs:
+            raise UnknownNameError(
+                attempt,
+                expected="names of states and inputs in largest",
+                found=f"'{name}'",
+                remedy=suggestion(name, [*states, *inputs]),
+            )
+        number = float(as_number(value, (), f"{attempt}: {name}"))
+        check_bounds(number, f"{attempt} with this largest {name}", lower=0.0, exclusive=True)
+        with np.errstate(all="ignore"):
+            weight = float(np.float64(number) ** -2.0)
+        for names, part in zip((states, inputs), found, strict=True):
+            if name in names:
+                part[name] = weight
+    if missing := [name for name in inputs if name not in given]:
+        raise ValueRefusedError(
+            attempt,
+            expected="the largest value of every input",
+            found=f"none for {quoted(missing)}",
+        )
+    return found
+
+
+def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[int]:
+    """Return the positions of some names, one name or several."""
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    found = []
+    for name in items_of(listed, f"names of {what}s", attempt):
+        if not isinstance(name, str):
+            raise ValueRefusedError(attempt, expected=f"names of {what}s", found=shown(name))
+        if name not in names:
+            raise UnknownNameError(
+                attempt,
+                expected=f"the name of an {what}",
+                found=f"'{name}'",
+                remedy=suggestion(name, names),
+            )
+        if names.index(name) in found:
+            raise ValueRefusedError(attempt, expected="names once each", found=f"'{name}' twice")
+        found.append(names.index(name))
+    return found
+
+
+__all__ = ["Weights", "chosen", "cost", "weights"]

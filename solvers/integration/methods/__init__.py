@@ -1,0 +1,1 @@
+"""Methods: one-step methods with their coefficients and control of steps."""

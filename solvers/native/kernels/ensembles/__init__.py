@@ -1,0 +1,1 @@
+"""Kernels of ensembles: many runs of one system in lanes."""

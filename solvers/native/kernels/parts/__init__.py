@@ -1,0 +1,1 @@
+"""Parts of a run: its structure, and kernels for clocks, linear equations, rows and samples."""

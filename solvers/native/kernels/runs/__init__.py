@@ -1,0 +1,1 @@
+"""Kernels of whole runs: phases, events, and motions with derivatives."""

@@ -1,0 +1,1 @@
+"""Kernels of single steps: trial steps, interpolants, control of the step size."""

@@ -1,0 +1,1 @@
+"""Programs: from a system over its trace and plan to compiled functions and loops."""

@@ -1,0 +1,166 @@
+"""Native functions that sensitivities need beside those of a run: what numbers and outputs change.
+
+The states of a motion move by the functions of a `Program`, whose Jacobian also says how changes of
+states move. Here is the rest, from one trace of derivatives and outputs: ∂f/∂p, outputs g, and
+their derivatives by states and by numbers p. Nothing of it counts as zero because it is so in some
+context, since numbers may be what is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.concurrency.quiet import quietly
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.native.emission.emission import (
+    Environment,
+    depth_first,
+    emit_with_preparation,
+)
+from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
+from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
+from flexure.solvers.native.llvm.library import Address
+from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.program import native_function, run_preparation
+from flexure.solvers.native.programs.system_trace import DiscretePlaces
+from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.trace import STATE, Key, number_behind
+
+Indices = NDArray[np.int64]
+
+
+class SparseSlopes:
+    """A native function that computes the derivatives that are not always zero.
+
+    Attributes
+    ----------
+    address : Address or None
+        Of the function; None where all are zero.
+    shape : tuple of int
+        Of the matrix of all derivatives.
+    rows, columns : ndarray of int
+        Where the derivatives are that it computes.
+    """
+
+    def __init__(
+        self, address: Address | None, shape: tuple[int, int], rows: list[int], columns: list[int]
+    ) -> None:
+        self.address = address
+        self.shape = shape
+        self.rows: Indices = np.array(rows, dtype=np.int64)
+        self.columns: Indices = np.array(columns, dtype=np.int64)
+        self._call = None if address is None else native_function(address)
+
+    def __call__(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return the matrix, a new one."""
+        matrix = np.zeros(self.shape)
+        if self._call is not None:
+            entries = np.empty(len(self.rows))
+            self._call(time, address_of(x), address_of(env), address_of(entries))
+            matrix[self.rows, self.columns] = entries
+        return matrix
+
+
+class SensitivityProgram:
+    """Native functions of derivatives by numbers, and of outputs.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    rates, outputs : sequence
+        Expressions of one trace, or numbers.
+    keys : sequence of Key
+        The numbers.
+    driven : frozenset of int
+        Slots of inputs that change with time.
+
+    Attributes
+    ----------
+    slopes : SparseSlopes
+        ∂f/∂p.
+    output_slopes : SparseSlopes
+        Derivatives of the outputs, by states and then by the numbers.
+    environment : Environment
+        What the functions read besides time and state, as it is laid out.
+
+    Raises
+    ------
+    TraceError
+        When it would take too long to compile.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        rates: Sequence[Any],
+        outputs: Sequence[Any],
+        keys: Sequence[Key],
+        driven: frozenset[int],
+    ) -> None:
+        self._discrete = DiscretePlaces(layout)
+        self.environment = Environment(self._discrete.count, self._discrete.starts, driven)
+        self._prepare: list[tuple[Callable[..., None], int]] = []
+        states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
+        with quietly():
+            rates = simplify(rates, checked=True)
+            outputs = simplify(outputs, checked=True)
+        self.slopes = self._slopes(rates, keys)
+        self.output_slopes = self._slopes(outputs, [*states, *keys])
+        self._count = len(outputs)
+        self._outputs = self._function(outputs)
+
+    def _slopes(self, expressions: Sequence[Any], keys: Sequence[Key]) -> SparseSlopes:
+        """Compile the derivatives of expressions."""
+        shape = len(expressions), len(keys)
+        if not all(shape):
+            return SparseSlopes(None, shape, [], [])
+        with quietly():
+            found = emit_jacobian(expressions, keys, self.environment, ())
+        if not found.rows:
+            return SparseSlopes(None, shape, [], [])
+        return SparseSlopes(
+            self._compiled(found.code, found.base, "jacobian"), shape, found.rows, found.columns
+        )
+
+    def _function(self, expressions: Sequence[Any]) -> Callable[..., None] | None:
+        """Compile expressions."""
+        if not expressions:
+            return None
+        refuse_beyond(WRITTEN, len(depth_first(expressions, {})), "outputs")
+        with quietly():
+            texts, base = emit_with_preparation({"outputs": expressions}, self.environment)
+        return native_function(self._compiled(cut(texts.values()), base, "outputs"))
+
+    def _compiled(self, code: ModuleTexts, base: int, name: str) -> Address:
+        """Compile a function and what prepares it."""
+        library = code.compile()
+        self._prepare.append((native_function(library.address("prepare")), base))
+        return library.address(name)
+
+    def fill(self, store: Store) -> FloatArray:
+        """Return a new environment with the values of a context."""
+        env = np.zeros(self.environment.size + 1)
+        self._discrete.read(store, env)
+        keys = self.environment.keys
+        env[list(keys.values())] = [number_behind(store, key) for key in keys]
+        for function, base in self._prepare:
+            run_preparation(function, base, env)
+        return env
+
+    def outputs(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return the outputs at a time and state, with an environment."""
+        found = np.zeros(self._count)
+        if self._outputs is not None:
+            self._outputs(time, address_of(x), address_of(env), address_of(found))
+        return found
+
+
+__all__ = ["SensitivityProgram", "SparseSlopes"]

@@ -1,0 +1,263 @@
+"""What a system computes, as expressions: the first of three steps to its native code.
+
+Derivatives, witness functions, updates and logged signals come from one run of the equations on
+symbols. Of many blocks the derivatives are not traced as a whole, but for one block of each kind
+(`flexure.solvers.native.sharing`); then events alone are. What is traced here is planned in `plan`
+and compiled in `program`; nothing here depends on how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from flexure.diagrams import scalars
+from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.branches import explore
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
+from flexure.diagrams.values.kinds import DISCRETE
+from flexure.diagrams.values.state import ContinuousState
+from flexure.diagrams.values.values import FloatArray, conform, freeze
+from flexure.solvers.native.emission.emission import depth_first
+from flexure.solvers.tracing.side_effects import without_trace
+from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore
+
+#: An event of a block: position of the block and of the event in it.
+EventKey = tuple[int, int]
+
+
+@dataclass
+class Update:
+    """A traced update.
+
+    Attributes
+    ----------
+    expressions : list
+        What it computes.
+    targets : list of int
+        Where each of them goes, in a vector of all states and then all discrete values.
+    """
+
+    expressions: list[Any]
+    targets: list[int]
+
+
+class DiscretePlaces:
+    """Where discrete values are: those of all blocks end to end, in the order of the blocks.
+
+    Every environment begins with them.
+
+    Attributes
+    ----------
+    count : int
+        Their number.
+    starts : list of list of int
+        Where the groups of each block begin.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.count = 0
+        self.starts: list[list[int]] = []
+        self._spans: dict[int, list[slice]] = {}  # of the blocks that have any
+        for position, leaf in enumerate(layout.leaves):
+            spans = []
+            for group in leaf.discrete_states:
+                spans.append(slice(self.count, self.count + group.size))
+                self.count += group.size
+            self.starts.append([span.start for span in spans])
+            if spans:
+                self._spans[position] = spans
+
+    def read(self, store: Store, env: FloatArray) -> None:
+        """Put the values of a context into an environment."""
+        for position, spans in self._spans.items():
+            for value, span in zip(store.leaves[position].discrete, spans, strict=True):
+                env[span] = value
+
+    def write(self, store: Store, values: FloatArray) -> None:
+        """Put values, with which a vector begins, into a context."""
+        if not self.count:
+            return
+        values = freeze(values[: self.count].copy())
+        for position, spans in self._spans.items():
+            store.leaves[position].discrete = [values[span] for span in spans]
+        store.changed(DISCRETE)
+
+    def groups(self, values: FloatArray) -> list[list[FloatArray]]:
+        """Cut a vector of all values into those of the blocks."""
+        groups: list[list[FloatArray]] = [[]] * len(self.starts)  # most blocks have none
+        for position, spans in self._spans.items():
+            groups[position] = [values[span] for span in spans]
+        return groups
+
+
+@dataclass
+class SystemTrace:
+    """The equations of a root system as expressions, with what was refused and why.
+
+    Attributes
+    ----------
+    zeros : frozenset of Key
+        Components of parameters that count as zero.
+    discrete : DiscretePlaces
+        With what an environment begins.
+    derivatives : list or None
+        Of all states, from one trace of all blocks; None when there was none.
+    operations : int
+        Of the derivatives.
+    timed : bool
+        Whether the derivatives depend on time.
+    witnesses : list of EventKey
+        Witness events whose functions were traced.
+    witness_values : list
+        What these compute.
+    updates : dict
+        Traced updates.
+    signals : dict
+        Where the signal that a publish records is among the logged signals, by event.
+    signal_values : list
+        The logged signals.
+    refusals : dict
+        Why an event was not traced.
+    deviations : list
+        How far states are from where blocks declare that they belong.
+    no_deviations : str
+        Why these were not traced, if so.
+    triggers : tuple of type
+        Triggers of the updates that are traced.
+    """
+
+    zeros: frozenset[Key]
+    discrete: DiscretePlaces
+    derivatives: list[Any] | None = None
+    operations: int = 0
+    timed: bool = False
+    witnesses: list[EventKey] = field(default_factory=list)
+    witness_values: list[Any] = field(default_factory=list)
+    updates: dict[EventKey, Update] = field(default_factory=dict)
+    signals: dict[EventKey, slice] = field(default_factory=dict)
+    signal_values: list[Any] = field(default_factory=list)
+    refusals: dict[EventKey, str] = field(default_factory=dict)
+    deviations: list[Any] = field(default_factory=list)
+    no_deviations: str = ""
+    triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
+
+    def functions(self) -> dict[str, list[Any]]:
+        """Return what is to be compiled, by name, but for the derivatives."""
+        functions = {
+            "witness": self.witness_values,
+            "signals": self.signal_values,
+            "deviations": self.deviations,
+        }
+        return {
+            **{name: values for name, values in functions.items() if values},
+            **{update_name(k): each.expressions for k, each in enumerate(self.updates.values())},
+        }
+
+    def read_derivatives(self, store: SymbolicStore) -> list[Any]:
+        """Trace the derivatives; return them as they were before they are simplified."""
+        rates = list(store.time_derivatives())
+        self.derivatives = simplify(rates, self.zeros, checked=True)
+        self.operations = sum(node.op != "input" for node in depth_first(self.derivatives, {}))
+        sources: Any = scalars.sources(self.derivatives)
+        self.timed = any(key[0][0] == TIME for key in sources)
+        return rates
+
+    def read_conditions(self, store: SymbolicStore) -> None:
+        """Trace what loops look at beside the derivatives: deviations, and events that can be."""
+        try:
+            self.deviations = store.deviations()
+        except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+            self.no_deviations = _reason(error)
+        self._read_events(store)
+
+    def _read_events(self, store: SymbolicStore) -> None:
+        """Trace every event that can be traced."""
+        for position, leaf in enumerate(store.leaves):
+            for index, event in enumerate(leaf.system.events):
+                key = position, index
+                try:
+                    self._read_event(store, key, event)
+                except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+                    self.refusals[key] = _reason(error)
+
+    def _read_event(self, store: SymbolicStore, key: EventKey, event: Event) -> None:
+        """Trace the functions of one event."""
+        leaf = store.leaves[key[0]]
+        if isinstance(event.trigger, Witness):
+            found = explore(store.graph, partial(without_trace, event.trigger.calc, leaf))
+            value = conform(found, 1, lambda: event.label)
+            self.witnesses.append(key)
+            self.witness_values.extend(value)
+        if event.kind == "publish":
+            if event.signal is not None:
+                start = len(self.signal_values)
+                self.signal_values.extend(event.signal(leaf))
+                self.signals[key] = slice(start, len(self.signal_values))
+            return
+        if not isinstance(event.trigger, self.triggers):
+            return
+        expressions: list[Any] = []
+        targets: list[int] = []
+        for state, value in updated_states(store, leaf, event).items():
+            if isinstance(state, ContinuousState):
+                start = store.layout.x_slices[key[0]].start
+            else:
+                start = store.layout.num_states + self.discrete.starts[key[0]][state.index]
+            expressions.extend(value)
+            targets.extend(range(start, start + state.size))
+        self.updates[key] = Update(expressions, targets)
+
+
+def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
+    """Trace an update handler along all of its branches; return the states that it writes.
+
+    A branch that leaves a state out leaves it as it is. That means something else where another
+    update of the block writes the state at the same instant, which is why that is refused.
+    """
+    system = leaf.system
+    states: list[Any] = [*system.discrete_states]
+    if system.continuous_state is not None:
+        states.append(system.continuous_state)
+    written: list[set[Any]] = []
+
+    def values() -> list[Any]:
+        returned = without_trace(event.handler, leaf) or {}
+        written.append(set(returned))
+        return [
+            conform(returned[state], state.size, lambda: event.label)
+            if state in returned
+            else state(leaf)
+            for state in states
+        ]
+
+    merged = explore(store.graph, values)
+    everywhere, somewhere = set.intersection(*written), set.union(*written)
+    updates = [each for each in system.events if each.kind != "publish"]
+    if somewhere - everywhere and len(updates) > 1:
+        raise TraceError(
+            f"Cannot trace the update '{event.label}'",
+            expected="the same states on all of its branches, or no other update in the block",
+            found="states that only some of the branches write",
+        )
+    pairs = zip(states, merged, strict=True)
+    return {state: value for state, value in pairs if state in somewhere}
+
+
+def update_name(number: int) -> str:
+    """Return the name of the function of an update, by its place among the traced ones."""
+    return f"update_{number}"
+
+
+def _reason(error: Exception) -> str:
+    """Say why something cannot be traced."""
+    first = error.attempt if isinstance(error, FlexureError) else f"{type(error).__name__}: {error}"
+    return "; ".join([first, *getattr(error, "__notes__", ())])
+
+
+__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "update_name"]

@@ -1,0 +1,316 @@
+"""Running an ensemble from Python: its runs as tables, spread over threads."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.integration.guard.slow_strides import MARKS
+from flexure.solvers.native.kernels.ensembles.ensemble import FREE, PAUSED, UNFINISHED
+from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
+from flexure.solvers.native.language.language import types_of
+from flexure.solvers.native.llvm.library import Library
+from flexure.solvers.native.programs.lane_equations import (
+    LaneEquations,
+    LaneJacobian,
+    ensemble_loop,
+)
+from flexure.solvers.native.programs.methods import METHODS, NativeMethod
+from flexure.solvers.native.runs.call_length import CallLength
+from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors, set_tolerances
+
+_ALIGNMENT = 64  # bytes
+_WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
+
+
+@dataclass(frozen=True)
+class EnsembleRuns:
+    """What the runs of an ensemble are.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (N,)
+        Times at which they begin.
+    initial : ndarray, shape (N, n)
+        States then.
+    env : ndarray
+        Numbers of the environment that they share.
+    places : ndarray, shape (G,)
+        Entries of the environment in which they differ.
+    table : ndarray, shape (N, G)
+        The numbers there.
+    breaks : ndarray, shape (B,) or (N, B)
+        Ascending break times, of all runs or of each; infinity at the end.
+    """
+
+    starts: FloatArray
+    initial: FloatArray
+    env: FloatArray
+    places: NDArray[np.int64]
+    table: FloatArray
+    breaks: FloatArray
+
+    def part(self, first: int, last: int) -> EnsembleRuns:
+        """Return the runs from one on, and before another."""
+        rows = slice(first, last)
+        breaks = self.breaks[rows] if self.breaks.ndim == 2 else self.breaks
+        return replace(
+            self,
+            starts=self.starts[rows],
+            initial=self.initial[rows],
+            table=self.table[rows],
+            breaks=breaks,
+        )
+
+
+@dataclass
+class Outcome:
+    """What became of the runs.
+
+    Attributes
+    ----------
+    finals : ndarray, shape (N, n)
+        States at the end.
+    ends : ndarray, shape (N,)
+        Times at the end.
+    outcomes : ndarray of int, shape (N,)
+        How they ended, in the words of `flexure.solvers.native.kernels.ensembles.ensemble`.
+    steps : ndarray of int, shape (N,)
+        Steps taken.
+    left : ndarray, shape (N,)
+        The largest deviations from where states belong that projections have left, or zero.
+    samples : ndarray, shape (N, K, S)
+        Components of the signals at the times of samples; anything in runs that did not come to
+        the end.
+    threads : int
+        On how many threads they ran.
+    interruption : KeyboardInterrupt or None
+        Why some runs are unfinished, if so.
+    """
+
+    finals: FloatArray
+    ends: FloatArray
+    outcomes: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    left: FloatArray
+    samples: FloatArray
+    threads: int
+    interruption: KeyboardInterrupt | None = None
+
+
+def integrate_runs(
+    equations: LaneEquations,
+    runs: EnsembleRuns,
+    boundary: float,
+    times: FloatArray,
+    *,
+    method: str,
+    rtol: FloatArray,
+    atol: FloatArray,
+    max_step: float,
+    most_steps: float,
+    threads: int,
+    stopping: threading.Event,
+    watch: Callable[[NDArray[np.int64]], None] | None = None,
+) -> Outcome:
+    """Integrate all runs to a time.
+
+    Parameters
+    ----------
+    equations : LaneEquations
+        Of their system.
+    runs : EnsembleRuns
+        At least one.
+    boundary : float
+        The time to reach.
+    times : ndarray, shape (K,)
+        Ascending times at which signals are sampled.
+    method, rtol, atol, max_step, most_steps
+        As for a single run; the equations have a Jacobian if the method needs it.
+    threads : int
+        Number of threads; it has no influence on the numbers.
+    stopping : Event
+        By which others end it before its time.
+    watch : callable, optional
+        Called now and then with the outcomes so far.
+    """
+    count, n = runs.initial.shape
+    threads = max(1, min(threads, -(-count // equations.lanes)))
+    outcome = Outcome(
+        finals=np.full((count, n), np.nan),
+        ends=np.full(count, np.nan),
+        outcomes=np.full(count, UNFINISHED),
+        steps=np.zeros(count, dtype=np.int64),
+        left=np.zeros(count),
+        samples=np.empty((count, len(times), len(equations.signals))),
+        threads=threads,
+    )
+    memories = []
+    for first in range(threads):
+        memory = _make_memory(equations, runs, outcome, times, method)
+        set_tolerances(memory, rtol, atol, max_step)
+        memory.fields.boundary, memory.fields.most_steps = boundary, most_steps
+        memory.fields.runs.next, memory.fields.runs.apart = first, threads
+        memories.append(memory)
+    work = equations.operations * METHODS[method].rows * equations.lanes
+    if equations.jacobian is not None:
+        factors = equations.jacobian.factors
+        work += equations.lanes * (factors.products if factors else n**3)
+    try:
+        loop = ensemble_loop(method, equations.lanes)
+        look = None if watch is None else partial(watch, outcome.outcomes)
+        _in_threads(loop, memories, work, stopping, look)
+    except KeyboardInterrupt as error:
+        outcome.interruption = error
+    return outcome
+
+
+def _in_threads(
+    library: Library,
+    memories: list[StructureArrays],
+    operations: int,
+    stopping: threading.Event,
+    watch: Callable[[], None] | None,
+) -> None:
+    """Run a loop on all memories, each in a thread of its own, until an event is set.
+
+    This thread watches between the calls of its loop.
+
+    A try in all lanes takes about so many operations.
+    """
+    loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
+
+    def work(memory: StructureArrays, watch: Callable[[], None] | None = None) -> None:
+        status, fields = PAUSED, memory.fields
+        call_length = CallLength(1 + _WORK // fields.system.n, operations)
+        while status == PAUSED and not stopping.is_set():
+            fields.budget = tries = call_length.length
+            began = time.perf_counter()
+            status = loop(memory.pointer)
+            call_length.measured(tries - fields.budget, time.perf_counter() - began)
+            if watch is not None:
+                watch()
+
+    first, *others = memories
+    with ThreadPoolExecutor(max(1, len(others))) as pool:
+        try:
+            waiting = [pool.submit(work, memory) for memory in others]
+            work(first, watch)
+            for each in waiting:
+                each.result()
+        except BaseException:
+            stopping.set()
+            raise
+
+
+def _make_memory(
+    equations: LaneEquations, runs: EnsembleRuns, outcome: Outcome, times: FloatArray, method: str
+) -> StructureArrays:
+    """Make the memory of a loop: what the runs share, and room for the lanes."""
+    memory = StructureArrays(Ensemble)
+    addresses = equations.addresses(method)
+    memory.link("prepare", addresses["prepare"])
+    system = memory.parts["system"]
+    system.fields.n, system.fields.timed = runs.initial.shape[1], equations.timed
+    for name in ("rhs", "attempt"):
+        system.link(name, addresses[name])
+    system.link("signals", equations.signal)
+    _describe_runs(memory.parts["runs"], runs)
+    became = memory.parts["outcome"]
+    for name in ("finals", "ends", "outcomes", "steps", "left"):
+        became.attach(name, getattr(outcome, name))
+    samples = memory.parts["samples"]
+    samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
+    samples.attach("values", outcome.samples)
+    samples.attach("times", np.append(times, np.full(equations.lanes, np.inf)))
+    samples.fields.bends = METHODS[method].bends
+    samples.fields.reads = len(equations.signal_places)
+    samples.indices("places", equations.signal_places)
+    memory.parts["manifold"].fields.count = equations.num_deviations
+    for name in ("deviations", "projection") if equations.num_deviations else ():
+        memory.parts["manifold"].link(name, addresses[name])
+    if equations.jacobian is not None:
+        memory.parts["linear"].link("jacobian", addresses["jacobian"])
+        _make_linear(memory, equations.jacobian, equations.lanes)
+    _make_lanes(memory, equations, METHODS[method], runs.env)
+    return memory
+
+
+def _describe_runs(part: StructureArrays, runs: EnsembleRuns) -> None:
+    """Say what the runs are."""
+    part.fields.count, part.fields.given = len(runs.starts), len(runs.places)
+    part.fields.break_width = runs.breaks.shape[-1] if runs.breaks.ndim == 2 else 0
+    for name in ("starts", "initial", "places", "table", "breaks"):
+        part.attach(name, getattr(runs, name))
+
+
+def _make_lanes(
+    memory: StructureArrays, equations: LaneEquations, method: NativeMethod, env: FloatArray
+) -> None:
+    """Make room for the lanes; what has a number for each lane is in one piece of memory."""
+    lanes, count, n = memory.parts["lanes"], equations.lanes, memory.fields.system.n
+    lanes.fields.count, lanes.fields.waiting = count, 1
+    lanes.attach("run_of", np.full(count, FREE))
+    for name in ("break_of", "sample_of"):
+        lanes.room(name, count, np.int64)
+    lanes.room("marks", count * MARKS)
+    several = dict.fromkeys(("x", "x_new", "work"), n)
+    several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
+    several["env"] = equations.environment.size
+    several["away"] = max(1, equations.num_deviations)
+    several |= dict.fromkeys(("landed", "shift", "slope", "shift_of_one"), n)
+    parts = ["lanes", "step", "samples", "system", "manifold"]
+    if equations.jacobian is not None:
+        parts.append("linear")
+        factors = equations.jacobian.factors
+        several |= {"time_slope": n, "row": n, "entries": len(equations.jacobian.rows)}
+        several |= {"values": len(factors.column) if factors else 1}
+    entries = [
+        (part, name, count * several.get(name, 1))
+        for part in map(memory.parts.__getitem__, parts)
+        for name, kind in types_of(part.kind).items()
+        if kind == "Reals"
+    ]
+    piece, start = _aligned(sum(size for *_, size in entries)), 0
+    for part, name, size in entries:
+        part.attach(name, piece[start : start + size])
+        start += size
+    for whose in ("system", "samples"):
+        memory.parts[whose].arrays["env"][:] = np.repeat(env, count)
+    lanes.arrays["sample_time"][:] = np.inf
+    memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
+
+
+def _make_linear(memory: StructureArrays, jacobian: LaneJacobian, lanes: int) -> None:
+    """Describe the linear equations, and make room for dense factors of every lane."""
+    linear, n = memory.parts["linear"], memory.fields.system.n
+    fields, factors = linear.fields, jacobian.factors
+    fields.n, fields.nonzeros = n, len(jacobian.rows)
+    linear.attach("rows", jacobian.rows)
+    linear.attach("columns", jacobian.columns)
+    fields.sparse = factors is not None
+    if factors is not None:
+        set_factors(linear.parts["factors"], factors)
+    fields.roomy = True
+    linear.room("matrix", lanes * n * n)
+    linear.room("pivots", lanes * n, np.int64)
+    memory.parts["step"].room("one", max(n, len(jacobian.rows)))
+
+
+def _aligned(size: int) -> FloatArray:
+    """Return zeros that begin where the processor reads whole lanes fastest."""
+    memory = np.zeros(size + _ALIGNMENT // 8)
+    shift = -memory.ctypes.data % _ALIGNMENT // 8
+    return memory[shift : shift + size]
+
+
+__all__ = ["EnsembleRuns", "Outcome", "integrate_runs"]

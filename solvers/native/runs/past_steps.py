@@ -1,0 +1,297 @@
+"""Steps of the past: interpolants that are made when they are asked for.
+
+The loops keep the ends of their steps only. Where a state inside of a step is wanted, the step is
+repeated from its beginning, which gives the same numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.native.kernels.parts.rows import BEGIN, END, TIME, RowLayout
+from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.methods import resampling
+from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.programs.programs import program_with
+from flexure.solvers.native.runs.run_memory import RunMemory, set_tolerances
+from flexure.solvers.results.records.history import Snapshot
+from flexure.solvers.tracing.trace import Key
+
+
+class StepRepeater:
+    """Repeats steps of one method, with the parameters of one run.
+
+    Parameters
+    ----------
+    program : Program
+        The equations.
+    method : str
+        The name of the method.
+    rtol, atol : ndarray
+        Tolerances, which say when the iterations of a step end.
+    env : ndarray
+        The environment; a copy is kept.
+    projects : bool
+        Whether the ends of its steps were moved to where they belong.
+    projecting : ndarray, optional
+        The environment of the projection, if there was code of it.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        method: str,
+        rtol: FloatArray,
+        atol: FloatArray,
+        env: FloatArray,
+        *,
+        projects: bool = False,
+        projecting: FloatArray | None = None,
+    ) -> None:
+        self.program = program
+        self._layout = program.layout
+        self._method = method
+        self._env = env.copy()
+        self._tolerances = rtol, atol
+        self._projects = projects
+        self._projecting = None if projecting is None else projecting.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (
+            self._layout,
+            self.program.zeros,
+            self._method,
+            *self._tolerances,
+            self._env,
+            self._projects,
+            self._projecting,
+        )
+
+    def states(
+        self, steps: Sequence[NativeStep], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at times inside of steps, shape (k, n), so many times in each step."""
+        spans = np.array([(step.t_old, step.t, step.clip) for step in steps])
+        states = np.array([step.x_old for step in steps])
+        discrete = np.array([step.discrete for step in steps])
+        return self.repeat(spans, states, discrete, counts, times)
+
+    def repeat(
+        self,
+        spans: FloatArray,
+        states: FloatArray,
+        discrete: FloatArray,
+        counts: NDArray[np.intp],
+        times: FloatArray,
+    ) -> FloatArray:
+        """Do as `states`, with a row for each step: begin, end and clip; what it began with."""
+        each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
+        out = np.empty((len(times), self.program.num_states))
+        arrays = [address_of(array) for array in (spans, states, discrete, each, times, out)]
+        memory = self._borrowed()
+        set_tolerances(memory, *self._tolerances, math.inf)
+        memory.set_environment(self._env)
+        memory.fields.manifold.count = 0
+        if self._projects:
+            memory.watch_manifold()
+            memory.fields.manifold.coded = 0
+            if self._projecting is not None:
+                memory.link_projection(self._projecting)
+        self._call(memory.pointer, len(spans), *arrays)
+        self._idle.append(memory)
+        return out
+
+    @cached_property
+    def _call(self) -> Callable[..., None]:
+        """What repeats steps, compiled when the first of them is repeated."""
+        pointer = ctypes.c_void_p
+        called: Callable[..., None] = resampling(self._method).function(
+            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
+        )
+        return called
+
+    @property
+    def _idle(self) -> list[RunMemory]:
+        """Memory that no thread uses, whatever run it was used for last."""
+        idle: list[RunMemory] = self.program.idle_memory.setdefault(self._method, [])
+        return idle
+
+    def _borrowed(self) -> RunMemory:
+        """Return memory for nobody else, to be given back."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return RunMemory(self.program, self._method, *self._tolerances)
+
+
+def repeater_of(memory: RunMemory) -> StepRepeater:
+    """Return what repeats the steps of a run with its present environment."""
+    tolerances = memory.parts["tolerances"].arrays
+    env = memory.parts["system"].arrays["env"]
+    name = memory.method.name
+    manifold = memory.parts["manifold"]
+    projects = manifold.fields.count > 0
+    rtol, atol = tolerances["rtol"], tolerances["atol"]
+    projecting = manifold.arrays["env"] if manifold.fields.coded else None
+    return StepRepeater(
+        memory.program, name, rtol, atol, env, projects=projects, projecting=projecting
+    )
+
+
+def _remake(
+    layout: Layout,
+    zeros: frozenset[Key],
+    method: str,
+    rtol: FloatArray,
+    atol: FloatArray,
+    env: FloatArray,
+    projects: bool,
+    projecting: FloatArray | None,
+) -> StepRepeater:
+    """Make a pickled object again; the equations are compiled anew, or come from the cache."""
+    program = program_with(layout, zeros)
+    if projecting is not None:
+        program.make_projection()
+    return StepRepeater(program, method, rtol, atol, env, projects=projects, projecting=projecting)
+
+
+class NativeStep:
+    """The interpolant of one step; called like SciPy's.
+
+    Attributes
+    ----------
+    t_old, t : float
+        Begin and end of the step in seconds, also when an event cut it.
+    """
+
+    __slots__ = ("clip", "discrete", "maker", "t", "t_old", "x_old")
+
+    def __init__(
+        self,
+        maker: StepRepeater,
+        t_old: float,
+        t: float,
+        x_old: FloatArray,
+        discrete: FloatArray,
+        clip: float = math.inf,
+    ) -> None:
+        self.maker = maker
+        self.t_old = t_old
+        self.t = t
+        self.x_old = x_old
+        self.discrete = discrete
+        self.clip = clip
+
+    def __call__(self, t: Any) -> FloatArray:
+        """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
+        times = np.asarray(t, dtype=float)
+        states = self.maker.states([self], np.array([times.size]), times.reshape(-1))
+        return states[0] if times.ndim == 0 else states.T
+
+
+class StepRows:
+    """Rows of a loop, of changes and ends of steps, as the record of a motion.
+
+    Parameters
+    ----------
+    maker : StepRepeater
+        What repeats the steps.
+    row : RowLayout
+        The columns of the table.
+    begins : ndarray of bool
+        Which rows are those of changes.
+    table : ndarray
+        The rows; the columns that are wanted are copied.
+    x, discrete : ndarray
+        The values before the first row.
+    abstract : list
+        Abstract states, which do not change in a loop.
+    jump : float
+        When equations jump.
+    """
+
+    def __init__(
+        self,
+        maker: StepRepeater,
+        row: RowLayout,
+        begins: NDArray[np.bool_],
+        table: FloatArray,
+        x: FloatArray,
+        discrete: FloatArray,
+        abstract: list[list[Any]],
+        jump: float,
+    ) -> None:
+        self._maker = maker
+        self.begins = begins
+        self.times = table[:, TIME].copy()
+        clip = np.where(table[:, END] == jump, math.nextafter(jump, -math.inf), math.inf)
+        self._spans = np.column_stack([table[:, BEGIN], table[:, END], clip])
+        # The values before a row are in its own line, those of it in the next one.
+        self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
+        self._discrete: FloatArray = freeze(np.vstack([discrete, table[begins, row.discrete]]))
+        self._holds = np.cumsum(begins)  # lines of discrete values
+        self._abstract = abstract
+        arrays = (begins, self.times, self._spans, self._states, self._discrete, self._holds)
+        self.size = float(sum(array.nbytes for array in arrays))
+
+    def state(self, row: int) -> FloatArray:
+        """Return the continuous state of a row."""
+        x: FloatArray = self._states[row + 1]
+        return x
+
+    def states(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the continuous states of rows."""
+        return self._states[rows + 1]
+
+    def interpolant(self, row: int) -> NativeStep:
+        """Return what interpolates the step that ends with a row."""
+        begin, end, clip = self._spans[row].tolist()
+        held = self._discrete[self._holds[row]]
+        return NativeStep(self._maker, begin, end, self._states[row], held, clip)
+
+    def inside(
+        self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at times inside of steps."""
+        held = self._discrete[self._holds[rows]]
+        return self._maker.repeat(self._spans[rows], self._states[rows], held, counts, times)
+
+    def snapshot(self, row: int) -> Snapshot:
+        """Return what holds in the piece that a row begins."""
+        values = self._discrete[self._holds[row]]
+        return Snapshot(self._maker.program.discrete_groups(values), self._abstract)
+
+    def held(
+        self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
+    ) -> FloatArray:
+        """Return components of a discrete group in the pieces that rows begin."""
+        return self._discrete[self._holds[rows]][:, self.place(leaf, group) + components]
+
+    def place(self, leaf: int, group: int) -> int:
+        """Return where a discrete group begins among all discrete values."""
+        return self._maker.program.trace.discrete.starts[leaf][group]
+
+    def look_up(self, start: float, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the states and all discrete values at ascending times.
+
+        What is before the first row holds from a start. Where something jumps, the values after
+        it are those of the time.
+        """
+        behind = np.searchsorted(self.times, times, side="right")
+        states = self._states[behind]
+        between = np.append(start, self.times)[behind] != times
+        if between.any():
+            rows = behind[between]
+            first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+            counts = np.diff(first, append=len(rows))
+            states[between] = self.inside(rows[first], counts, times[between])
+        return states, self._discrete[np.append(0, self._holds)[behind]]

@@ -1,0 +1,1 @@
+"""Families: which blocks are alike, and one trace for all of them."""

@@ -1,0 +1,265 @@
+"""Families of blocks that are alike, and their calculations, each traced once.
+
+A calculation is traced again for every *pattern* of its inputs: which components are known while
+tracing, and in what array the others are. Such a trace, with the blocks to which it applies, is a
+`Variant`. The walk fills them, and `code_levels` reads them when they are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.solvers.native.emission.emission import Node, key_of
+from flexure.solvers.native.sharing.families.columns import (
+    CLOCK,
+    FIXED,
+    MOTION,
+    MOVING,
+    SHIFT,
+    Columns,
+    IntArray,
+)
+from flexure.solvers.native.sharing.families.prototype import Prototype
+from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key
+
+#: What a port offers: for each component the sort of its column or, as text, a known value.
+#: None stands for a port without numbers.
+Pattern: TypeAlias = "tuple[int | str, ...] | None"
+
+#: From where the code of a result is counted.
+FROM_TIME, FROM_STATE, FROM_DISCRETE, FROM_VARIED, FROM_ROW, FROM_INPUTS, KNOWN = range(7)
+
+_SORTS = {TIME: CLOCK, STATE: MOTION, DISCRETE: MOVING, PARAMETER: FIXED}
+
+
+class Family:
+    """Blocks that are alike.
+
+    Parameters
+    ----------
+    prototype : Prototype
+        Traces the calculations of one of them.
+    positions : list of int
+        Where the blocks are in the layout; the position in this list is the *row* of a block.
+    bases : list of tuple of int
+        For each block, from where codes are counted: those of time, of its states, of its discrete
+        values, of its varied parameters, and its row.
+    columns : Columns
+        All columns of the diagram.
+    varied : sequence of tuple of int
+        The components of parameters that change as states do, in their order: the indices of the
+        parameter and of the component.
+
+    Attributes
+    ----------
+    variants : list of dict
+        For each calculation its variants, each with the number of the pattern that it offers, by
+        the numbers of the patterns of its inputs.
+    """
+
+    def __init__(
+        self,
+        prototype: Prototype,
+        positions: list[int],
+        bases: list[tuple[int, ...]],
+        columns: Columns,
+        varied: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.prototype = prototype
+        self._varied = {each: place for place, each in enumerate(varied)}
+        self.positions = positions
+        self.bases = np.array(bases, dtype=np.int64)
+        self.variants: list[dict[tuple[int, ...], tuple[Variant, int]]] = [
+            {} for _ in prototype.inputs
+        ]
+        self._columns = columns
+        self._parameters: dict[tuple[int, int], int] = {}
+        self._results: dict[tuple[int, int], int] = {}
+
+    def origin(self, key: Key) -> tuple[int, int]:
+        """Return from where the code of a time, state or parameter is counted, and how far."""
+        (what, _, index), component = key
+        if what == PARAMETER and (index, component) in self._varied:
+            return FROM_VARIED, self._varied[index, component]
+        if what == PARAMETER:
+            return FROM_ROW, self._column(self._parameters, (index, component), FIXED) << SHIFT
+        if what == DISCRETE:
+            return FROM_DISCRETE, self.prototype.discrete_starts[index] + component
+        return (FROM_STATE, component) if what == STATE else (FROM_TIME, 0)
+
+    def sort_of(self, key: Key) -> int:
+        """Return the sort of the column of a time, state or parameter."""
+        (what, _, index), component = key
+        is_varied = what == PARAMETER and (index, component) in self._varied
+        return MOTION if is_varied else _SORTS[what]
+
+    def result_column(self, node: Node, sort: int) -> int:
+        """Return the column of a result, made when it is first asked for."""
+        return self._column(self._results, (node.index, sort), sort)
+
+    def _column(self, known: dict[tuple[int, int], int], key: tuple[int, int], sort: int) -> int:
+        if key not in known:
+            known[key] = self._columns.add(sort, len(self.positions))
+        return known[key]
+
+    def parameters_in_use(self) -> dict[int, list[tuple[int, int]]]:
+        """Return components of parameters and where their columns begin, by parameter."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for (index, component), column in self._parameters.items():
+            place = self._columns.places[column]
+            if place is not None:
+                found.setdefault(index, []).append((component, place))
+        return found
+
+
+class Variant:
+    """A calculation of a family for one pattern of inputs, and the blocks to which it applies.
+
+    Parameters
+    ----------
+    family : Family
+        The family.
+    calculation : int
+        As the prototype counts.
+    patterns : sequence of Pattern
+        What the inputs offer that the calculation may read.
+
+    Attributes
+    ----------
+    expressions : list
+        What is computed.
+    targets : list
+        What of it is work: all derivatives, but only those components of an output that are
+        neither known nor handed on.
+    moving : set of int
+        The nodes behind the targets that change during a run.
+    inputs : dict
+        For each node behind the targets that stands for an input, its column in `codes`.
+    results : list of tuple
+        For each component of an output, what to add to what to have its code for a block.
+    pattern : Pattern
+        What the output offers to others.
+    rows, codes, levels : ndarray
+        The blocks, the codes of their inputs, and their levels: a block reads only results of
+        lower levels than its own. They are there after `complete`.
+    """
+
+    def __init__(self, family: Family, calculation: int, patterns: Sequence[Pattern]) -> None:
+        self.family = family
+        self.calculation = calculation
+        self.is_derivative = calculation == family.prototype.derivatives
+        self._ports = family.prototype.inputs[calculation]
+        starts = accumulate((len(pattern or ()) for pattern in patterns), initial=0)
+        self._start_of = dict(zip(self._ports, starts, strict=False))
+        self._sorts = [sort for pattern in patterns for sort in pattern or ()]
+        known = _known_values(self._ports, patterns)
+        self.expressions = family.prototype.trace(calculation, known)
+        self.targets = [e for e in self.expressions if self.is_derivative or _is_computed(e)]
+        self._read_nodes()
+        self.results: list[tuple[int, Any]] = []
+        self.pattern: Pattern = None
+        if not self.is_derivative:
+            self.results = [self._result(expression) for expression in self.expressions]
+            self.pattern = tuple([self._offer(expression) for expression in self.expressions])
+        self._added: list[tuple[int, int]] = []
+        self._picked: list[Any] = []
+
+    def _read_nodes(self) -> None:
+        """Find what is moving, and what the targets read of the inputs."""
+        self.moving: set[int] = set()
+        self.inputs: dict[int, int] = {}
+        places: list[int] = []
+        for node in reachable(symbols_among(self.targets)):
+            if node.op == "input":
+                key = key_of(node)
+                if key[0][0] == INPUT:
+                    self.inputs[node.index] = len(places)
+                    places.append(self._place(key))
+                if self._sort(key) != FIXED:
+                    self.moving.add(node.index)
+            elif any(arg.index in self.moving for arg in node.args):
+                self.moving.add(node.index)
+        self._pick: Callable[[Any], Any] = itemgetter(*places) if places else _nothing
+
+    def _place(self, key: Key) -> int:
+        """Return where an input is among the components of all ports, end to end."""
+        port = self.family.prototype.port_of(key[0][1])
+        return self._start_of[port] + key[1]
+
+    def _sort(self, key: Key) -> int | str:
+        what = key[0][0]
+        return self._sorts[self._place(key)] if what == INPUT else self.family.sort_of(key)
+
+    def _result(self, expression: Any) -> tuple[int, Any]:
+        """Return how the code of a component of the output follows for a block."""
+        if not isinstance(expression, scalars.Symbol):
+            return KNOWN, float(expression)
+        if expression.op == "constant":
+            return KNOWN, expression.value
+        if expression.op != "input":
+            return FROM_ROW, self.column_of(expression) << SHIFT
+        key = key_of(expression)
+        if key[0][0] == INPUT:
+            return FROM_INPUTS, self._place(key)
+        return self.family.origin(key)
+
+    def _offer(self, expression: Any) -> int | str:
+        """Return what readers of a component of the output see."""
+        base, offset = self._result(expression)
+        if base == KNOWN:
+            return float(offset).hex()  # tells 0.0 from -0.0
+        if expression.op == "input":
+            return self._sort(key_of(expression))
+        return MOVING if expression.index in self.moving else FIXED
+
+    def column_of(self, node: Node) -> int:
+        """Return the column of a result."""
+        return self.family.result_column(node, MOVING if node.index in self.moving else FIXED)
+
+    def add(self, row: int, level: int, values: Sequence[Any]) -> None:
+        """Add a block, with the codes or numbers of its inputs, end to end."""
+        self._added.append((row, level))
+        self._picked.append(self._pick(values))
+
+    def complete(self) -> None:
+        """Turn what was added into arrays."""
+        count = len(self._added)
+        self.rows, self.levels = np.array(self._added, dtype=np.int64).reshape(count, 2).T
+        self.codes: IntArray = np.array(self._picked, dtype=np.int64).reshape(
+            count, len(self.inputs)
+        )
+
+
+def _known_values(
+    ports: Iterable[int], patterns: Iterable[Pattern]
+) -> dict[int, list[float | None]]:
+    """Return the known components of input ports, and None for the others."""
+    return {
+        port: [float.fromhex(sort) if isinstance(sort, str) else None for sort in pattern]
+        for port, pattern in zip(ports, patterns, strict=True)
+        if pattern is not None
+    }
+
+
+def symbols_among(expressions: Iterable[Any]) -> list[Node]:
+    """Return the expressions that are no numbers."""
+    return [e for e in expressions if isinstance(e, scalars.Symbol)]
+
+
+def _is_computed(expression: Any) -> bool:
+    """Tell whether an expression is neither a number nor an input of the trace."""
+    return isinstance(expression, scalars.Symbol) and bool(expression.args)
+
+
+def _nothing(values: Any) -> tuple[()]:
+    return ()
+
+
+__all__ = ["FROM_INPUTS", "FROM_STATE", "KNOWN", "Family", "Pattern", "Variant", "symbols_among"]

@@ -1,0 +1,189 @@
+"""The first step: which blocks are alike, so that the equations of one serve for all of them.
+
+Two blocks are alike when they are of one class, have parameters, states and ports of the same
+shapes, and agree in everything else that their equations can see. Values without a life of their
+own are compared by value: numbers, texts, small arrays, and what is built of them. Of handles only
+the kind and the position count, of functions the code and what it was made with, and of the places
+where force elements of the library are attached how the frame is on the body. All other objects
+are compared by identity, because two of them may differ in ways that cannot be seen; of those that
+a user's class made, attributes are read as well, so that the key also tells whether a block is what
+it was before. Names, the diagram around a block and the default values of its parameters do not
+count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from functools import cache, partial
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.multibody.force_elements.force_element import BodyAttachment
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.ports import CacheEntry, Computed, InputPort, LeafOutputPort
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.solvers.tracing.replicas import is_trusted, passed_over_in, slots_of
+
+_SMALL = 4096  # bytes of an array that is compared by value
+_DEEPEST = 8  # containers within containers
+_DEEPEST_OBJECT = 4  # an object within containers, whose attributes are read but no objects there
+_SEALED = (type, FunctionType, ModuleType, System)
+
+
+def structural_key(block: LeafSystem) -> Hashable:
+    """Return what all blocks that are alike have in common.
+
+    Equal results mean that the blocks are alike, as long as the blocks live.
+    """
+    state = block.continuous_state
+    computed: list[Computed] = [*block.output_ports, *block.cache_entries]
+    passed_over = passed_over_in(block)
+    return (
+        type(block),
+        id(block) if _has_slots(type(block)) else None,
+        state and (state.num_q, state.num_v, state.num_z),
+        tuple([(p.shape, p.lower.tobytes(), p.upper.tobytes()) for p in block.numeric_parameters]),
+        tuple([group.size for group in block.discrete_states]),
+        tuple([port.size for port in block.input_ports]),
+        tuple([(each.size, _mark(each.calc, block)) for each in computed]),
+        tuple(
+            [
+                (name, _mark(value, block))
+                for name, value in vars(block).items()
+                if name not in passed_over
+            ]
+        ),
+    )
+
+
+def is_plain(block: LeafSystem) -> bool:
+    """Tell whether the key stays the same as long as all attributes are the same objects.
+
+    Otherwise something that counts, such as a list or an array, may change inside.
+    """
+    passed_over = passed_over_in(block)
+    computed: list[Computed] = [*block.output_ports, *block.cache_entries]
+    held = [value for name, value in vars(block).items() if name not in passed_over]
+    return not _has_slots(type(block)) and all(
+        _is_plain(value, block) for value in [*held, *(each.calc for each in computed)]
+    )
+
+
+def _is_plain(value: Any, owner: Any) -> bool:
+    """Tell whether nothing that counts can change in a value."""
+    if value.__class__ is MethodType:
+        return value.__self__ is owner or value.__self__.__class__ in _HANDLES
+    return value.__class__ in _PLAIN or value.__class__ in _HANDLES or value.__class__ in _NUMBERS
+
+
+@cache
+def _has_slots(kind: type) -> bool:
+    """Tell whether a block can have attributes that are not among its variables."""
+    return any(vars(each).get("__slots__") for each in kind.__mro__)
+
+
+def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
+    """Return what values that equations cannot tell from each other have in common.
+
+    References to the owner, the block itself, are alike in all blocks.
+    """
+    kind = value.__class__
+    if kind in _PLAIN:
+        return kind, value
+    if kind in _HANDLES:  # one of another block leads out of this one
+        return (kind, value.index) if value.system is owner else id(value)
+    if value is owner:
+        return "owner"
+    read = _READERS.get(kind)
+    content = read(value, owner, depth + 1) if read is not None and depth < _DEEPEST else None
+    return _object(value, owner, depth) if content is None else (kind, content)
+
+
+def _object(value: Any, owner: Any, depth: int) -> Hashable:
+    """Read an object: which it is and, if a user's class made it, what its attributes are now."""
+    kind = type(value)
+    if depth > _DEEPEST_OBJECT or isinstance(value, _SEALED) or is_trusted(kind):
+        return id(value)
+    slots = [name for each in kind.__mro__ for name in slots_of(each)]
+    held = getattr(value, "__dict__", {}) | {name: getattr(value, name, None) for name in slots}
+    return id(value), _mark(held, owner, _DEEPEST_OBJECT + 1)
+
+
+def _number(value: float, owner: Any, depth: int) -> Hashable:
+    return value.hex()  # tells 0.0 from -0.0, and no NaN from another
+
+
+def _items(value: Any, owner: Any, depth: int) -> Hashable:
+    return tuple([_mark(item, owner, depth) for item in value])
+
+
+def _entries(value: dict[Any, Any], owner: Any, depth: int) -> Hashable:
+    return _items(value.items(), owner, depth)
+
+
+def _array(value: Any, owner: Any, depth: int) -> Hashable:
+    if value.dtype.kind not in "biufc" or value.nbytes > _SMALL:
+        return None
+    return value.dtype.str, value.shape, value.tobytes()
+
+
+def _attachment(value: BodyAttachment, owner: Any, depth: int) -> Hashable:
+    """Read where a force element is attached: which body it is does not count in the library."""
+    if not is_trusted(type(owner)):
+        return None
+    X_BF = value.frame.X_BF
+    return _items((value.label, X_BF.R, X_BF.p, value.pose, value.velocity), owner, depth)
+
+
+def _function(value: FunctionType, owner: Any, depth: int) -> Hashable:
+    """Read a function: those that one line has made differ in what they refer to."""
+    if vars(value):
+        return None
+    try:
+        variables = [cell.cell_contents for cell in value.__closure__ or ()]
+    except ValueError:  # one that has no value yet
+        return None
+    made_with = (variables, value.__defaults__, value.__kwdefaults__)
+    return id(value.__code__), id(value.__globals__), _items(made_with, owner, depth)
+
+
+def _method(value: MethodType, owner: Any, depth: int) -> Hashable:
+    return id(value.__func__), _mark(value.__self__, owner, depth)
+
+
+def _partial(value: partial[Any], owner: Any, depth: int) -> Hashable:
+    if vars(value):
+        return None
+    return _items((value.func, value.args, value.keywords), owner, depth)
+
+
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
+_NUMBERS = frozenset((float, np.float64))
+_HANDLES = frozenset(
+    (NumericParameter, ContinuousState, DiscreteState, InputPort, LeafOutputPort, CacheEntry)
+)
+_READERS: dict[type, Callable[..., Hashable]] = {
+    float: _number,
+    np.float64: _number,
+    tuple: _items,
+    list: _items,
+    dict: _entries,
+    np.ndarray: _array,
+    BodyAttachment: _attachment,
+    FunctionType: _function,
+    MethodType: _method,
+    partial: _partial,
+}
+
+
+def most_alike(blocks: Iterable[LeafSystem]) -> int:
+    """Return how many blocks there are of the most frequent kind."""
+    return max(Counter(map(structural_key, blocks)).values(), default=0)
+
+
+__all__ = ["is_plain", "most_alike", "structural_key"]

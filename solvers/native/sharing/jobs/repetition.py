@@ -1,0 +1,161 @@
+"""The last step: functions ``f(t, x, env, out)`` that compute all repetitions, level by level.
+
+They call one loop or two for each repetition. The text grows with the number of different
+repetitions, and hardly with that of their instances. Instances of one level do not depend on each
+other. A schedule tells which instances of which repetition are next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.solvers.native.emission.emission import LIBRARY, depth_first
+from flexure.solvers.native.llvm.library import register_width, vector_functions
+from flexure.solvers.native.sharing.families.columns import IntArray
+from flexure.solvers.native.sharing.jobs.loops import (
+    PARAMETERS,
+    Data,
+    Loop,
+    Repetition,
+    WideLoop,
+    runs_of,
+    stride_of,
+    stride_within,
+)
+from flexure.solvers.native.sharing.jobs.tangent_loops import TangentLoop, TangentRepetition
+
+_LONG = 30  # operations, from which on a wide loop pays; a function of the C library is as much
+_SCATTERED = 12  # operations, as long as which it takes to read a register number by number
+
+
+class RepetitionWriter:
+    """Writes functions of one module.
+
+    Attributes
+    ----------
+    texts : list of str
+        The functions.
+    data : Data
+        What they refer to.
+    declarations : set of str
+        What the texts need declared.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.data = Data()
+        self.declarations: set[str] = set()
+        self._width = register_width()
+        self._vectors = vector_functions(self._width)
+
+    def write(self, name: str, repetitions: Sequence[Repetition]) -> None:
+        """Write a function that computes repetitions, level by level."""
+        parts: list[tuple[int, ...]] = []
+        count = 0
+        for repetition in repetitions:
+            wide, narrow = self._sorted_spans(repetition)
+            for spans, is_wide in ((wide, True), (narrow, False)):
+                if spans:
+                    self._write_loop(f"{name}.{count}", repetition, spans, is_wide)
+                    parts += [(level, count, first, last) for level, first, last in spans]
+                    count += 1
+        if not count:
+            self.texts.append(f"define void @{name}({PARAMETERS}) #0 {{\n  ret void\n}}\n")
+            return
+        schedule = np.array([number for part in sorted(parts) for number in part[1:]])
+        cases = [f"    i32 {k}, label %call.{k}" for k in range(count)]
+        calls = [
+            f"call.{k}:\n"
+            f"  call void @{name}.{k}(double %t, ptr %x, ptr %env, ptr %out, i32 %from, i32 %to)\n"
+            "  br label %done"
+            for k in range(count)
+        ]
+        lines = [
+            f"define void @{name}({PARAMETERS}) #0 {{",
+            "entry:",
+            "  br label %part",
+            "part:",
+            "  %at = phi i64 [ 0, %entry ], [ %next, %done ]",
+            f"  %part.0 = getelementptr i32, ptr {self.data.table(schedule)}, i64 %at",
+            "  %part.1 = getelementptr i32, ptr %part.0, i64 1",
+            "  %part.2 = getelementptr i32, ptr %part.0, i64 2",
+            "  %which = load i32, ptr %part.0, align 4",
+            "  %from = load i32, ptr %part.1, align 4",
+            "  %to = load i32, ptr %part.2, align 4",
+            "  switch i32 %which, label %done [",
+            *cases,
+            "  ]",
+            *calls,
+            "done:",
+            "  %next = add nuw nsw i64 %at, 3",
+            f"  %more = icmp ult i64 %next, {schedule.size}",
+            "  br i1 %more, label %part, label %end",
+            "end:",
+            "  ret void",
+            "}\n",
+        ]
+        self.texts.append("\n".join(lines))
+
+    def _sorted_spans(self, repetition: Repetition) -> tuple[list[_Span], list[_Span]]:
+        """Return the spans that are for a wide loop, and the others."""
+        spans = spans_of(repetition.levels)
+        if isinstance(repetition, TangentRepetition):
+            return [], spans
+        operations = depth_first(repetition.expressions, repetition.inputs)
+        if len(operations) < _LONG and not any(node.op in LIBRARY for node in operations):
+            return [], spans
+        wide = [span for span in spans if span[2] - span[1] >= self._width]
+        narrow = [span for span in spans if span not in wide]
+        return self._in_runs(repetition, wide), narrow
+
+    def _in_runs(self, repetition: Repetition, spans: list[_Span]) -> list[_Span]:
+        """Cut spans where places are in equal distances then, if that saves more than it costs.
+
+        What has no such order is read number by number, which takes longer than an operation.
+        """
+        places = [each for array, each in repetition.inputs.values() if array != "t"]
+        places = [each for each in places if stride_of(each) is None]
+        runs = [
+            (level, first, last)
+            for level, begin, end in spans
+            for first, last in runs_of(places, begin, end, self._width)
+        ]
+        operations = len(depth_first(repetition.expressions, repetition.inputs))
+
+        def cost(spans: list[_Span]) -> float:
+            bounds = [span[1:] for span in spans]
+            scattered = sum(stride_within(each, bounds) is None for each in places)
+            rounds = sum(-(-(last - first) // self._width) for first, last in bounds)
+            return rounds * (operations + _SCATTERED * scattered)
+
+        return runs if cost(runs) < cost(spans) else spans
+
+    def _write_loop(
+        self, name: str, repetition: Repetition, spans: list[_Span], is_wide: bool
+    ) -> None:
+        loop: Loop
+        if is_wide:
+            bounds = [span[1:] for span in spans]
+            loop = WideLoop(name, repetition, self.data, self._width, self._vectors, bounds)
+        elif isinstance(repetition, TangentRepetition):
+            loop = TangentLoop(name, repetition, self.data)
+        else:
+            loop = Loop(name, repetition, self.data)
+        texts, declarations = loop.write()
+        self.texts += texts
+        self.declarations |= declarations
+
+
+_Span = tuple[int, int, int]
+
+
+def spans_of(levels: IntArray) -> list[_Span]:
+    """Return each level, with its first instance and the one behind its last."""
+    found, starts = np.unique(levels, return_index=True)
+    bounds = [*starts.tolist(), len(levels)]
+    return list(zip(found.tolist(), bounds, bounds[1:], strict=False))
+
+
+__all__ = ["RepetitionWriter", "spans_of"]

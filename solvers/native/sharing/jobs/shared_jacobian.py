@@ -1,0 +1,345 @@
+"""The Jacobian of derivatives that share code, by derivatives of the jobs.
+
+Where what jobs compute depends on a few states each, as in a chain, in which each part feels its
+neighbors alone, derivatives are numbers that jobs compute like all others
+(`flexure.solvers.native.sharing.jobs.shared_entries`). The code does not grow with the length of
+the chain, and several of its parts are computed at once.
+
+Where that would be too long, each job computes beside its numbers how they change when what it
+reads changes: the chain rule, from job to job, along eight directions at a time. States that never
+meet in one equation share a direction (`flexure.solvers.native.emission.tangent_emission`), so that
+a chain takes as many turns as it has a few neighbors.
+
+Sums over everything, as an energy ledger has, are taken apart
+(`flexure.solvers.native.sharing.jobs.separable_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flexure.diagrams.scalars.derivatives.differentiation import tangents_of
+from flexure.diagrams.scalars.derivatives.jacobians import reach_from
+from flexure.diagrams.scalars.expressions.expression import Symbol
+from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
+from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
+from flexure.solvers.native.emission.jacobian_emission import LONG
+from flexure.solvers.native.emission.tangent_emission import (
+    direction_driver,
+    plan_directions,
+    sums_function,
+)
+from flexure.solvers.native.emission.wide_emission import WIDTH
+from flexure.solvers.native.llvm.assembly import ModuleTexts, care
+from flexure.solvers.native.sharing.families.columns import (
+    MOTION,
+    MOVING,
+    RATE,
+    RATE_COLUMN,
+    SHIFT,
+    STATE_COLUMN,
+    Columns,
+    IntArray,
+)
+from flexure.solvers.native.sharing.jobs.jobs import Job
+from flexure.solvers.native.sharing.jobs.loops import PARAMETERS
+from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter, spans_of
+from flexure.solvers.native.sharing.jobs.separable_rows import SeparableRows
+from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
+from flexure.solvers.native.sharing.jobs.tangent_loops import TangentRepetition
+from flexure.solvers.tracing.effort import WRITTEN
+
+#: Turns, beyond which code that is written out is faster: it computes numbers once for all turns.
+_TURNS = 8
+#: Operations with derivatives, beyond which it nevertheless takes too long to compile.
+_MANY = 50_000
+#: Operations, up to which derivatives are written out entry by entry, for one row of each kind.
+_ENTRIES = 15_000
+
+
+class SharedJacobian(NamedTuple):
+    """The function ``jacobian``, with its entries; the fields are those of `JacobianText`."""
+
+    code: ModuleTexts
+    rows: list[int]
+    columns: list[int]
+    way: str = "along directions, by shared code"
+    base: None = None
+
+
+def shared_jacobian(
+    jobs: Sequence[Job],
+    columns: Columns,
+    count: int,
+    environment: Environment,
+    rows: int | None = None,
+) -> SharedJacobian | None:
+    """Write a function that computes the Jacobian of what jobs compute; None if that does not pay.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        All that is computed during a run.
+    columns : Columns
+        Of these jobs.
+    count : int
+        Number of states.
+    environment : Environment
+        Gives the room that is needed.
+    rows : int, optional
+        Number of results. As many as there are states when omitted, and then there may be none.
+    """
+    is_sought, size = rows is not None, count if rows is None else rows
+    parts = [_Part(job, columns) for job in jobs]
+    bits, vectors = _follow(parts, count)
+    places_of = [(RATE_COLUMN << SHIFT) + k for k in range(size)]
+    if not any(bits.get(row) for row in places_of) or (vectors <= LONG and not is_sought):
+        return None
+    wide = SeparableRows(parts, places_of, bits, WIDTH * _TURNS, len(columns.sorts))
+    wanted = [row for row in places_of if bits.get(row)]
+    entries = SharedEntries(parts, wanted, set(wide.codes), columns, count, environment, _ENTRIES)
+    if entries.jobs:
+        return _by_entries(entries, wide, columns)
+    reached = [bits.get(row, 0) for row in places_of]
+    plan = plan_directions([*reached, *wide.reached], count, WIDTH)
+    if (
+        not is_sought
+        and len(plan.ends) > _TURNS
+        and sum(part.operations_of_all for part in parts) <= _MANY
+    ):
+        return None
+    writer = RepetitionWriter()
+    places = _VectorPlaces(bits, environment)
+    plan, sums = wide.split(plan, size, places.to_read(np.array(wide.codes, dtype=np.int64)))
+    repetitions = [part.differentiated(columns, places) for part in parts]
+    written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
+    if written > WRITTEN:
+        return None
+    writer.write("jacobian.turn", [each for each in repetitions if each.outputs or each.tangents])
+    driver = direction_driver(
+        plan,
+        places.start_of(STATE_COLUMN),
+        places.start_of(RATE_COLUMN),
+        before=places.clearing(),
+        turn="@jacobian.turn(double %t, ptr %x, ptr %env, ptr %out)",
+        sums=sums,
+    )
+    text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, driver])
+    return SharedJacobian(ModuleTexts([text], care(len(text))), plan.rows, plan.columns)
+
+
+def _by_entries(entries: SharedEntries, wide: SeparableRows, columns: Columns) -> SharedJacobian:
+    """Write the function by jobs that compute entries, and what adds up the rows of sums."""
+    writer = RepetitionWriter()
+    writer.write("jacobian.entries", [job.placed(columns) for job in entries.jobs])
+    lines = [f"define void @jacobian({PARAMETERS}) #0 {{"]
+    lines.append("  call void @jacobian.entries(double %t, ptr %x, ptr %env, ptr %out)")
+    sums = wide.sums(entries)
+    if sums is not None:
+        writer.texts.append(sums_function(sums))
+        size = len(sums.sources)
+        lines.append(f"  call void @jacobian.add(ptr %env, ptr %out, i64 0, i64 {size})")
+    lines += ["  ret void", "}"]
+    text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, *lines])
+    code = ModuleTexts([text], care(len(text)))
+    return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
+
+
+class _Part:
+    """A job, and which of its results change with what it reads.
+
+    Attributes
+    ----------
+    leaves : list of (Node, IntArray)
+        What is read that may change with the states, and its codes.
+    behind : list of int
+        For each result the leaves it changes with, as the bits of a number.
+    length : int
+        Operations that change with them.
+    operations_of_all : int
+        Those of all rows.
+    exposed : dict
+        Operations whose derivatives are kept, by index, with codes for them.
+    """
+
+    def __init__(self, job: Job, columns: Columns) -> None:
+        self.job = job
+        self.operations = depth_first(job.expressions, job.inputs)
+        found = job.leaves(job.expressions, self.operations)
+        self.leaves = [
+            (node, job.inputs[node.index])
+            for node in found
+            if _sort(job.inputs[node.index], columns) in (MOTION, MOVING)
+            and node.op not in CONDITIONS
+        ]
+        starts = {node.index: 1 << k for k, (node, _) in enumerate(self.leaves)}
+        self._reached = reached = reach_from(starts, self.operations)
+        self.exposed: dict[int, tuple[Node, IntArray]] = {}
+        indices = [getattr(each, "index", None) for each in job.expressions]
+        self.behind = [0 if k is None else reached.get(k, 0) for k in indices]
+        self.length = len(reached) - len(starts)
+        self.operations_of_all = self.length * len(job.levels)
+
+    def follow(self, first: int, last: int, bits: dict[int, int]) -> int:
+        """Find on which states the results of some rows depend; count vectors of derivatives."""
+        vectors = 0
+        kinds: dict[int, list[list[int]]] = {}
+        for behind, codes in zip(self.behind, self.job.outputs, strict=True):
+            if behind:
+                kinds.setdefault(behind, []).append(codes[first:last].tolist())
+        read = [codes[first:last].tolist() for _, codes in self.leaves]
+        for row in range(last - first):
+            states = [bits.get(codes[row], 0) for codes in read]
+            whole = 0
+            for behind, written in kinds.items():
+                found = 0
+                for k, each in enumerate(states):
+                    if behind >> k & 1:
+                        found |= each
+                if found:
+                    whole |= found
+                    for each_written in written:
+                        bits[each_written[row]] = found
+            size = (whole.bit_length() + 7) // WIDTH
+            vectors += self.length * (size - whole.to_bytes(size, "little").count(0))
+        return vectors
+
+    def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
+        """Return on which states an operation depends in a row, as the bits of a number."""
+        found, behind = 0, self._reached.get(index, 0)
+        for k, (_, codes) in enumerate(self.leaves):
+            if behind >> k & 1:
+                found |= bits.get(int(codes[row]), 0)
+        return found
+
+    @property
+    def results(self) -> list[tuple[Any, IntArray]]:
+        """What is computed, with its codes, and behind that what is exposed."""
+        job = self.job
+        return [*zip(job.expressions, job.outputs, strict=True), *self.exposed.values()]
+
+    def ask(self, first: int, last: int, wanted: set[int]) -> None:
+        """Want the derivatives of what some rows read for results that are wanted."""
+        asked = [
+            (self._reached.get(node.index, 0), codes[first:last].tolist())
+            for node, codes in self.results
+            if isinstance(node, Symbol)
+        ]
+        read = [codes[first:last].tolist() for _, codes in self.leaves]
+        for row in range(last - first):
+            behind = 0
+            for leaves, codes in asked:
+                if codes[row] in wanted:
+                    behind |= leaves
+            wanted.update([codes[row] for k, codes in enumerate(read) if behind >> k & 1])
+
+    def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
+        """Return the job with its derivatives, but without the results that are for others."""
+        job = self.job
+        seeds: list[tuple[Node, IntArray]] = []
+        starts: dict[int, dict[int, Any]] = {}
+        for node, codes in self.leaves:
+            if places.has_any(codes):
+                seed = node.graph.input(((SEED, 0, 0), len(seeds)))
+                seeds.append((seed, places.to_read(codes)))
+                starts[node.index] = {0: seed}
+        found = tangents_of(self.operations, starts)
+        tangents = [
+            (found[expression.index][0], places.to_write(codes))
+            for expression, codes in zip(job.expressions, job.outputs, strict=True)
+            if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
+        ]
+        tangents += [
+            (found[node.index][0], places.to_write(codes)) for node, codes in self.exposed.values()
+        ]
+        kept = [
+            (expression, columns.locate(codes))
+            for expression, codes in zip(job.expressions, job.outputs, strict=True)
+            if _sort(codes, columns) != RATE
+        ]
+        return TangentRepetition(
+            [expression for expression, _ in kept],
+            {index: columns.locate(codes) for index, codes in job.inputs.items()},
+            [where for _, where in kept],
+            job.levels,
+            seeds,
+            tangents,
+        )
+
+
+class _VectorPlaces:
+    """Where the derivatives of numbers are that change with the states, eight of each.
+
+    Parameters
+    ----------
+    codes : iterable of int
+        Those of the numbers.
+    environment : Environment
+        Gives the room.
+    """
+
+    def __init__(self, codes: dict[int, int], environment: Environment) -> None:
+        self._codes = np.sort(np.array([*codes], dtype=np.int64))
+        self._first = environment.reserve(WIDTH * (len(self._codes) + 2))
+
+    def start_of(self, column: int) -> int:
+        """Return where those of a column begin."""
+        return self._first + WIDTH * int(np.searchsorted(self._codes, column << SHIFT))
+
+    def clearing(self) -> str:
+        """Return the lines that make the zeros for numbers that do not change."""
+        place = self._first + WIDTH * len(self._codes)
+        return (
+            f"%zeros = getelementptr double, ptr %env, i64 {place}\n"
+            f"  store <{WIDTH} x double> zeroinitializer, ptr %zeros, align 8"
+        )
+
+    def has_any(self, codes: IntArray) -> bool:
+        """Tell whether any of some numbers changes."""
+        return bool(np.isin(codes, self._codes).any())
+
+    def to_read(self, codes: IntArray) -> IntArray:
+        """Return where they are; for numbers that do not change, where zeros are."""
+        return self._places(codes, len(self._codes))
+
+    def to_write(self, codes: IntArray) -> IntArray:
+        """Return where they are; for numbers that do not change, where nobody reads."""
+        return self._places(codes, len(self._codes) + 1)
+
+    def _places(self, codes: IntArray, other: int) -> IntArray:
+        at = np.searchsorted(self._codes, codes)
+        known = self._codes[np.minimum(at, len(self._codes) - 1)] == codes
+        places: IntArray = self._first + WIDTH * np.where(known, at, other)
+        return places
+
+
+def _sort(codes: IntArray, columns: Columns) -> int:
+    return columns.sorts[int(codes[0]) >> SHIFT]
+
+
+def _follow(parts: Sequence[_Part], count: int) -> tuple[dict[int, int], int]:
+    """Find on which states all numbers depend, as the bits of a number, by their codes.
+
+    Return also how many vectors of derivatives it would take to write out all that is computed.
+    """
+    bits = {(STATE_COLUMN << SHIFT) + k: 1 << k for k in range(count)}
+    vectors = 0
+    for _, k, first, last in sorted(_spans(parts)):
+        vectors += parts[k].follow(first, last, bits)
+    return bits, vectors
+
+
+def _spans(parts: Sequence[_Part]) -> Iterator[tuple[int, int, int, int]]:
+    """Return each level of each part, with its first row and the one behind its last."""
+    spans = [
+        [(level, k, first, last) for level, first, last in spans_of(part.job.levels)]
+        for k, part in enumerate(parts)
+    ]
+    return chain.from_iterable(spans)
+
+
+__all__ = ["SharedJacobian", "shared_jacobian"]

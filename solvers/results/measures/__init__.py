@@ -1,0 +1,1 @@
+"""Measures: metrics, figures of step responses and of disturbances."""

@@ -1,0 +1,1 @@
+"""Records of runs: history, signals, statistics, spectra, tables and files."""

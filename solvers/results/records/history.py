@@ -1,0 +1,399 @@
+"""What a simulation went through: continuous pieces with the discrete values that held in them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.results.records.free_memory import free_memory
+
+#: Interpolates the state inside of one integrator step.
+Interpolant = Callable[[Any], FloatArray]
+
+
+# Bytes, as measured; what is small is not compared with the free memory.
+_STEP, _DENSE_STEP, _PIECE, _LEAF = 330.0, 300.0, 900.0, 150.0
+_SMALL = 2.0**26
+_SELDOM = 1024  # steps between two looks at their size
+_FEW = 16  # rows that are as quickly made objects
+
+
+@dataclass(frozen=True)
+class Unmoved:
+    """The interpolant of a state that does not move."""
+
+    x: FloatArray
+
+    def __call__(self, time: Any) -> FloatArray:
+        """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
+        times = np.asarray(time)
+        return self.x if times.ndim == 0 else np.repeat(self.x[:, None], times.size, axis=1)
+
+
+def interpolate(
+    interpolants: Sequence[Interpolant], counts: NDArray[np.intp], times: FloatArray
+) -> FloatArray:
+    """Return the states at k times, shape (k, n), the first so many of which are in the first step.
+
+    Native steps with a maker in common are repeated by one call.
+    """
+    ends = np.cumsum(counts).tolist()
+    starts = [0, *ends]
+    parts = []
+    for maker, group in groupby(
+        range(len(interpolants)), lambda k: getattr(interpolants[k], "maker", None)
+    ):
+        if maker is None:
+            parts += [np.asarray(interpolants[k](times[starts[k] : ends[k]])).T for k in group]
+            continue
+        first, *others = group
+        steps = slice(first, (others or [first])[-1] + 1)
+        span = slice(starts[first], ends[steps.stop - 1])
+        parts.append(maker.states(interpolants[steps], counts[steps], times[span]))
+    return np.concatenate(parts)
+
+
+@dataclass
+class Snapshot:
+    """Discrete and abstract state of all blocks at one instant."""
+
+    discrete: list[list[Any]]
+    abstract: list[list[Any]]
+
+    @classmethod
+    def of(cls, context: Context) -> Snapshot:
+        """Take a snapshot; values are immutable, so only the lists are copied."""
+        leaves = context.store.leaves
+        return cls([list(k.discrete) for k in leaves], [list(k.abstract) for k in leaves])
+
+    def restore(self, context: Context) -> None:
+        """Put the values into a context of the same system."""
+        for leaf, discrete, abstract in zip(
+            context.store.leaves, self.discrete, self.abstract, strict=True
+        ):
+            leaf.discrete = list(discrete)
+            leaf.abstract = list(abstract)
+        context.store.changed(~0)
+
+
+@dataclass
+class Piece:
+    """A stretch of time without updates.
+
+    Attributes
+    ----------
+    times : list of float
+        Accepted step times, first and last included.
+    states : list of ndarray
+        Continuous state at these times.
+    interpolants : list of callable
+        One per step.
+    snapshot : Snapshot
+        Discrete and abstract state during the stretch.
+    last : float
+        Time to evaluate at instead of the end; just before it when equations jump there.
+    """
+
+    times: list[float]
+    states: list[FloatArray]
+    snapshot: Snapshot
+    interpolants: list[Interpolant] = field(default_factory=list)
+    last: float = np.inf
+
+    def append(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
+        """Append one step."""
+        self.times.append(time)
+        self.states.append(x)
+        self.interpolants.append(interpolant)
+
+    def state(self, time: float) -> FloatArray:
+        """Return the continuous state at a time of this stretch."""
+        k = bisect_right(self.times, time) - 1
+        if k >= 0 and self.times[k] == time:
+            return self.states[k]
+        if not self.interpolants:
+            return self.states[0]
+        k = min(max(k, 0), len(self.interpolants) - 1)
+        x: FloatArray = freeze(np.array(self.interpolants[k](time)))
+        return x
+
+
+class Rows(Protocol):
+    """Pieces as rows: each of them begins a piece or ends a step.
+
+    The first ones may end steps of a piece that began before. Rows are named by their numbers here,
+    which ascend where there are several.
+    """
+
+    times: FloatArray
+    begins: NDArray[np.bool_]
+    size: float  # in bytes
+
+    def state(self, row: int) -> FloatArray:
+        """Return the continuous state of a row."""
+
+    def states(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the continuous states of k rows, shape (k, n)."""
+
+    def interpolant(self, row: int) -> Interpolant:
+        """Return what interpolates the step that ends with a row."""
+
+    def inside(
+        self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at k times, shape (k, n), so many of which are in each step."""
+
+    def snapshot(self, row: int) -> Snapshot:
+        """Return what holds in the piece that a row begins."""
+
+    def held(
+        self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
+    ) -> FloatArray:
+        """Return components of a discrete group in the pieces that k rows begin, shape (k, c)."""
+
+
+class _PieceRows:
+    """Pieces that are objects, as rows."""
+
+    size = 0.0
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        counts = np.array([len(piece.times) for piece in pieces])
+        self.times = np.array([time for piece in pieces for time in piece.times])
+        self.begins = np.zeros(len(self.times), dtype=bool)
+        self.begins[np.cumsum(counts) - counts] = True
+        self._piece: NDArray[np.intp] = np.cumsum(self.begins) - 1
+        self._pieces = pieces
+        self._states = [x for piece in pieces for x in piece.states]
+        self._interpolants = [f for piece in pieces for f in piece.interpolants]
+
+    def state(self, row: int) -> FloatArray:
+        return self._states[row]
+
+    def states(self, rows: NDArray[np.intp]) -> FloatArray:
+        return np.array([self._states[row] for row in rows.tolist()])
+
+    def interpolant(self, row: int) -> Interpolant:
+        # A piece has one interpolant less than it has times.
+        return self._interpolants[row - int(self._piece[row]) - 1]
+
+    def inside(
+        self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        return interpolate([self.interpolant(row) for row in rows.tolist()], counts, times)
+
+    def snapshot(self, row: int) -> Snapshot:
+        return self._pieces[int(self._piece[row])].snapshot
+
+    def held(
+        self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
+    ) -> FloatArray:
+        found = [self.snapshot(row).discrete[leaf][group] for row in rows.tolist()]
+        return np.array(found)[:, components]
+
+
+class Ledger(NamedTuple):
+    """All rows of a history, those of one source after those of the other.
+
+    Attributes
+    ----------
+    sources : list of Rows
+    kept : ndarray of int
+        The rows that count, numbered through all sources: not those of pieces that others replace
+        at the same instant.
+    times : ndarray
+        Of the rows that count.
+    first : ndarray of int
+        Which of these begin pieces.
+    limits : ndarray
+        Times to evaluate at instead of the ends of the pieces, as `Piece.last`.
+    """
+
+    sources: list[Rows]
+    kept: NDArray[np.intp]
+    times: FloatArray
+    first: NDArray[np.intp]
+    limits: FloatArray
+
+
+class History:
+    """The pieces of a run in order; neighbors share the time at which an update took place.
+
+    Parameters
+    ----------
+    context : Context
+        The root context at the start.
+    limit : float, optional
+        Memory that it may take, in bytes; half of what is free when it is first large if omitted.
+
+    Attributes
+    ----------
+    size : float
+        Memory that it takes, in bytes, as an estimate.
+    """
+
+    def __init__(self, context: Context, limit: float | None = None) -> None:
+        self._parts: list[list[Piece] | Rows] = []
+        self._limits: dict[int, float] = {}  # of the last pieces of parts that are rows
+        self.size = 0.0
+        self._limit = limit
+        self._room = min(_SMALL, math.inf if limit is None else limit)  # until the next look
+        self._steps = 0
+        self._step_size = 0.0
+        values = [value.nbytes for leaf in context.store.leaves for value in leaf.discrete]
+        self._piece_size = _PIECE + _LEAF * len(context.store.leaves) + sum(values)
+        self.begin(context)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All pieces as objects."""
+        if len(self._parts) > 1 or not isinstance(self._parts[0], list):
+            pieces: list[Piece] = []
+            for k, part in enumerate(self._parts):
+                if isinstance(part, list):
+                    pieces = _continued(pieces, part)
+                    continue
+                for row, time in enumerate(part.times.tolist()):
+                    if part.begins[row]:
+                        piece = Piece([time], [part.state(row)], part.snapshot(row))
+                        pieces = _continued(pieces, [piece])
+                    else:
+                        pieces[-1].append(time, part.state(row), part.interpolant(row))
+                pieces[-1].last = self._limits.get(k, pieces[-1].last)
+            self._parts, self._limits = [pieces], {}
+        (whole,) = self._parts
+        assert isinstance(whole, list)
+        return whole
+
+    def rows(self) -> list[Rows] | None:
+        """Return the rows that hold all of its steps; None where some of these are objects."""
+        rows: list[Rows] = []
+        for part in self._parts:
+            if not isinstance(part, list):
+                rows.append(part)
+            elif any(piece.interpolants for piece in part):
+                return None
+        return rows
+
+    def ledger(self) -> Ledger:
+        """Return all rows, without making objects of those that are none."""
+        sources = [_PieceRows(part) if isinstance(part, list) else part for part in self._parts]
+        times = np.concatenate([source.times for source in sources])
+        begins = np.concatenate([source.begins for source in sources])
+        replaced = begins[:-1] & begins[1:] & (times[:-1] == times[1:])
+        kept = np.flatnonzero(np.append(~replaced, True))
+        first = np.flatnonzero(begins[kept])
+        limits, piece = np.full(np.sum(begins), np.inf), np.cumsum(begins)
+        ends = np.cumsum([len(source.times) for source in sources])
+        for k, (part, end) in enumerate(zip(self._parts, ends.tolist(), strict=True)):
+            last = int(piece[end - 1])
+            if isinstance(part, list):
+                limits[last - len(part) : last] = [each.last for each in part]
+            elif k in self._limits:
+                limits[last - 1] = self._limits[k]
+        return Ledger(sources, kept, times[kept], first, limits[piece[kept][first] - 1])
+
+    def begin(self, context: Context) -> None:
+        """Begin a new piece with the present values."""
+        self.begin_with(context.store.time, context.store.x, Snapshot.of(context))
+
+    def begin_with(self, time: float, x: FloatArray, snapshot: Snapshot) -> None:
+        """Begin a new piece with given values."""
+        part = self._parts[-1] if self._parts else None
+        if not isinstance(part, list):
+            part = []
+            self._parts.append(part)
+        before = len(part)
+        _continued(part, [Piece([time], [x], snapshot)])
+        if len(part) > before:
+            self.size += self._piece_size
+
+    def extend(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
+        """Append one step to the current piece."""
+        part = self._parts[-1]
+        piece = part[-1] if isinstance(part, list) else self.pieces[-1]
+        piece.append(time, x, interpolant)
+        if self._steps % _SELDOM == 0:
+            self._step_size = _size_of_step(x, interpolant)
+        self._steps += 1
+        self.size += self._step_size
+
+    def takes(self, count: int) -> bool:
+        """Tell whether so many rows are better appended as they are than made objects."""
+        return count > _FEW or not isinstance(self._parts[-1], list)
+
+    def append(self, rows: Rows) -> None:
+        """Append rows, the first of which may go on with the current piece."""
+        self._parts.append(rows)
+        self.size += rows.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes more memory than it may."""
+        if self.size <= self._room:
+            return False
+        if self._limit is None:
+            self._limit = 0.5 * (free_memory() + self.size)
+        self._room = self._limit
+        return self.size > self._limit
+
+    @property
+    def limit(self) -> float:
+        """Memory that it may take, in bytes, as far as that is known."""
+        return math.inf if self._limit is None else self._limit
+
+    def end_before(self, time: float) -> None:
+        """Say that equations jump at the end of the current piece."""
+        part = self._parts[-1]
+        if isinstance(part, list):
+            part[-1].last = time
+        else:
+            self._limits[len(self._parts) - 1] = time
+
+    @property
+    def start(self) -> float:
+        """First time."""
+        return _times_of(self._parts[0], 0)
+
+    @property
+    def end(self) -> float:
+        """Last time."""
+        return _times_of(self._parts[-1], -1)
+
+    def grid(self) -> FloatArray:
+        """Return the step times.
+
+        Times at which something jumps occur twice: before and after.
+        """
+        return self.ledger().times
+
+
+def _continued(pieces: list[Piece], others: list[Piece]) -> list[Piece]:
+    """Append pieces; one that has only begun gives way to another one at the same time."""
+    if pieces and others and pieces[-1].times == others[0].times[:1]:
+        pieces.pop()
+    pieces += others
+    return pieces
+
+
+def _times_of(part: list[Piece] | Rows, end: int) -> float:
+    """Return the first or last time of a part."""
+    return float((part[end] if isinstance(part, list) else part).times[end])
+
+
+def _size_of_step(x: FloatArray, interpolant: Interpolant) -> float:
+    """Estimate the memory that a step takes, in bytes."""
+    held = getattr(interpolant, "__dict__", None)
+    if held is None or isinstance(interpolant, Unmoved):  # which share their states
+        return _STEP + x.nbytes
+    arrays = [value.nbytes for value in held.values() if isinstance(value, np.ndarray)]
+    return _STEP + x.nbytes + _DENSE_STEP + sum(arrays)

@@ -1,0 +1,565 @@
+"""The result of a simulation: every signal of the diagram, at any time of the run."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.common.arguments import file_path
+from flexure.diagrams.common.completion import HasSignals
+from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.common.files import replacing
+from flexure.diagrams.common.html import Shown
+from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.values import FloatArray, as_numbers, freeze
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
+from flexure.solvers.results.records.exports import Jumps, SignalTable, make_table
+from flexure.solvers.results.records.history import History
+from flexure.solvers.results.records.statistics import Statistics
+from flexure.solvers.results.records.time_batch import Moments, Timeline
+from flexure.solvers.tracing.lanes import BatchReader
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+if TYPE_CHECKING:
+    from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
+    from flexure.solvers.results.measures.step_characteristics import StepInfo
+    from flexure.solvers.results.measures.step_responses import StepResponse
+    from flexure.solvers.results.measures.step_sources import StepInput
+
+_PANELS = 12  # of a plot for which nobody named signals
+
+
+class SimulationResult(Shown, HasSignals, ResultPictures):
+    """What a simulation did.
+
+    Every output port and every state of the diagram is a signal, whether or not it was logged: the
+    result keeps the motion and evaluates the equations where a signal is asked for.
+
+    At an instant at which something jumps, `time` holds the instant twice: first with the values
+    before, then with the values after. A single time given to `sample` stands for after.
+
+    Attributes
+    ----------
+    system : System
+        What was simulated.
+    context : Context
+        The values at the end.
+    outcome : {"completed", "terminated", "interrupted", "failed"}
+        How the run ended.
+    message : str
+        The same in words.
+    statistics : Statistics
+        Counts of steps, evaluations and events.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        context: Context,
+        history: History,
+        statistics: Statistics,
+        outcome: str,
+        message: str,
+    ) -> None:
+        self.system = system
+        self.context = context
+        self.outcome = outcome
+        self.message = message
+        self.statistics = statistics
+        self._history = history
+        self._scratch = context.clone()  # what the user does to the context changes no signal
+        self._lock = Lock()  # while it is moved
+        self._timeline: Timeline | None = None
+        self._time: FloatArray | None = None
+        self._known: dict[str, FloatArray] = {}
+        self._reader = BatchReader(system)
+
+    def __copy__(self) -> SimulationResult:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulationResult:
+        """Return a result for the same system; the motion, which does not change, is shared."""
+        with self._lock:
+            scratch = self._scratch.clone()
+        statistics = copy.deepcopy(self.statistics, memo)
+        twin = SimulationResult(
+            self.system, scratch, self._history, statistics, self.outcome, self.message
+        )
+        twin.context = copy.deepcopy(self.context, memo)
+        return twin
+
+    @property
+    def time(self) -> FloatArray:
+        """Times of all accepted steps in seconds; instants with jumps occur twice."""
+        if self._time is None:
+            self._time = freeze(self._history.grid())
+        return self._time
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Paths of all vector signals: output ports and states.
+
+        The outputs of the system come first. An output of a block inside of a nested diagram that
+        exports it is listed by the name it has outside, such as ``"door.axis.angle"``; all names
+        can be used.
+        """
+        return tuple(handle.path for handle in self._handles())
+
+    def _handles(self) -> list[Any]:
+        """Return the handles behind `signals`."""
+        found: list[Any] = []
+        shown: set[Any] = set()  # outputs of leaves that a nested diagram exports
+        stack = [self.system]
+        while stack:
+            top = stack.pop()
+            found += [port for port in top.output_ports if port.origin not in shown]
+            if isinstance(top, LeafSystem):
+                states = [] if top.continuous_state is None else [top.continuous_state]
+                found += [*states, *top.discrete_states]
+            else:
+                stack.extend(reversed(top.children or ()))
+                if top is not self.system:
+                    shown |= {port.origin for port in top.output_ports}
+        return [handle for handle in found if handle.size is not None]
+
+    @property
+    def foremost(self) -> tuple[str, ...]:
+        """Paths of the signals to look at first, which `plot` shows unless it is told others.
+
+        The outputs of the system; of a system without outputs, what its wires carry, or else its
+        states, the first twelve of them.
+        """
+        return tuple(handle.path for handle in self._foremost())
+
+    def _foremost(self) -> list[Any]:
+        outputs = self.system.output_ports
+        wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
+        ways = (outputs, dict.fromkeys(wired), self._handles())
+        vectors = [[each for each in way if each.size] for way in ways]
+        chosen = next((way for way in vectors if way), [])
+        return chosen if outputs else chosen[:_PANELS]
+
+    def __getitem__(self, signal: Signal) -> FloatArray:
+        """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
+        key = path_of(signal)
+        if key not in self._known:
+            self._known[key] = freeze(self.sample(signal, self.time))
+        return self._known[key]
+
+    def sample(self, signal: Signal, times: npt.ArrayLike) -> FloatArray:
+        """Return a signal at given times.
+
+        Parameters
+        ----------
+        signal : Handle or str
+            A port or state, or its path; ``"plant.x[1]"`` or ``"plant.x[rate]"`` is a component.
+        times : array_like
+            Times within the run, ascending, in seconds.
+
+        Returns
+        -------
+        ndarray, shape (k,) or (k, n)
+            One row per time; no second axis for a single component.
+        """
+        return self.sample_all([signal], times)[0]
+
+    def sample_all(self, signals: Sequence[Signal], times: npt.ArrayLike) -> list[FloatArray]:
+        """Return several signals at given times, all from the same pass over the equations.
+
+        Many times are evaluated at once where the equations can be traced, which the module
+        ``flexure.solvers.tracing.lanes`` tells, and one after the other elsewhere. Last bits can
+        depend on it.
+        """
+        grid = self._check_times(times)
+        readers = [self.resolve(signal) for signal in several(signals)]
+        with self._lock:
+            self._timeline = self._timeline or Timeline(self._history)
+            return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
+
+    def context_at(self, time: float) -> Context:
+        """Return a new context with all values at a time of the run.
+
+        Parameters
+        ----------
+        time : float
+            Within the run, in seconds; where something jumps, the values after it count.
+
+        Returns
+        -------
+        Context
+            From which `flexure.simulate` goes on as the run did.
+        """
+        grid = self._check_times(time)
+        with self._lock:
+            self._timeline = self._timeline or Timeline(self._history)
+            return Moments(self._timeline, self._scratch, grid).last().clone()
+
+    def _check_times(self, times: npt.ArrayLike) -> FloatArray:
+        attempt = f"Cannot sample the simulation of '{self.system.label}'"
+        grid = np.atleast_1d(as_numbers(times, attempt, "ascending times"))
+        start, end = self._history.start, self._history.end
+        if (
+            grid.ndim != 1
+            or np.any(np.diff(grid) < 0.0)
+            or not np.all((grid >= start) & (grid <= end))
+        ):
+            raise ValueRefusedError(
+                attempt,
+                expected=f"ascending times in [{start!r}, {end!r}] s",
+                found=np.array2string(grid, threshold=6),
+            )
+        return grid
+
+    def resolve(self, signal: Signal) -> Reader:
+        """Return the handle of a signal, and the component that the path names, if any."""
+        return resolve(self.system, signal)
+
+    # Analysis and plots --------------------------------------------------------------------
+
+    def fine_time(self, points: int = 2000) -> FloatArray:
+        """Return the step times with points between them, about ``points`` in all.
+
+        Points are added inside of steps, so that jumps keep their two values.
+        """
+        span = self._history.end - self._history.start
+        coarse = self.time
+        if span <= 0.0 or len(coarse) < 2:
+            return coarse
+        extra = np.linspace(self._history.start, self._history.end, points)
+        extra = extra[~np.isin(extra, coarse)]
+        merged = np.concatenate([coarse, extra])
+        return merged[np.argsort(merged, kind="stable")]
+
+    def step_info(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        initial: float | None = None,
+        final: float | None = None,
+        target: float | None = None,
+        band: float = 0.02,
+        control: Signal | None = None,
+    ) -> StepInfo:
+        """Return rise time, overshoot, settling time and more of a signal.
+
+        Parameters
+        ----------
+        signal : Handle or str
+            A signal with one component.
+        at : float, optional
+            Instant of the step. When omitted, the time at which a source upstream of the signal
+            jumps or bends, as a `Step` does; the beginning of the run when none does.
+        initial, final, band
+            As for `flexure.step_info`.
+        target : float, optional
+            What was asked for. When omitted, the setpoint of the controller whose measurement the
+            signal is, where that setpoint comes from a `Step` at the instant of the step, or stays
+            what it is. A controller is a block with the inputs ``setpoint`` and ``measurement``.
+        control : Handle or str, optional
+            The manipulated input, a signal with one component, for its total variation and peak.
+
+        Returns
+        -------
+        StepInfo
+
+        Warns
+        -----
+        UserWarning
+            When figures are NaN because the signal still moves at the end; see
+            `flexure.step_info`.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the signal cannot be measured, or sources upstream of it jump or bend at several
+            times and ``at`` is not given.
+        """
+        response = self.step_response(
+            signal,
+            at=at,
+            initial=initial,
+            final=final,
+            target=target,
+            band=band,
+            control=control,
+        )
+        return response.info
+
+    def step_response(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        initial: float | None = None,
+        final: float | None = None,
+        target: float | None = None,
+        band: float = 0.02,
+        control: Signal | None = None,
+    ) -> StepResponse:
+        """Return a signal with one component as a step response, ready to be plotted.
+
+        Options are those of `step_info`.
+        """
+        from flexure.solvers.results.measures.step_responses import record_response
+
+        found = self.find_step(signal, at)
+        if target is None and not math.isnan(found.target):
+            target = found.target
+        return record_response(
+            self,
+            signal,
+            at=found.at,
+            initial=initial,
+            final=final,
+            target=target,
+            band=band,
+            control=control,
+        )
+
+    def find_step(
+        self, signal: Signal, at: float | None = None, disturbs: bool = False
+    ) -> StepInput:
+        """Return the step or disturbance that a signal responds to, found along the wires."""
+        from flexure.solvers.results.measures.step_sources import StepFinder
+
+        finder = StepFinder(self.system, self.resolve(signal))
+        find = finder.find_disturbance if disturbs else finder.find
+        return find(self._scratch.clone(), self._history.start, self._history.end, at)
+
+    def disturbance_info(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        target: float | None = None,
+        band: float = 0.05,
+        tolerance: float | None = None,
+        control: Signal | None = None,
+    ) -> DisturbanceInfo:
+        """Return peak deviation, recovery time and more of a signal that is pushed away.
+
+        Parameters
+        ----------
+        signal : Handle or str
+            A signal with one component.
+        at : float, optional
+            Instant of the disturbance. When omitted, the time at which a source upstream of the
+            signal jumps or bends that is not its setpoint; the beginning of the run when none does.
+        target : float, optional
+            Where the signal belongs. When omitted, the setpoint of the controller whose measurement
+            it is, where that is a `Step`, a `Constant` or a free input and rests at that instant;
+            else the value of the signal at the disturbance.
+        band, tolerance
+            As for `flexure.disturbance_info`.
+        control : Handle or str, optional
+            The manipulated input, a signal with one component, for its total variation and peak.
+
+        Returns
+        -------
+        DisturbanceInfo
+
+        Warns
+        -----
+        UserWarning
+            When the signal has not recovered at the end.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the signal cannot be measured, or such sources jump or bend at several times and
+            ``at`` is not given.
+        """
+        return self.disturbance_response(
+            signal, at=at, target=target, band=band, tolerance=tolerance, control=control
+        ).info
+
+    def disturbance_response(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        target: float | None = None,
+        band: float = 0.05,
+        tolerance: float | None = None,
+        control: Signal | None = None,
+    ) -> DisturbanceResponse:
+        """Return a signal as the response to a disturbance, ready to be plotted.
+
+        Options are those of `disturbance_info`.
+        """
+        from flexure.solvers.results.measures.disturbances import record_disturbance
+
+        found = self.find_step(signal, at, disturbs=True)
+        if target is None and not math.isnan(found.target):
+            target = found.target
+        return record_disturbance(
+            self,
+            signal,
+            at=found.at,
+            target=target,
+            band=band,
+            tolerance=tolerance,
+            control=control,
+        )
+
+    def to_dict(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> dict[str, FloatArray]:
+        """Return ``{"time": ..., path: values, ...}`` for some or all signals.
+
+        Parameters
+        ----------
+        signals : iterable of Handle or str, optional
+            What to export; all signals when omitted.
+        times : array_like, optional
+            When, ascending, in seconds; the times of the steps when omitted.
+        jumps : {"both", "before", "after"}
+            Which values an instant has at which something jumps: both, in two rows of equal time,
+            or those before or after, so that every time is there once.
+        """
+        return self._table(signals, times, jumps).arrays()
+
+    def columns(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> dict[str, FloatArray]:
+        """Return the same as `to_dict`, with one entry per component."""
+        return self._table(signals, times, jumps).columns()
+
+    def to_csv(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+        units: bool = False,
+    ) -> None:
+        """Write a table with one column per component; numbers keep every bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`.
+        units : bool
+            Whether the names of the columns are followed by the units, as in ``"y [rad]"``: those
+            of `unit_of`, as far as they are known.
+        """
+        self._table(signals, times, jumps).to_csv(path, units)
+
+    def to_npz(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> None:
+        """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
+        arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
+        name = file_path(path, "Cannot write a file")
+        with replacing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
+            np.savez_compressed(file, **arrays)
+
+    def save(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> None:
+        """Write signals, outcome, final values and provenance to a file for `load_result`.
+
+        It is a NumPy archive, with one array per signal, as `to_npz` writes it. An older file is
+        replaced as a whole, or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`. What happens between the times is not stored.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written.
+        """
+        from flexure.solvers.results.records.stored_results import save_result
+
+        save_result(self, self._table(signals, times, jumps), path)
+
+    def to_pandas(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return a pandas DataFrame with time as its index, and one column per component.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        pandas needs it to select rows. ``attrs["units"]`` has the units by column.
+        """
+        return self._table(signals, times, jumps).to_pandas()
+
+    def to_xarray(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return an xarray Dataset with the dimension time, and one variable per signal.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        xarray needs it to select. Components are selected by name or number along the dimension
+        ``"<signal>_component"``; ``attrs["units"]`` of a variable is its unit.
+        """
+        return self._table(signals, times, jumps).to_xarray()
+
+    def _table(
+        self, signals: Iterable[Signal] | None, times: npt.ArrayLike | None, jumps: Jumps
+    ) -> SignalTable:
+        chosen: list[Signal] = [*self._handles()] if signals is None else several(signals)
+        names = [path_of(signal) for signal in chosen]
+        if "time" in names:
+            raise ValueRefusedError(
+                f"Cannot make a table of signals of '{self.system.label}'",
+                expected="'time' to be the times",
+                found="a signal of that name",
+                remedy="Rename the port, or leave it out with signals=",
+            )
+        grid = self.time if times is None else self._check_times(times)
+        readers = [self.resolve(signal) for signal in chosen]
+        return make_table(names, readers, partial(self.sample_all, chosen), grid, jumps)
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.records.overview import result_pieces
+
+        return result_pieces(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SimulationResult of '{self.system.label}', t = {self._history.start:g} to "
+            f"{self._history.end:g} s, {self.statistics.steps} steps, {self.outcome}>"
+        )
+
+
+__all__ = ["Signal", "SimulationResult"]

@@ -1,0 +1,189 @@
+"""Moments: a simulation at many times at once, as the situations of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.solvers.results.records.history import History, Rows
+from flexure.solvers.tracing.lanes import TIME_KEY
+from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
+
+#: Indices, of pieces or of steps.
+Indices = npt.NDArray[np.intp]
+
+
+class Timeline:
+    """The pieces of a history laid end to end, to look up many times together.
+
+    Parameters
+    ----------
+    history : History
+        What a simulation went through, to its end.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._sources, self._kept, self._times, self._first, self._limits = history.ledger()
+        self._final = np.append(self._first[1:], len(self._times)) - 1
+        counts = np.array([len(source.times) for source in self._sources])
+        self._ends = np.cumsum(counts)
+        self._begins = self._ends - counts
+
+    def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
+        """Return what inputs of a trace stand for at some ascending times.
+
+        Parameters
+        ----------
+        times : ndarray, shape (k,)
+            As for `visit`, twice in a row for before and after.
+        keys : iterable of Key
+            Sorted; those of parameters and inputs, which do not move, are ignored.
+
+        Returns
+        -------
+        dict
+            Arrays of shape (k,): time, just before an end at which equations jump, and the
+            continuous and discrete states among the keys.
+        """
+        piece = self._pieces_at(times)
+        lanes = {TIME_KEY: np.minimum(times, self._limits[piece])}
+        changes = _changes(piece)
+        begins, visit = self._first[piece[changes]], np.cumsum(changes) - 1
+        for (what, where, index), family in groupby(keys, itemgetter(0)):
+            members = list(family)
+            components = np.array([component for _, component in members])
+            if what == STATE:
+                rows = self._states_at(times, piece, components)
+            elif what == DISCRETE:
+                held = [
+                    source.held(rows, where, index, components)
+                    for source, rows, _ in self._by_source(begins)
+                ]
+                rows = np.concatenate(held).T[:, visit]
+            else:
+                continue
+            lanes |= zip(members, rows, strict=True)
+        return lanes
+
+    def _pieces_at(self, times: FloatArray) -> Indices:
+        """Return which piece answers for each time."""
+        starts = self._times[self._first]
+        piece = np.searchsorted(starts, times, side="right") - 1
+        before = np.append(times[1:] == times[:-1], False)
+        piece -= before & (piece > 0) & (starts[piece] == times)
+        return np.asarray(np.maximum(piece, 0))
+
+    def _by_source(self, rows: Indices) -> Iterator[tuple[Rows, Indices, slice]]:
+        """Cut ascending rows into those of each source, numbered as there, with their places."""
+        rows = self._kept[rows]
+        if len(self._sources) == 1:
+            yield self._sources[0], rows, slice(0, len(rows))
+            return
+        sources = np.searchsorted(self._ends, rows, side="right")
+        starts = np.flatnonzero(_changes(sources))
+        present = sources[starts]
+        for source, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+            yield self._sources[source], rows[start:end] - self._begins[source], slice(start, end)
+
+    def _rows_at(self, times: FloatArray, piece: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
+        """Return the rows at or else behind times, and which of them are at them."""
+        first, final = self._first[piece], self._final[piece]
+        row = np.clip(np.searchsorted(self._times, times, side="right") - 1, first, final)
+        at = (self._times[row] == times) | (first == final)
+        return np.where(at, row, np.minimum(row + 1, final)), at
+
+    def _states_at(self, times: FloatArray, piece: Indices, components: Indices) -> FloatArray:
+        """Return components of the continuous state, one row for each, a column for each time."""
+        row, at = self._rows_at(times, piece)
+        states = np.empty((len(components), len(times)))
+        if at.any():
+            known = [source.states(rows) for source, rows, _ in self._by_source(row[at])]
+            states[:, at] = np.concatenate(known)[:, components].T
+        if not at.all():
+            inner, between = row[~at], times[~at]
+            ends = np.append(np.flatnonzero(_changes(inner)), len(inner))
+            which, counts = inner[ends[:-1]], np.diff(ends)
+            found = [
+                source.inside(rows, counts[k], between[ends[k.start] : ends[k.stop]])
+                for source, rows, k in self._by_source(which)
+            ]
+            states[:, ~at] = np.concatenate(found)[:, components].T
+        return states
+
+    def visit(self, context: Context, times: FloatArray) -> Iterator[None]:
+        """Put a context of the same system into the situation at each of the times in turn.
+
+        A time that occurs twice in a row stands for before and after; a single time at which
+        something jumps stands for after.
+        """
+        pieces = self._pieces_at(times)
+        rows, at = self._rows_at(times, pieces)
+        current = -1
+        for k, (time, piece) in enumerate(zip(times.tolist(), pieces.tolist(), strict=True)):
+            if piece != current:
+                ((source, begin, _),) = self._by_source(self._first[piece : piece + 1])
+                source.snapshot(int(begin[0])).restore(context)
+                current = piece
+            ((source, row, _),) = self._by_source(rows[k : k + 1])
+            if at[k]:
+                x = source.state(int(row[0]))
+            else:
+                x = freeze(np.array(source.interpolant(int(row[0]))(time)))
+            context.store.set_motion(min(time, float(self._limits[piece])), x)
+            yield
+
+
+def _changes(ascending: Indices) -> npt.NDArray[np.bool_]:
+    """Tell which of some ascending indices differ from the one before."""
+    return np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
+
+
+class Moments:
+    """A root context in the situations of a simulation at some times.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        What the simulation went through.
+    context : Context
+        A root context with the parameters and inputs of the simulation, to be moved.
+    times : ndarray
+        Ascending, within the simulation.
+    """
+
+    def __init__(self, timeline: Timeline, context: Context, times: FloatArray) -> None:
+        self._timeline = timeline
+        self._context = context
+        self._times = times
+
+    @property
+    def store(self) -> Store:
+        """Where parameters and inputs are."""
+        return self._context.store
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __iter__(self) -> Iterator[Context]:
+        for _ in self._timeline.visit(self._context, self._times):
+            yield self._context
+
+    def last(self) -> Context:
+        """Put the context into the last situation."""
+        for _ in self._timeline.visit(self._context, self._times[-1:]):
+            pass
+        return self._context
+
+    def lanes(self, keys: Iterable[Key]) -> dict[Key, FloatArray]:
+        """Return time, and the continuous and discrete states among the inputs of a trace."""
+        return self._timeline.lanes(self._times, keys)
+
+
+__all__ = ["Moments", "Timeline"]

@@ -1,0 +1,161 @@
+"""The events that are due: updates that wait, handlers that run, and what ends the run.
+
+These are the phases 1, 2, 4 and 5 of `flexure.solvers.simulation.simulator`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.common.errors import quoted
+from flexure.diagrams.contexts.updates import only_looking, run_publish, run_updates
+from flexure.diagrams.values.events import Terminate
+from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
+from flexure.solvers.simulation.events.agenda import Entry, ordered
+from flexure.solvers.simulation.events.zeno import zeno_error
+
+if TYPE_CHECKING:
+    from flexure.solvers.simulation.state.simulation_state import SimulationState
+
+
+class DueEvents:
+    """Runs the handlers of events.
+
+    Parameters
+    ----------
+    simulation : SimulationState
+        Whose events they are.
+
+    Attributes
+    ----------
+    pending : list of Entry
+        Updates of the next step.
+    updated : bool
+        Whether the updates of the next step have run already, but for those that are pending.
+    published : bool
+        Whether the publishes of this step have run already.
+    termination : Terminate or None
+        What has ended the run.
+    terminated_by : str or None
+        Whose verdict that was.
+    """
+
+    def __init__(self, simulation: SimulationState) -> None:
+        self._simulation = simulation
+        self._store = simulation.store
+        self._per_step = simulation.agenda.per_step
+        self._monitor = simulation.monitor
+        self.pending: list[Entry] = []
+        self.updated = self.published = False
+        self.termination: Terminate | None = None
+        self.terminated_by: str | None = None
+
+    def go_on(self) -> None:
+        """Forget what has ended the run."""
+        self.termination = self.terminated_by = None
+
+    # Updates -------------------------------------------------------------------------------
+
+    def expect(self, found: list[Entry]) -> None:
+        """Let the updates among some events wait for the next step."""
+        self.pending = [entry for entry in found if entry.event.kind != "publish"]
+
+    def update_all(self) -> bool:
+        """Run the updates of a step, unless they have run; tell whether a value changed."""
+        # Compiled loops may have run unrestricted updates, and left discrete ones to Python.
+        per_step = [] if self.updated else self._per_step
+        changed = self.update([*per_step, *self.pending]) or self.updated
+        changed |= self.settle()
+        self.updated = self.published = False
+        return changed
+
+    def settle(self) -> bool:
+        """Run settling updates until they change nothing; tell whether a value changed."""
+        simulation = self._simulation
+        settling = simulation.agenda.settling
+        if not settling:
+            return False
+        for rounds in range(MOST_ROUNDS):
+            if not self.update(settling):
+                return rounds > 0
+        names = quoted(entry.event.label for entry in settling)
+        found = f"settling updates that go on to change values: {names}"
+        raise zeno_error(simulation.system.label, self._store.time, found)
+
+    def update(self, entries: list[Entry]) -> bool:
+        """Run updates, unrestricted ones first; tell whether a value changed.
+
+        What has run is no longer pending, so that a run can go on after a handler raised.
+        """
+        unrestricted, discrete = (ordered(entries, kind) for kind in ("unrestricted", "discrete"))
+        x = self._store.x
+        changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
+        self.pending = ordered(self.pending, "discrete")
+        changed |= run_updates((entry.leaf, entry.event) for entry in discrete)
+        self.pending = []
+        if x is not self._store.x and not np.array_equal(x, self._store.x):
+            self._simulation.surfaces.note_jump()
+        statistics = self._simulation.statistics
+        statistics.unrestricted_updates += len(unrestricted)
+        statistics.discrete_updates += len(discrete)
+        return changed
+
+    def take_over(self, pending: list[Entry], *, updated: bool) -> None:
+        """Go on where compiled loops have left off, which may have changed values by updates."""
+        self.pending = pending
+        self.updated = updated
+
+    # Publishes -----------------------------------------------------------------------------
+
+    def publish(self, entries: list[Entry], *, monitor: bool = True) -> None:
+        """Run the publishes among some events, and the monitor."""
+        for entry in ordered(entries, "publish"):
+            self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
+            self._simulation.statistics.publishes += 1
+        if monitor and self._monitor is not None:
+            context = self._simulation.context
+            with only_looking(context, "the monitor"):
+                verdict = self._monitor(context)
+            self._terminate(verdict, "the monitor")
+
+    def _terminate(self, verdict: Terminate | None, source: str) -> None:
+        if isinstance(verdict, Terminate) and self.termination is None:
+            self.termination = verdict
+            self.terminated_by = source
+
+    # Inside of a motion --------------------------------------------------------------------
+
+    def finish_step(self) -> bool:
+        """Run phases 4 and 5 of a step inside of a motion, and 1 and 2 of the next.
+
+        Returns
+        -------
+        bool
+            Whether the motion must end here, because the run is terminated or a state changed.
+        """
+        self.publish(self._per_step)
+        if self.termination is None:
+            self.updated = self.update(self._per_step)
+        self.published = self.updated or self.termination is not None
+        return self.published
+
+    def publish_between(self, time: float) -> bool:
+        """Run the periodic publishes of an instant inside of a step.
+
+        Returns
+        -------
+        bool
+            Whether the motion must end here, because the run is terminated.
+        """
+        self.publish(self._simulation.agenda.due(time), monitor=False)
+        self.published = self.termination is not None
+        return self.published
+
+    def note_published(self) -> None:
+        """Note that the publishes of the present time have run already."""
+        self.published = True
+
+
+__all__ = ["DueEvents"]

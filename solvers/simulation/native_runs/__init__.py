@@ -1,0 +1,1 @@
+"""Native runs: when compiled loops carry a simulation on, and how."""

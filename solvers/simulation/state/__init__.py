@@ -1,0 +1,1 @@
+"""The state of a simulation: options, tolerances, the method, and where it is given up."""

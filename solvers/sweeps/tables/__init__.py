@@ -1,0 +1,1 @@
+"""Tables of sweeps: columns, failures, and planes through metrics."""

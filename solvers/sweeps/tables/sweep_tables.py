@@ -1,0 +1,154 @@
+"""Sweeps as tables: columns with units, data frames, data sets with dimensions, and failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.common.extras import import_extra
+from flexure.diagrams.common.html import fold, heading, note
+from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.equations import state_names
+from flexure.solvers.sweeps.plans.plans import by_component
+from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+
+if TYPE_CHECKING:
+    from flexure.solvers.sweeps.sweep import Sweep
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
+_FIRST = 5  # runs of a reason that a table names
+_SHOWN = 10  # runs, and reasons, in a notebook
+RUN = "run"  # the dimension of runs that have no plan
+
+
+def numbers(sweep: Sweep) -> dict[str, FloatArray]:
+    """Return one number for each run by name: components of values, and metrics."""
+    return by_component(sweep.values) | sweep.metrics
+
+
+def units(sweep: Sweep) -> dict[str, str]:
+    """Return the units of `numbers`."""
+    of_values = {
+        name: sweep.units[path]
+        for path, column in sweep.values.items()
+        for name in by_component({path: column})
+    }
+    return of_values | {name: sweep.units[name] for name in sweep.metrics}
+
+
+def reasons(sweep: Sweep) -> NDArray[np.object_]:
+    """Return why each run failed; an empty text where it did not."""
+    return np.array([sweep.failures.get(k, "") for k in range(len(sweep))], dtype=object)
+
+
+def columns(sweep: Sweep) -> dict[str, Any]:
+    """Return the columns of a table with a row for each run."""
+    return {**numbers(sweep), "outcome": sweep.outcomes, "reason": reasons(sweep)}
+
+
+def to_pandas(sweep: Sweep) -> Any:
+    """Return a pandas DataFrame; see `Sweep.to_pandas`."""
+    pandas = import_extra("pandas")
+    frame = pandas.DataFrame(columns(sweep), index=pandas.RangeIndex(len(sweep), name=RUN))
+    frame.attrs["units"] = {name: unit for name, unit in units(sweep).items() if unit}
+    return frame
+
+
+def to_xarray(sweep: Sweep) -> Any:
+    """Return an xarray Dataset; see `Sweep.to_xarray`."""
+    xarray = import_extra("xarray")
+    dims: tuple[str, ...] = (RUN,)
+    shape: tuple[int, ...] = (len(sweep),)
+    coordinates: dict[str, Any] = {}
+    if sweep.plan is not None:
+        dims, shape = sweep.plan.dims, sweep.plan.shape
+        for path, (dim, values) in sweep.plan.coordinates.items():
+            known = _attributes(*sweep._varied[path][:2])
+            for name, column in by_component({path: values}).items():
+                coordinates[name] = (dim, column, known)
+    if RUN not in coordinates:
+        coordinates[RUN] = (dims, np.arange(len(sweep)).reshape(shape))
+    coordinates["time"] = ("time", sweep.times, {"units": "s"})
+    variants = sweep._variants
+    absent = isinstance(variants, AbsentModel)
+    coordinates["state"] = variants.states if absent else state_names(variants.base())
+    variables: dict[str, Any] = {
+        name: (dims, column.reshape(shape), _attributes(sweep.units[name]))
+        for name, column in sweep.metrics.items()
+    }
+    for path, reader in sweep._readers.items():
+        samples, inner = sweep[path], ["time"]
+        if reader.shape:
+            inner.append(f"{path}_component")
+            coordinates[inner[1]] = reader.labels
+        name = f"{path} over time" if path in coordinates else path
+        known = _attributes(reader.unit, reader.doc)
+        variables[name] = ([*dims, *inner], samples.reshape(*shape, *samples.shape[1:]), known)
+    finals = sweep.final_states
+    variables["final_states"] = ([*dims, "state"], finals.reshape(*shape, finals.shape[1]))
+    for name, kept in (
+        ("steps", sweep.steps),
+        ("outcome", sweep.outcomes),
+        ("reason", reasons(sweep)),
+    ):
+        variables[name] = (dims, kept.reshape(shape))
+    about = {"system": sweep.system.label, "t_final": sweep.t_final, "how": sweep.how}
+    return xarray.Dataset(variables, coords=coordinates, attrs=about)
+
+
+def _attributes(unit: str, doc: str = "") -> dict[str, str]:
+    """Return what is known of a variable."""
+    return {key: text for key, text in (("units", unit), ("long_name", doc)) if text}
+
+
+def pieces(sweep: Sweep) -> Iterator[str]:
+    """Show the first runs, with units, and why others failed; see `Sweep`."""
+    count, failed = len(sweep), len(sweep.failures)
+    about = f"{count} runs to {sweep.t_final:g} s" + f", {failed} failed" * bool(failed)
+    yield heading("Sweep", sweep.system.label, about)
+    known = units(sweep)
+    first: dict[str, Any] = {"run": np.arange(min(count, _SHOWN))}
+    for name, column in numbers(sweep).items():
+        first[f"{name} [{known[name]}]" if known.get(name) else name] = column[:_SHOWN]
+    first["outcome"] = sweep.outcomes[:_SHOWN]
+    yield Table(first, zip(*map(list, first.values()), strict=True)).to_html()
+    if count > _SHOWN:
+        yield note(f"{count - _SHOWN} more runs; table() has all")
+    if failed:
+        table = failure_table(sweep.failures)
+        yield fold("Failures", table.to_html(_SHOWN), failed, opened=True)
+
+
+def failure_table(failures: Mapping[int, str]) -> Table:
+    """Return the reasons of failures with how often they came; see `Sweep.failure_table`."""
+    found: dict[str, list[int]] = {}
+    for index, text in sorted(failures.items()):
+        found.setdefault(_NUMBER.sub("#", text), []).append(index)
+    rows = sorted(found.items(), key=lambda item: -len(item[1]))
+    return Table(
+        ("count", "runs", "reason"), [(len(runs), _listed(runs), text) for text, runs in rows]
+    )
+
+
+def _listed(runs: list[int]) -> str:
+    """Name the first of some runs."""
+    more = ", ..." if len(runs) > _FIRST else ""
+    return ", ".join(map(str, runs[:_FIRST])) + more
+
+
+__all__ = [
+    "RUN",
+    "columns",
+    "failure_table",
+    "numbers",
+    "pieces",
+    "reasons",
+    "to_pandas",
+    "to_xarray",
+    "units",
+]
