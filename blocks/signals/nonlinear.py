@@ -176,6 +176,8 @@ class Quantizer(LeafSystem):
     array([0.5, 1. , 1. ])
     """
 
+    has_jumps = True
+
     def __init__(self, name: str, step: npt.ArrayLike, size: int | None = None) -> None:
         super().__init__(name)
         size = common_size(self, size, step=step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.systems.declarations import DeclaringSystem
@@ -89,6 +89,9 @@ class LeafSystem(DeclaringSystem):
     """
 
     known_needs: dict[Any, Needs]
+
+    #: Whether an output jumps while its inputs do not, and no event marks the instant.
+    has_jumps: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

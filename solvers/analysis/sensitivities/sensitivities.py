@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.common.errors import (
+    FlexureError,
+    UnknownNameError,
+    ValueRefusedError,
+    quoted,
+    suggestion,
+)
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Way, find_place, path_of
 from flexure.diagrams.systems.system import System, require_system
@@ -20,9 +27,15 @@ from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
 from flexure.solvers.analysis.equations.equations import find_ports, find_variables, state_names
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
+    MotionSamples,
     refuse_events,
 )
 from flexure.solvers.simulation.state.method_selection import Method
+
+_STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
+_RTOL = 1e-9  # of these motions
+_STEADY = 0.2  # of what they are off: differences that disagree by more show nothing
+_TOLERATED = 0.02  # of a derivative: by how much differences may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +148,8 @@ def sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event changes a state, or a parameter moves the time of a jump.
+        When an event changes a state, a parameter moves the time of a jump, or a block such as a
+        `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -143,14 +157,16 @@ def sensitivity(
     -----
     UserWarning
         When the motion will take more than a minute in Python; the text says why, and what to do.
+        When the motion crosses a jump of the equations, which the derivatives leave out: two
+        motions along one random direction of the parameters show it.
 
     Notes
     -----
     The initial state counts as independent of the parameters, except where a block sets its own
     state at the beginning. Where it does so whatever the state was, the sensitivity to an initial
     state is zero. Publishes, such as those of logs, are left out. The derivatives must be
-    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or the
-    like, the sensitivities would jump as well, which these equations do not know.
+    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or
+    ``np.floor`` the sensitivities would jump as well, which these equations do not know.
 
     Examples
     --------
@@ -173,7 +189,22 @@ def sensitivity(
     grid = _checked_times(start.time, t_final, times, attempt)
     run = MotionDerivatives(start, variables, places, attempt)
     atol = 1e-3 * rtol if atol is None else atol
+    beginning = start.clone()
     samples = run.run(float(t_final), grid, method, rtol, atol)
+    if run.may_jump and len(grid):
+        end = start.clone()
+
+        def moved(step: FloatArray) -> FloatArray:
+            """Return the states at the end of a motion whose numbers are others."""
+            start.copy_from(beginning)
+            numbers = np.concatenate([variable.read(start.store) for variable in variables])
+            parts = np.split(numbers + step, np.cumsum([len(v.keys) for v in variables])[:-1])
+            for variable, part in zip(variables, parts, strict=True):
+                variable.set(start, part)
+            return run.run(float(t_final), grid, method, _RTOL, 1e-3 * _RTOL).states[-1]
+
+        _warn_of_jumps(samples, moved, run.scale, state_names(start), attempt)
+        start.copy_from(end)
 
     ends = np.cumsum([len(v.keys) for v in variables])[:-1]
     rows = np.cumsum([place.components.size for place in places])[:-1]
@@ -203,6 +234,42 @@ def sensitivity(
             path: by_variable(slope, shape)
             for path, slope, shape in zip(paths, slopes, shapes, strict=False)
         },
+    )
+
+
+def _warn_of_jumps(
+    samples: MotionSamples,
+    moved: Callable[[FloatArray], FloatArray],
+    scale: FloatArray,
+    names: list[str],
+    attempt: str,
+) -> None:
+    """Warn where differences along one random direction agree with each other and not with S.
+
+    Equations that jump where the motion crosses a border let the sensitivities jump, too, which
+    their differential equation does not know. Two differences that disagree show nothing.
+    """
+    direction = np.random.default_rng(0).choice((-1.0, 1.0), len(scale)) * scale
+    expected = samples.state_slopes[-1] @ direction
+    try:
+        end = moved(0.0 * direction)
+        near, far = ((moved(h * direction) - end) / h for h in _STEPS)
+    except FlexureError:  # such as a number that may not be moved
+        return
+    errors = _RTOL * np.max(np.abs(samples.states), axis=0) + 1e-3 * _RTOL  # of such a motion
+    off = np.abs(near - expected)
+    size = np.maximum(np.maximum(np.abs(near), np.abs(expected)), 100.0 * errors / _STEPS[0])
+    wrong = (np.abs(near - far) < _STEADY * off) & (off > _TOLERATED * size)
+    if not wrong.any():
+        return
+    k = int(np.argmax(np.where(wrong, off / size, 0.0)))
+    warnings.warn(
+        f"{attempt} without a difference to two simulations: expected that '{names[k]}' changes at"
+        f" the end by {expected[k]:.4g} along a random direction of the parameters; found"
+        f" {near[k]:.4g}. The motion crosses a jump of the equations (np.sign, np.floor,"
+        " np.where), which the sensitivities leave out. Make the equations continuous, or take"
+        " differences of two simulations",
+        stacklevel=3,
     )
 
 

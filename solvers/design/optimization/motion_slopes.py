@@ -25,7 +25,6 @@ from flexure.solvers.design.optimization.candidate_runs import Study, sample_tim
 from flexure.solvers.design.optimization.search_space import SearchSpace
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
-_RTOL = 1e-6  # of motions with sensitivities, whatever the runs take: their values are not used
 
 
 class MotionSlopes:
@@ -41,7 +40,9 @@ class MotionSlopes:
     Attributes
     ----------
     count : int
-        How many motions were integrated.
+        Number of motions integrated so far.
+    rtol : float
+        Relative tolerance of these motions, whatever that of the runs is.
 
     Raises
     ------
@@ -64,9 +65,13 @@ class MotionSlopes:
         ports = [p for p in self._signals.values() if isinstance(p.handle, Port)]
         self._motion = MotionDerivatives(self._context, variables, ports, study.attempt)
         self.count = 0
+        self.rtol = 1e-6
 
-    def __call__(self, point: FloatArray) -> FloatArray:
-        """Return the derivatives at a point, shape (1 + m, n).
+    def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it.
+
+        The derivatives have shape (1 + m, n). Values and derivatives are those of one motion, so
+        they agree with each other to its tolerance, which is what a line search needs.
 
         Raises
         ------
@@ -76,8 +81,10 @@ class MotionSlopes:
         study, space, count = self._study, self._space, len(self._space)
         samples, slopes = self._integrate(point)
         scale = space.slopes(point)
-        points = np.clip(point, _STEP, 1.0 - _STEP) + np.zeros((2 * count, 1))
-        moved = {path: np.repeat(y[np.newaxis], 2 * count, axis=0) for path, y in samples.items()}
+        points = np.clip(point, _STEP, 1.0 - _STEP) + np.zeros((2 * count + 1, 1))
+        points[-1] = point
+        rows = len(points)
+        moved = {path: np.repeat(y[np.newaxis], rows, axis=0) for path, y in samples.items()}
         steps = np.empty(count)
         for k in range(count):
             ways = {path: slope[..., k] * scale[k] for path, slope in slopes.items()}
@@ -92,17 +99,17 @@ class MotionSlopes:
                 moved[path][2 * k] += steps[k] * way
                 moved[path][2 * k + 1] -= steps[k] * way
         numbers, _ = study.measured(space, points, self._times, moved)
-        found = (numbers[::2] - numbers[1::2]).T / (2.0 * steps)
+        found = (numbers[:-1:2] - numbers[1:-1:2]).T / (2.0 * steps)
         if not np.isfinite(found).all():
             raise EvaluationError(study.attempt, found="metrics without a derivative")
-        return found
+        return numbers[-1], found
 
     def _integrate(self, point: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
         """Return signals at the times of samples, and their derivatives, with an axis behind."""
         study, context = self._study, self._context
         context.copy_from(study.base)
         self._space.write(context, point)
-        run = self._motion.run(study.t_final, self._times, "auto", _RTOL, 1e-3 * _RTOL)
+        run = self._motion.run(study.t_final, self._times, "auto", self.rtol, 1e-3 * self.rtol)
         self.count += 1
         samples, slopes, begin = {}, {}, 0
         for path, place in self._signals.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -35,6 +35,7 @@ from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
 from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.design.optimization.candidate_runs import Study, sample_times
+from flexure.solvers.design.optimization.polishing import Polish
 from flexure.solvers.design.optimization.polishing import polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
@@ -74,6 +75,9 @@ class Optimization(Answer):
     ----------
     values : dict
         The best values by path: numbers, or arrays of the shapes that they have in a context.
+    precision : dict
+        By path, how far the best values moved when the polish was repeated at tighter tolerances,
+        in their units and shapes. Digits beyond it mean nothing. NaN without a polish.
     objective : float
         The objective there.
     constraints : dict of str to float
@@ -101,6 +105,7 @@ class Optimization(Answer):
     _function = "optimize"
 
     values: dict[str, Any]
+    precision: dict[str, Any]
     objective: float
     constraints: dict[str, float]
     active: tuple[str, ...]
@@ -192,6 +197,8 @@ class Optimization(Answer):
         for name, value in self.values.items():
             at_bound = any(each == name or each.startswith(f"{name}[") for each in self.at_bound)
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
+            if np.isfinite(self.precision[name]).all():
+                text += f" ± {np.max(self.precision[name]):.1g}"
             lines.append(f"{name:{width}}  {text}{', at its bound' * at_bound}")
         lines.append(f"{self.evaluations} evaluations: {self.how}")
         return "\n".join(lines)
@@ -309,9 +316,15 @@ def optimize(
     derivatives from a motion with exact sensitivities: a metric is differentiated in the direction
     in which its samples move. Where there are none, as with events, discrete states or functions of
     results, linear models of values take their place (COBYLA). ``Optimization.how`` says which.
-    Values of ``rtol`` that are coarse make objectives rough, and the polish stops early.
 
-    What is best is that of a run that was made, and it keeps every constraint of which it says so.
+    Near a minimum the objective hardly changes, so a descent ends while the numbers still move. It
+    is therefore repeated from beside its end, with slopes twice, by values and slopes of motions
+    whose relative tolerances are 1e-7 and 1e-9. The distance between the last ends is the
+    `Optimization.precision`. It says how well the search has found the minimum of the metric as
+    it is sampled, not how well the samples represent the run.
+
+    The answer is a run that was made, and it keeps every constraint. Another candidate may have an
+    objective that is smaller by less than runs at ``rtol`` resolve.
 
     Examples
     --------
@@ -362,14 +375,19 @@ def optimize(
             how = _evolve(trials, size, most, rng)
             best = trials.best()
             assert best is not None
+            end = Polish(how, best, np.full(len(space), np.nan))
             if downhill:
-                how = f"{how}; {go_downhill(trials, trials.points[best])}"
+                end = go_downhill(trials, trials.points[best])
+                end = replace(end, how=f"{how}; {end.how}")
         except (KeyboardInterrupt, ExecutorError) as error:
+            last, unknown = trials.best(), np.full(len(space), np.nan)
             error.result = (  # type: ignore[union-attr]
-                None if trials.best() is None else _answer(trials, "interrupted", shown_signals)
+                None
+                if last is None
+                else _answer(trials, Polish("interrupted", last, unknown), shown_signals)
             )
             raise
-    found = _answer(trials, how, shown_signals)
+    found = _answer(trials, end, shown_signals)
     if not found.feasible:
         refusal = EvaluationError(
             attempt,
@@ -479,18 +497,16 @@ def _shuffled(size: int, count: int, rng: np.random.Generator) -> FloatArray:
     return np.column_stack([rng.permutation(size) for _ in range(count)]).astype(float)
 
 
-def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
+def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimization:
     """Say what the best candidate is."""
     study, space = trials.study, trials.space
-    best = trials.best()
-    assert best is not None
-    point, numbers = trials.points[best], trials.numbers[best]
+    point, numbers = trials.points[end.best], trials.numbers[end.best]
     context = study.base.clone()
     space.write(context, point)
     near = (point < _NEAR) | (point > 1.0 - _NEAR)
-    values = {path: rows[0] for path, rows in space.values(point[np.newaxis]).items()}
     return Optimization(
-        values={path: v.item() if v.size == 1 else v for path, v in values.items()},
+        values=_by_path(space, space.numbers(point)),
+        precision=_by_path(space, np.abs(space.slopes(point)) * end.precision),
         objective=float(numbers[0]),
         constraints={
             each.label: float(value)
@@ -500,7 +516,7 @@ def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
         at_bound=tuple(name for name, is_near in zip(space.names, near, strict=True) if is_near),
         feasible=bool(trials.feasible(numbers[np.newaxis])[0]),
         evaluations=len(trials),
-        how=how,
+        how=end.how,
         system=study.system,
         context=context,
         t_final=study.t_final,
@@ -509,6 +525,15 @@ def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
         _signals=signals,
         _options=study.options,
     )
+
+
+def _by_path(space: SearchSpace, numbers: FloatArray) -> dict[str, Any]:
+    """Return numbers of the coordinates by what is looked for, in its shapes."""
+    return {
+        path: each.item() if each.size == 1 else each
+        for path, each in space.shaped(numbers[np.newaxis]).items()
+        for each in [each[0]]
+    }
 
 
 __all__ = ["Objective", "Optimization", "optimize"]
