@@ -24,11 +24,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 _VECTORS = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
+_OLDEST = """
+from llvmlite import binding
+binding.get_host_cpu_name = lambda: "x86-64"
+binding.get_host_cpu_features = binding.targets.FeatureMap
+"""
 VARIANTS = {
     "no-fma": (
-        "from llvmlite import binding\n"
-        "binding.get_host_cpu_name = lambda: 'x86-64'\n"
-        "binding.get_host_cpu_features = binding.targets.FeatureMap\n",
+        _OLDEST,
         {
             "NPY_DISABLE_CPU_FEATURES": _VECTORS,
             "OPENBLAS_CORETYPE": "Prescott",
