@@ -161,8 +161,9 @@ class Beam(HalfwayElement):
         its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
         and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
     planar : bool
-        Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
-        coordinates, for mechanisms that move in that plane.
+        Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
+        move in that plane. Where A moves out of the plane in which it is by default, as on a
+        spinning hub, the plane moves with A.
 
     Raises
     ------
