@@ -25,9 +25,14 @@ from flexure.blocks.flexures.beams.beam_segment import (
     rigid_halves,
     section_inertia,
 )
-from flexure.blocks.flexures.beams.beam_shapes import along_arc, along_chord, along_line
+from flexure.blocks.flexures.beams.beam_shapes import (
+    along_arc,
+    along_chord,
+    along_line,
+    default_length,
+    require_fit,
+)
 from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
-from flexure.blocks.flexures.beams.fit import distance_of, require_fit
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,
@@ -42,16 +47,16 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.section_forces import PLACES, place_names, section_force_names
+from flexure.blocks.flexures.sections.section_forces import place_names, section_force_names
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.blocks.flexures.sections.strength import safety
-from flexure.blocks.flexures.sections.warping import part_left_by_warping
-from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
-from flexure.blocks.math import (
-    RigidTransform,
-    relative_pose,
-    rotation_vector_from_rotation,
+from flexure.blocks.flexures.sections.strength import safety, stresses_along
+from flexure.blocks.flexures.sections.warping import (
+    part_left_by_warping,
+    unevenness,
+    warping_length,
 )
+from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
+from flexure.blocks.math import RigidTransform, relative_pose, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
@@ -84,11 +89,13 @@ class Beam(HalfwayElement):
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
             + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
+            + ⅛ EW q_x⁴/h³
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
-    and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
-    deflection by shear over that by bending; shear turns no sections, and an axial force acts along
-    their normals, as in geometrically exact rods.
+    and softer along x while it bends, and takes any rigid motion. Twisted leaves are stiffer, since
+    their edges are stretched; W = w t (w⁴ + t⁴)/180 is that of a rectangle. Φ = 12 EI/(k G A h²) is
+    the deflection by shear over that by bending; shear turns no sections, and an axial force acts
+    along their normals, as in geometrically exact rods.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
@@ -280,7 +287,7 @@ class Beam(HalfwayElement):
         self.material = MaterialParameters(self, material)
         self.length = self.declare_numeric_parameter(
             "length",
-            self._default_length(length, is_straight, attempt),
+            default_length(length, self.frame_a, self.frame_c, is_straight, attempt),
             unit="m",
             lower=0.0,
             exclusive=True,
@@ -317,22 +324,6 @@ class Beam(HalfwayElement):
             )
 
     # Declarations ----------------------------------------------------------------------------
-
-    def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
-        """Return the length that is given, or the distance of frames on one body."""
-        A, C = self.frame_a, self.frame_c
-        if length is None and is_straight and A.body is C.body:
-            return distance_of(A, C, attempt)
-        if length is None:
-            raise DeclarationError(
-                attempt,
-                expected="length, since the frames are on two bodies"
-                if is_straight
-                else "length, since that of a curved beam does not follow from its frames",
-                found="None",
-                remedy="Pass the length of the unstressed beam in m",
-            )
-        return length
 
     def _declare_state_at_rest(self, curvature: Any, pose: PoseLike | None, attempt: str) -> None:
         """Declare how the beam stands while it is unstressed."""
@@ -378,6 +369,7 @@ class Beam(HalfwayElement):
             inside.wires.append((constants[place], segment.input_port("constants")))
             inside.wires.append((lumps[place, both], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
+        self._winding_inputs = [] if self.planar else inside.declare_inputs(self, "winding")
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
             6,
@@ -404,8 +396,9 @@ class Beam(HalfwayElement):
             if self.inside
             else [self._frame_forces, self._deformation],
         )
+        wound = self._winding_inputs if self.inside else [self._deformation]
         self._stresses = self.declare_cache_entry(
-            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
+            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections, *wound]
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
@@ -477,9 +470,12 @@ class Beam(HalfwayElement):
             sections = [self.section_at(part, context) for part in STATIONS]
             law = TaperedBeamLaw.between(h, sections, material, **options)
         if self.clamped_warping:
-            slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
-            x = slope * length / self.section.handles["width"](context)
-            law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
+            x = warping_length(length, self.section(context), material)
+            law = replace(
+                law,
+                torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x),
+                wagner_stiffness=law.wagner_stiffness * unevenness(x)[0],
+            )
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
         if curved:
@@ -529,16 +525,23 @@ class Beam(HalfwayElement):
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        rows = self._forces_of_sections(context)
-        within = np.linspace(0.0, 1.0, len(PLACES))
-        segments = np.arange(self.num_segments)[:, None]
-        parts = np.ravel((segments + within) / self.num_segments)
-        return scalars.array(
-            [
-                self.section_at(part, context).equivalent_stress(N, T, y, z)
-                for part, (T, y, z, N, *_) in zip(parts, rows, strict=True)
-            ]
-        )
+        windings, E = self._calc_windings(context), self.youngs_modulus(context)
+        rows, at = self._forces_of_sections(context), partial(self.section_at, context=context)
+        return stresses_along(at, E, rows, windings, tapered=self.end_section is not None)
+
+    def _calc_windings(self, context: Any) -> list[Array]:
+        """Return of each segment half the square of its twist, and the torque of its fibers."""
+        if self.inside and self.planar:
+            return [np.zeros(2)] * self.num_segments
+        if self.inside:
+            windings = [port(context) for port in self._winding_inputs]
+        else:
+            windings = [self.law(context).winding(self._deformation(context))]
+        if self.clamped_warping:  # it twists most in the middle
+            section, length = self.section(context), self.length(context)
+            _, greatest = unevenness(warping_length(length, section, self.material(context)))
+            windings = [each * scalars.array([greatest**2, 1.0]) for each in windings]
+        return windings
 
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
@@ -567,8 +570,10 @@ class Beam(HalfwayElement):
         Warn of a beam that is tapered and curved and has too few segments for that.
         """
         if self.end_section is not None and not self.planar:
-            shape, ends = self._default_turn(), (self.section.default, self.end_section.default)
-            warn_of_curved_taper(self.name, ends, self.material.default, shape, self.num_segments)
+            ends = self.section.default, self.end_section.default
+            R = self.default_shape()(self.length.default).R
+            _, y, z = rotation_vector_from_rotation(R).tolist()
+            warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
         if self.prestressed:
             return
         length = float(self.length.default)
@@ -578,11 +583,6 @@ class Beam(HalfwayElement):
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self.default_shape(), float(self.length.default)
         return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
-
-    def _default_turn(self) -> tuple[float, float]:
-        """Return the angles about y and z by which the unstressed beam turns in new contexts."""
-        _, y, z = rotation_vector_from_rotation(self.default_shape()(self.length.default).R)
-        return float(y), float(z)
 
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""

@@ -45,7 +45,8 @@ class BeamSegment(HalfwayElement):
 
     So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
     a `BeamLaw`, and ``lumps``, ten numbers for the inertia at each end. Outputs are those of a
-    bushing, ``section_forces``, and ``utilization`` of the limits up to which it may bend.
+    bushing, ``section_forces``, ``winding`` by twist, and ``utilization`` of the limits up to which
+    it may bend.
 
     Parameters
     ----------
@@ -85,6 +86,14 @@ class BeamSegment(HalfwayElement):
             prerequisites=[self._frame_forces, self._deformation, self.constants],
             element_names=section_force_names(PLACES),
         )
+        self.winding = self.declare_vector_output(
+            "winding",
+            2,
+            self._calc_winding,
+            prerequisites=[self._deformation, self.constants],
+            element_names=("wound", "torque"),
+            doc="half the square of the twist per length in 1/m², and the torque of fibers in N m",
+        )
         self.declare_limits(
             BENDING_LIMITS, self._calc_bent, prerequisites=[self._deformation, self.constants]
         )
@@ -100,6 +109,9 @@ class BeamSegment(HalfwayElement):
 
     def _calc_bent(self, context: Any) -> list[Array]:
         return bending_measures(self.law(context), self._deformation(context))
+
+    def _calc_winding(self, context: Any) -> Array:
+        return self.law(context).winding(self._deformation(context))
 
     def _calc_section_forces(self, context: Any) -> Array:
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)

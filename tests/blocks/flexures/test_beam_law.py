@@ -23,7 +23,7 @@ def bent(theta: Any, position: Any) -> Deformation:
 
 
 KEYS = [("x", k) for k in range(6)]
-STRAIGHT = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1)
+STRAIGHT = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1, wagner_stiffness=0.4)
 REST = np.array([0.1, 0.3, -0.2, 0.05, -0.1, 0.29])
 CURVED = replace(STRAIGHT, rest=REST)
 LAWS = pytest.mark.parametrize("law", [STRAIGHT, CURVED], ids=["straight", "curved"])
@@ -63,7 +63,7 @@ def test_a_beam_is_the_same_from_its_other_end(seed: int) -> None:
 
 
 def test_at_rest_it_has_the_stiffness_of_the_textbook() -> None:
-    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = STRAIGHT.constants()
+    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z, _ = STRAIGHT.constants()
     K = stiffness(STRAIGHT, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
     bending = [12.0 * bend_z / (h**3 * (1.0 + shear_z)), 12.0 * bend_y / (h**3 * (1.0 + shear_y))]
     wanted = np.diag([GJ / h, bend_y / h, bend_z / h, EA / h, *bending])
@@ -117,6 +117,13 @@ def test_tension_makes_twist_stiffer_as_fibers_do_that_are_wound_up() -> None:
     def energy(twist: float, length: float) -> float:
         stretched = np.sqrt(length**2 + square * twist**2) / h - 1.0
         return float(0.5 * h * fiber * np.sum(stretched**2))
+
+    slack, k = h * (1.0 - (w * w + t * t) / 24.0 * 0.3**2), 0.3  # of a mean fiber without force
+    wagner = E * w * t * (w**4 + t**4) / 180.0
+    law = BeamLaw(h, E * w * t, 7.0, 1.0, 1.0, (w * w + t * t) / 12.0, wagner_stiffness=wagner)
+    now = bent(np.array([k * h, 0.0, 0.0]), np.array([slack, 0.0, 0.0]))
+    found = law.stored_energy(now) - 0.5 * 7.0 * h * k * k
+    assert found == pytest.approx(energy(k * h, slack), rel=0.02)  # squares of strains are left out
 
     length, step = h * (1.0 + strain), 1e-2
     stiffer = 2.0 * (energy(step, length) - energy(0.0, length)) / step**2
