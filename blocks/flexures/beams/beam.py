@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
+    checked_segments,
     require_one_shape,
     require_parts,
+    require_plate,
     require_warping,
 )
 from flexure.blocks.flexures.beams.beam_segment import (
@@ -68,7 +70,7 @@ from flexure.diagrams.common.arguments import flag
 from flexure.diagrams.common.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_name, check_size
+from flexure.diagrams.values.values import Array, as_number, check_name
 
 
 class Beam(HalfwayElement):
@@ -155,7 +157,7 @@ class Beam(HalfwayElement):
         That frequency > 0 in Hz.
     plate : bool
         Whether bending about z is that of a wide plate, which cannot bow across, stiffer by
-        1/(1 - ν²).
+        1/(1 - ν²). Not for round sections.
     clamped_warping : bool
         Whether both ends keep a wide leaf from warping as it twists, which makes twist stiffer by
         1/(1 - tanh(λ)/λ), with λ = (h/w) √(12 G/E). Only for a `RectangleSection`.
@@ -164,13 +166,12 @@ class Beam(HalfwayElement):
         the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
         refused when the plant is built.
     segments : int
-        Number of equal segments that the beam is divided into, for large deflections, buckling and
-        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
-        and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
+        Number of equal segments that the beam is divided into, at most 1000, for large deflections,
+        buckling and its own vibration. The plant then has bodies ``<name>_node1``, … inside, and
+        segments ``<name>_1`` …; this block has the parameters, and shows the whole.
     planar : bool
         Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
-        move in that plane. Where A moves out of the plane in which it is by default, as on a
-        spinning hub, the plane moves with A.
+        move in that plane. The plane moves with A, as on a spinning hub.
 
     Raises
     ------
@@ -254,7 +255,7 @@ class Beam(HalfwayElement):
         planar: bool = False,
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
-        count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
+        count = checked_segments(segments, name)
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
@@ -277,6 +278,8 @@ class Beam(HalfwayElement):
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if self.plate:
+            require_plate(section, attempt)
         if self.clamped_warping:
             require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None

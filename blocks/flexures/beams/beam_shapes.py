@@ -13,7 +13,7 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.values import Array, as_number
 
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
@@ -80,7 +80,7 @@ def default_length(
             found="None",
             remedy="Pass the length of the unstressed beam in m",
         )
-    return length
+    return float(as_number(length, (), f"{attempt} with length"))
 
 
 def _distance_of(frame_a: Frame, frame_c: Frame, attempt: str) -> float:
