@@ -297,10 +297,11 @@ class BeamLaw(RotationVectorAngles):
         tilt = self._tilt(chord)
         turns, bending = turns_of(deformation.angles, tilt), self.bending()
         shortening, compliance = self._axial(bending, turns, tilt)
-        stretch = length - self.length + shortening
+        stretch = elongation(deformation.X_AC.p, length, self.length) + shortening
         if self.rest is not None:
             at_rest, _ = self._axial(bending, self.rest[:3], self.rest[3:5])
-            stretch = length - self.rest[5] + shortening - at_rest
+            longer = elongation(deformation.X_AC.p, length, self.rest[5])
+            stretch = longer + (shortening - at_rest)
         force = stretch / compliance
         return BeamStrains(length, direction, turns, chord, tilt, compliance, force, bending)
 
@@ -544,6 +545,16 @@ def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
     u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
     w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
     return length, direction, scalars.array([u, w])
+
+
+def elongation(position: Array, length: Array, before: Array) -> Array:
+    """Return the length of a position less the one before, from the difference of their squares.
+
+    Along x of A, the difference is exact. That of the lengths is off by their rounding, which times
+    the axial stiffness is a force that shakes the nodes of a beam.
+    """
+    x, y, z = position
+    return ((x - before) * (x + before) + y * y + z * z) / (length + before)
 
 
 def turns_of(angles: Array, tilt: Array) -> Array:

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.forces.bushings.halfway_law import Deformation
+from flexure.blocks.math import RigidTransform, rotation_from_rotation_vector
 from flexure.diagrams import scalars
 from flexure.diagrams.values.values import FloatArray
 
@@ -19,7 +20,8 @@ NOT_ASKED: Any = None
 
 def bent(theta: Any, position: Any) -> Deformation:
     """Return a deformation by the rotation vector and the position in the frame halfway."""
-    return Deformation(NOT_ASKED, NOT_ASKED, NOT_ASKED, theta, np.asarray(position))
+    p = np.asarray(position)  # in A it has the same length, which is all that is asked for
+    return Deformation(RigidTransform(NOT_ASKED, p), NOT_ASKED, NOT_ASKED, theta, p)
 
 
 KEYS = [("x", k) for k in range(6)]
@@ -194,3 +196,25 @@ def test_a_wide_leaf_that_is_bent_gets_softer_the_stiff_way_as_its_twist_gives_w
     # By Castigliano: a moment M about y is a torque of M times the slope s of the arc, which goes
     # from -angle/2 to angle/2, so that its mean square is angle²/12.
     assert found == pytest.approx(1.0 / (h / bend + h * angle**2 / (12.0 * twist)), rel=0.01)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer floating-point numbers")
+@pytest.mark.parametrize("planar", [False, True])
+def test_the_tension_of_a_leaf_at_rest_is_free_of_the_rounding_of_its_length(planar: bool) -> None:
+    h, EA, bend = 0.05, 1.9e6, 0.04
+    law = BeamLaw(h, EA, 0.06, 60.0, bend, 3e-5, planar=planar)
+    rng, worst = np.random.default_rng(3), 0.0
+    for _ in range(200):
+        turn, y = rng.uniform(-0.05, 0.05, 2) * [1.0, h]
+        x = h - rng.uniform(0.5, 0.6) * y * y / h
+        R = rotation_from_rotation_vector([0.0, 0.0, turn])
+        now = law.in_range(law.deformation((R, np.array([x, y, 0.0]))))
+        # The same in long precision, from the equations of the docstring, without shear.
+        X, Y, T = np.longdouble(x), np.longdouble(y), np.arctan2(np.longdouble(R[1, 0]), R[0, 0])
+        length, half = np.sqrt(X * X + Y * Y), np.arctan2(Y, X) - T / 2
+        u, H = 2 * np.sin(half) / (1 + np.cos(half)), np.longdouble(h)
+        shorter = H * T**2 / 24 + H * u**2 / 10
+        D = H / np.longdouble(EA) + H**3 * (T**2 / 720 + u**2 / 700) / np.longdouble(bend)
+        N = (length - H + shorter) / D
+        worst = max(worst, float(abs(law.strains(now).force - N)))
+    assert worst < 0.02 * np.finfo(float).eps * EA
