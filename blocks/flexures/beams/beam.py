@@ -96,8 +96,8 @@ class Beam(HalfwayElement):
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
     and softer along x while it bends, and takes any rigid motion. Twisted leaves are stiffer, since
     their edges are stretched; W = w t (w⁴ + t⁴)/180 is that of a rectangle. Φ = 12 EI/(k G A h²) is
-    the deflection by shear over that by bending; shear turns no sections, and an axial force acts
-    along their normals, as in geometrically exact rods.
+    the deflection by shear over that by bending. Shear turns no sections, axial forces act along
+    their normals, and products of extension and shear are neglected.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
