@@ -462,7 +462,10 @@ def load_path(
 
     The path is followed by its arc length (E. Riks, International Journal of Solids and Structures
     15, 1979), so it goes on where the load has a maximum, and where the stroke turns back. Newton
-    steps have exact derivatives, or central differences where equations cannot be traced.
+    steps have exact derivatives, or central differences where equations cannot be traced. A path
+    that turns back is given up at ten times its way before its beginning, and any path at
+    ``max_points``. A step moves angles by at most 0.1 rad, and lengths by a tenth of the size of
+    the mechanism.
 
     An equilibrium is stable if small displacements take work: no eigenvalue of the stiffness
     ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. What follower
