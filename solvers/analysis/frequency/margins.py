@@ -183,8 +183,9 @@ def margins(loop: LinearModel) -> Margins:
     )
     loop = loop.on_tangent()
     seen = reduction(loop.A, loop.B, loop.C, _HIDDEN)
-    A, B, C, D = seen.A, seen.B, seen.C, loop.D
-    curve = NyquistCurve(A, B, C, D, loop.period)
+    hides = len(seen.A) < len(loop.A)
+    A, B, C, D = (seen.A, seen.B, seen.C, loop.D) if hides else (loop.A, loop.B, loop.C, loop.D)
+    curve = NyquistCurve(A, B, C, D, loop.period, rotated=hides)
     crossings = curve.real_crossings()
     real = [*curve.ends(), *zip(crossings, curve.at(crossings)[0].real, strict=True)]
     negative = sorted((w, value) for w, value in real if value < 0.0 and curve.is_faithful(w))
