@@ -7,7 +7,7 @@ and by central differences elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from flexure.diagrams.common.errors import (
     TraceError,
     UnknownNameError,
 )
-from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.contexts.places import Place, Way, find_place, several, shows_state
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort, Port
@@ -295,6 +295,11 @@ def refuse_sampled(
             )
 
 
+def gains(context: Context) -> Iterator[LeafContext]:
+    """Return the blocks that pass as gains in linear models."""
+    return (leaf for leaf in context.leaves() if leaf.system.linearize_as == "gain")
+
+
 class Equations:
     """Time derivatives and outputs of a root context as functions of states and variables.
 
@@ -310,6 +315,8 @@ class Equations:
         Slots whose values come behind those of the outputs.
     shares : bool
         Whether code that large systems share will do, of which there is no ``exact``.
+    as_gain : bool
+        Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
 
     Attributes
     ----------
@@ -330,8 +337,10 @@ class Equations:
         slots: Sequence[int] = (),
         *,
         shares: bool = False,
+        as_gain: bool = False,
     ) -> None:
         self._store = store = context.store
+        self._as_gain = as_gain and any(gains(context))
         self._variables = variables
         self._shown = [shown(context, place) for place in outputs]
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
@@ -341,13 +350,14 @@ class Equations:
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
-        self._shared = self._found_shared(Question(read, tuple(keys))) if shares else None
+        question = Question(read, tuple(keys), as_gain=self._as_gain)
+        self._shared = self._found_shared(question) if shares else None
         if self._shared is not None:
             return
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", read, tuple(keys)),
+                ("rates and outputs", read, tuple(keys), self._as_gain),
                 lambda: self._traced(keys),
                 lambda known: self._take(known, known.computed(store)),
             )
@@ -360,7 +370,7 @@ class Equations:
 
     def _traced(self, keys: list[Key]) -> TracedEquations:
         store = self._store
-        expressions = trace(store.layout, self._read)
+        expressions = trace(store.layout, self._read, as_gain=self._as_gain)
         return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
 
     def _take(self, traced: TracedEquations, found: FloatArray) -> bool:

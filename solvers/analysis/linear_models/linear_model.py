@@ -17,12 +17,15 @@ from flexure.diagrams.common.html import Shown
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.equations.tangents import tangent
 from flexure.solvers.analysis.linear_models import exchange
-from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
+from flexure.solvers.analysis.linear_models.poles import least_stable_first, stability
 from flexure.solvers.analysis.linear_models.realizations import (
     invariant_zeros,
     reduction,
     static_gain,
 )
+
+#: How a note says that a block has the slope zero.
+BLOCKS = "passes no small changes"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +58,9 @@ class LinearModel(Shown):
         States of locked joints, which nothing moves either.
     normals : ndarray, shape (r, n), or None
         Slopes of the errors of constraints, and of their rates, by the states: no motion has them.
+    notes : tuple of str
+        Which blocks pass no small changes at this point, such as a `Saturation` beyond its limits,
+        and which of them are linearized as gains, as their ``linearize_as`` says.
     """
 
     A: FloatArray
@@ -74,6 +80,7 @@ class LinearModel(Shown):
     quaternions: tuple[int, ...] = ()
     locked: tuple[int, ...] = ()
     normals: FloatArray | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not fit together or are not finite, and what is no period."""
@@ -155,8 +162,12 @@ class LinearModel(Shown):
 
     @property
     def is_stable(self) -> bool:
-        """Whether all poles have a negative real part, or lie inside of the unit circle."""
-        return all_decay(self.poles, self.period)
+        """Whether all poles have a negative real part, or lie inside of the unit circle.
+
+        By more than rounding: integrators and undamped modes are not stable. It is the verdict
+        about small motions around the point, and rests on what ``notes`` says.
+        """
+        return stability(self.on_tangent().A, self.period)[0]
 
     def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
         """Return ``C (s I - A)⁻¹ B + D`` for s = jω, or of a sampled model for z = exp(jω period).
@@ -377,4 +388,4 @@ class LinearModel(Shown):
         return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
-__all__ = ["LinearModel"]
+__all__ = ["BLOCKS", "LinearModel"]

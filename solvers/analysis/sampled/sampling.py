@@ -100,6 +100,8 @@ class SampledEquations:
         From one instant to the next, in s.
     attempt : str
         Beginning of messages.
+    as_gain : bool
+        Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
 
     Attributes
     ----------
@@ -117,6 +119,8 @@ class SampledEquations:
         outputs: list[Place],
         period: float,
         attempt: str,
+        *,
+        as_gain: bool,
     ) -> None:
         self._entries, self._period, self._attempt = entries, period, attempt
         self._store = store = entries.context.store
@@ -141,8 +145,8 @@ class SampledEquations:
         try:
             traced, _ = kept_equations(
                 store.layout,
-                ("sampled", *read),
-                lambda: self._traced(slots, parts, inputs),
+                ("sampled", *read, as_gain),
+                lambda: self._traced(slots, parts, inputs, as_gain=as_gain),
                 lambda known: self._agrees(known, slots, parts),
             )
         except TraceError as error:
@@ -192,12 +196,12 @@ class SampledEquations:
     # Reading -------------------------------------------------------------------------------
 
     def _traced(
-        self, slots: list[int], parts: list[list[int]], inputs: list[Key]
+        self, slots: list[int], parts: list[list[int]], inputs: list[Key], *, as_gain: bool
     ) -> TracedEquations:
         """Trace the equations and updates, and find what matters of them."""
         layout = self._store.layout
         rates, shown, updates, cut = trace(
-            layout, lambda symbols: self._read(symbols, slots, parts)
+            layout, lambda symbols: self._read(symbols, slots, parts), as_gain=as_gain
         )
         keys = following(updates, inputs)
         wanted = [*state_keys(self._store), *keys]
