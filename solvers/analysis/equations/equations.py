@@ -7,7 +7,7 @@ and by central differences elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from flexure.diagrams.common.errors import (
     TraceError,
     UnknownNameError,
 )
-from flexure.diagrams.contexts.context import Context, LeafContext
+from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, Way, find_place, several, shows_state
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort, Port
@@ -32,6 +32,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
@@ -293,11 +294,6 @@ def refuse_sampled(
                 found=f"the sampled block '{system.label}', which follows the motion",
                 remedy=remedy,
             )
-
-
-def gains(context: Context) -> Iterator[LeafContext]:
-    """Return the blocks that pass as gains in linear models."""
-    return (leaf for leaf in context.leaves() if leaf.system.linearize_as == "gain")
 
 
 class Equations:

@@ -14,8 +14,9 @@ import numpy as np
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import require
 from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.linear_models.linear_model import BLOCKS, LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, show_poles, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
@@ -239,22 +240,20 @@ def _verdict(
     """
     if D[0, 0] == -1.0:
         return False, ("the loop gain is -1 at infinite frequency: no solution", *loop.notes)
-    decays, neutral = stability(A - B @ C / (1.0 + D[0, 0]), loop.period)
-    every = np.linalg.eigvals(loop.A).astype(complex)
-    rest = fate(hidden, every, loop.period)
-    unreached = np.array([p for p in hidden if fate(np.array([p]), every, loop.period) == "stay"])
-    notes = []
+    is_open = not (len(A) or D[0, 0])  # then all states are hidden
+    closed = loop.A if is_open else A - B @ C / (1.0 + D[0, 0])
+    is_stable, neutral = stability(closed, loop.period)
+    notes = ["the loop gain is zero: no small change comes back"] if is_open else []
     if neutral.size:
         notes.append(f"poles of the closed loop neither decay nor grow: {show_poles(neutral)}")
-    if unreached.size:
+    every = np.linalg.eigvals(loop.A).astype(complex)
+    rests = [fate(np.array([pole]), every, loop.period) for pole in hidden]
+    if not is_open and "stay" in rests:
         what = "poles that the loop does not reach or does not see neither decay nor grow"
-        notes.append(f"{what}: {show_poles(unreached)}")
-    is_open = not (len(A) or D[0, 0])
-    if is_open:
-        notes.append("the loop gain is zero: no small change comes back")
-    is_blocked = is_open or any(BLOCKS in note for note in loop.notes)
-    is_stable = decays and rest != "grow" and not (is_blocked and rest == "stay")
-    return is_stable, (*notes, *loop.notes)
+        staying = hidden[[rest == "stay" for rest in rests]]
+        notes.append(f"{what}: {show_poles(staying)}")
+        is_stable = is_stable and not any(BLOCKS in note for note in loop.notes)
+    return is_stable and "grow" not in rests, (*notes, *loop.notes)
 
 
 def _distances(

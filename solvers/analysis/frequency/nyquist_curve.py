@@ -58,8 +58,9 @@ class NyquistCurve:
             for each in (self.A, self.B, self.C)
         ]
         self.end = np.inf if period is None else np.pi / period
-        triangle, self._turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
-        self._triangle = triangle
+        triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
+        self._triangle: Curve = np.asarray(triangle, dtype=complex)
+        self._turn: Curve = np.asarray(turn, dtype=complex)
         poles = np.diagonal(triangle).astype(complex)
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)

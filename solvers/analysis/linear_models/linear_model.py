@@ -24,9 +24,6 @@ from flexure.solvers.analysis.linear_models.realizations import (
     static_gain,
 )
 
-#: How a note says that a block has the slope zero.
-BLOCKS = "passes no small changes"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(Shown):
@@ -388,4 +385,4 @@ class LinearModel(Shown):
         return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
-__all__ = ["BLOCKS", "LinearModel"]
+__all__ = ["LinearModel"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams.common.errors import EvaluationError, TraceError, quoted, warn
-from flexure.diagrams.contexts.context import Context, LeafContext
+from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, Way
 from flexure.diagrams.contexts.starts import require_start
 from flexure.diagrams.systems.system import System, require_system
@@ -19,10 +19,10 @@ from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations.equations import (
     Equations,
     find_ports,
-    gains,
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.equations.linear_notes import gains, linear_notes
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
@@ -30,7 +30,7 @@ from flexure.solvers.analysis.equations.tangents import (
     require_holding,
 )
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
-from flexure.solvers.analysis.linear_models.linear_model import BLOCKS, LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
 _MOST_NAMES = 5  # of outputs that are left out
 _AT_REST = 1e-6  # of the terms that balance in a rate
@@ -240,18 +240,6 @@ def linearized(
         locked=locked,
         normals=normals,
         notes=linear_notes(start.leaves(), as_gain=as_gain),
-    )
-
-
-def linear_notes(leaves: Iterable[LeafContext], *, as_gain: bool = True) -> tuple[str, ...]:
-    """Say which blocks pass no small changes, and which of them are linearized as gains."""
-    remarks = ((leaf.system, leaf.system.linear_remark(leaf)) for leaf in leaves)
-    return tuple(
-        f"'{block.label}' is linearized as a gain, although {remark}"
-        if as_gain and block.linearize_as == "gain"
-        else f"'{block.label}' {BLOCKS}: {remark}"
-        for block, remark in remarks
-        if remark is not None
     )
 
 
