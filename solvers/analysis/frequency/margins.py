@@ -13,11 +13,12 @@ import numpy as np
 
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import quoted
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.poles import Poles, fate, show_poles, stability
+from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
 
@@ -49,7 +50,7 @@ class Margins(Answer):
         The least ``2 |1 + L| / |1 - L|``, and where: gain and phase may change at once, as
         `disk_gain_margins` and `disk_phase_margin` say.
     notes : tuple of str
-        What the verdict rests on: poles that neither decay nor grow, blocks that pass no small
+        What the verdict rests on: states that neither decay nor grow, blocks that pass no small
         changes, and blocks that are linearized as gains.
     """
 
@@ -241,19 +242,19 @@ def _verdict(
     if D[0, 0] == -1.0:
         return False, ("the loop gain is -1 at infinite frequency: no solution", *loop.notes)
     is_open = not (len(A) or D[0, 0])  # then all states are hidden
-    closed = loop.A if is_open else A - B @ C / (1.0 + D[0, 0])
-    is_stable, neutral = stability(closed, loop.period)
-    notes = ["the loop gain is zero: no small change comes back"] if is_open else []
-    if neutral.size:
-        notes.append(f"poles of the closed loop neither decay nor grow: {show_poles(neutral)}")
+    back = 1.0 / (1.0 + D[0, 0])
+    is_stable, neutral = stability(loop.A if is_open else A - back * B @ C, loop.period)
     every = np.linalg.eigvals(loop.A).astype(complex)
-    rests = [fate(np.array([pole]), every, loop.period) for pole in hidden]
-    if not is_open and "stay" in rests:
-        what = "poles that the loop does not reach or does not see neither decay nor grow"
-        staying = hidden[[rest == "stay" for rest in rests]]
-        notes.append(f"{what}: {show_poles(staying)}")
+    rest = fate(hidden, every, loop.period)
+    notes = ["the loop gain is zero: no small change comes back"] if is_open else []
+    staying = lasting_states(loop.A - back * loop.B @ loop.C, loop.state_names, loop.period)
+    if neutral.size:
+        notes.append(f"motions of {quoted(staying)} neither decay nor grow in the closed loop")
+    elif staying:
+        notes.append(f"motions of {quoted(staying)} beside the loop neither decay nor grow")
+    if not is_open and rest == "stay":
         is_stable = is_stable and not any(BLOCKS in note for note in loop.notes)
-    return is_stable and "grow" not in rests, (*notes, *loop.notes)
+    return is_stable and rest != "grow", (*notes, *loop.notes)
 
 
 def _distances(

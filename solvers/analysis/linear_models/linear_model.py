@@ -55,6 +55,9 @@ class LinearModel(Shown):
         States of locked joints, which nothing moves either.
     normals : ndarray, shape (r, n), or None
         Slopes of the errors of constraints, and of their rates, by the states: no motion has them.
+    sampled_inputs : tuple of str
+        Inputs of a sampled model that a block inside, such as a `UnitDelay`, samples at the
+        instants.
     notes : tuple of str
         Which blocks pass no small changes at this point, such as a `Saturation` beyond its limits,
         and which of them are linearized as gains, as their ``linearize_as`` says.
@@ -77,6 +80,7 @@ class LinearModel(Shown):
     quaternions: tuple[int, ...] = ()
     locked: tuple[int, ...] = ()
     normals: FloatArray | None = None
+    sampled_inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

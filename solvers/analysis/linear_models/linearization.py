@@ -322,6 +322,7 @@ def _sampled(
         quaternions=quaternions,
         locked=locked,
         normals=_normals(entries.context, n),
+        sampled_inputs=tuple(sampled.sampled_inputs),
         notes=linear_notes(entries.context.leaves(), as_gain=as_gain),
     )
 

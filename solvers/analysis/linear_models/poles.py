@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -63,18 +64,11 @@ def stability(A: FloatArray, period: float | None) -> tuple[bool, Poles]:
     return all_decay(poles, period) and not stay.any(), poles[stay]
 
 
-def show_poles(poles: Poles, most: int = 4) -> str:
-    """Print some poles for a message; what is rounding beside zero is zero.
-
-    >>> show_poles(np.array([0.0, 1.0 + 2.0j, 1.0 - 2.0j]))
-    '0, 1 ± 2j'
-    """
-    texts = [
-        f"{p.real + 0.0:.3g} ± {p.imag:.3g}j" if p.imag else f"{p.real + 0.0:.3g}"
-        for p in poles
-        if p.imag >= 0.0
-    ]
-    return ", ".join(texts[:most]) + ", ..." * (len(texts) > most)
+def lasting_states(A: FloatArray, names: Sequence[str], period: float | None) -> list[str]:
+    """Return the states that move most in each motion that neither decays nor grows."""
+    poles, shapes = np.linalg.eig(A)
+    stay = on_boundary(A, poles.astype(complex), period)
+    return [*dict.fromkeys(names[k] for k in np.abs(shapes[:, stay]).argmax(axis=0))]
 
 
 def fate(hidden: Poles, poles: Poles, period: float | None) -> str:
@@ -92,8 +86,8 @@ __all__ = [
     "Poles",
     "all_decay",
     "fate",
+    "lasting_states",
     "least_stable_first",
     "on_boundary",
-    "show_poles",
     "stability",
 ]

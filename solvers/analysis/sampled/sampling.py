@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 
+from flexure.blocks.linear_systems.discrete import ZeroOrderHold
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError, TraceError
 from flexure.diagrams.contexts.places import Place
@@ -323,11 +324,14 @@ class SampledEquations:
     def matrices(self) -> tuple[FloatArray, FloatArray]:
         """Return what a period makes of w, and the outputs just after its beginning, of w.
 
+        Sets ``sampled_inputs``, the inputs that blocks sample at the beginning.
+
         Rows: states and discrete values; outputs. Columns: those of w.
         """
         ticks = set(self._instants.ticks)
         stops = self._instants.stops(smooth=not self._varies)
         first = self._update_at(0.0) if 0.0 in ticks else self._identity()
+        self.sampled_inputs = self._sampled_by(first)
         rows = [self._num_states + k for k in range(self._num_outputs)]
         shown = self._derivatives(0.0, rows)
         outputs = np.hstack([shown, np.zeros((len(shown), 1))]) @ first
@@ -344,6 +348,21 @@ class SampledEquations:
                 "Pass a period after which everything is the same again",
             )
         return whole[: len(self._place)], outputs
+
+    def _sampled_by(self, first: FloatArray) -> list[str]:
+        """Return the inputs that updates of an instant read, unless they are of a `ZeroOrderHold`.
+
+        Such a block may stand for the output of a sampled controller, which changes just after an
+        instant.
+        """
+        blocks = self._store.layout.leaves
+        rows = [
+            self._place[key]
+            for key in self.keys
+            if not isinstance(blocks[key[0][1]], ZeroOrderHold)
+        ]
+        read = first[rows, len(self._place) : -1].any(axis=0)
+        return [*compress(self._entries.names, read)]
 
     def _identity(self) -> FloatArray:
         return np.eye(len(self._place) + len(self._entries.names) + 1)
