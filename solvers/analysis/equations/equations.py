@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from flexure.blocks.linear_systems.delays import TimeDelay
 from flexure.diagrams.common.errors import (
     EvaluationError,
     TraceError,
@@ -288,6 +289,10 @@ def refuse_sampled(
             system.continuous_state is not None
             or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
         ):
+            if isinstance(system, TimeDelay):
+                remedy = (
+                    f"Put a PadeDelay in the place of '{system.label}', which linear models take"
+                )
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",

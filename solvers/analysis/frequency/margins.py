@@ -17,7 +17,7 @@ from flexure.diagrams.common.errors import quoted
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
@@ -183,6 +183,7 @@ def margins(loop: LinearModel) -> Margins:
       at once       gains from 0.5966 to 1.676, or phases up to 28.36°
     """
     attempt = "Cannot find margins"
+    refuse_systems(loop, attempt, "the LinearModel of a loop gain")
     require(isinstance(loop, LinearModel), loop, attempt, "the LinearModel of a loop gain")
     require(
         loop.D.shape == (1, 1),

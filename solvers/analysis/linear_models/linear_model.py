@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace
 from flexure.diagrams.common.arguments import require
 from flexure.diagrams.common.errors import ValueRefusedError
 from flexure.diagrams.common.html import Shown
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.equations.tangents import tangent
 from flexure.solvers.analysis.linear_models import exchange
@@ -389,4 +390,20 @@ class LinearModel(Shown):
         return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
-__all__ = ["LinearModel"]
+def refuse_systems(value: Any, attempt: str, expected: str) -> None:
+    """Refuse a block or diagram in the place of its linear model, and say how to get one."""
+    if isinstance(value, (list, tuple, Mapping)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            refuse_systems(each, attempt, expected)
+    if isinstance(value, System):
+        raise ValueRefusedError(
+            attempt,
+            expected=expected,
+            found=f"{value!r} ({type(value).__name__})",
+            remedy=f"fx.loop_gain({value.name}, at), with a port on one of its wires, is the model "
+            f"of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from inputs "
+            "to outputs",
+        )
+
+
+__all__ = ["LinearModel", "refuse_systems"]

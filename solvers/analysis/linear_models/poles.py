@@ -68,7 +68,9 @@ def lasting_states(A: FloatArray, names: Sequence[str], period: float | None) ->
     """Return the states that move most in each motion that neither decays nor grows."""
     poles, shapes = np.linalg.eig(A)
     stay = on_boundary(A, poles.astype(complex), period)
-    return [*dict.fromkeys(names[k] for k in np.abs(shapes[:, stay]).argmax(axis=0))]
+    moved = np.abs(shapes[:, stay]).argmax(axis=0) if stay.any() else ()
+    known = dict(enumerate(names))
+    return [*dict.fromkeys(known.get(int(k), f"state {k}") for k in moved)]
 
 
 def fate(hidden: Poles, poles: Poles, period: float | None) -> str:

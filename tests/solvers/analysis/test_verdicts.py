@@ -14,7 +14,7 @@ from scipy import signal
 from scipy.linalg import block_diag
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
 
 
 class Clip(fx.LeafSystem):
@@ -225,3 +225,20 @@ def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
     assert ("not stable" in repr(plain)) is not is_stable
     nothing = replace(plain, B=0.0 * plain.B)
     assert fx.margins(nothing).is_stable is is_stable  # a loop that moves nothing holds nothing
+
+
+# What to do instead --------------------------------------------------------------------------------
+
+
+def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
+    diagram, _ = servo(WIRE())
+    for ask in (fx.bode, fx.nyquist, fx.nichols, fx.margins):
+        for given in (diagram, [diagram], {"loop": diagram}):
+            with pytest.raises(ValueRefusedError, match=r"fx\.loop_gain\(servo, at\)"):
+                ask(given)
+
+
+def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
+    diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
+    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay in the place of 'e'"):
+        fx.margins(fx.loop_gain(diagram, "pid.u", context))
