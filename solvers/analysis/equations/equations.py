@@ -290,9 +290,7 @@ def refuse_sampled(
             or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
         ):
             if isinstance(system, TimeDelay):
-                remedy = (
-                    f"Put a PadeDelay in the place of '{system.label}', which linear models take"
-                )
+                remedy = f"{remedy}. Or put a PadeDelay in the place of '{system.label}'"
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",

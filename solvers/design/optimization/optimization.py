@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,14 +21,13 @@ from flexure.diagrams.common.arguments import flag, generator, items_of, require
 from flexure.diagrams.common.errors import (
     EvaluationError,
     ExecutorError,
-    UnknownNameError,
     ValueRefusedError,
     quoted,
-    suggestion,
 )
 from flexure.diagrams.common.html import fold, heading, lines
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.contexts.places import Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
@@ -117,16 +115,7 @@ class Optimization(Answer):
     _options: dict[str, Any] = field(repr=False)
 
     def __getitem__(self, path: Way) -> Any:
-        name = path_of(path)
-        if name not in self.values:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                name = find_place(self.system, name).path
-        if name not in self.values:
-            raise UnknownNameError(
-                f"Cannot find '{name}' among what was optimized",
-                remedy=suggestion(name, self.values),
-            )
-        return self.values[name]
+        return self.values[path_of(path)]
 
     def _ipython_key_completions_(self) -> list[str]:
         return [*self.values]
@@ -490,7 +479,11 @@ def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
     near = (point < _NEAR) | (point > 1.0 - _NEAR)
     values = {path: rows[0] for path, rows in space.values(point[np.newaxis]).items()}
     return Optimization(
-        values={path: v.item() if v.size == 1 else v for path, v in values.items()},
+        values=ByPath(
+            study.system,
+            {path: v.item() if v.size == 1 else v for path, v in values.items()},
+            "what was optimized",
+        ),
         objective=float(numbers[0]),
         constraints={
             each.label: float(value)

@@ -227,7 +227,7 @@ def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
     assert fx.margins(nothing).is_stable is is_stable  # a loop that moves nothing holds nothing
 
 
-# What to do instead --------------------------------------------------------------------------------
+# What to do instead ------------------------------------------------------------------------------
 
 
 def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
