@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.controllers.pid_law import AntiWindup, PIDLaw
+from flexure.diagrams.systems.leaf import LinearizeAs
 from flexure.diagrams.values.events import Initialization, Periodic
 from flexure.diagrams.values.values import Array
 
@@ -60,6 +61,9 @@ class PIDController(PIDLaw):
     gain_ports : bool
         Whether the gains come from outside, too; ``kp``, ``ki`` and ``kd`` are then the values of
         inputs that nothing is connected to.
+    linearize_as : {"exact", "gain"}
+        How the limits enter linear models: with slope zero where the output is at one, or not at
+        all.
 
     Attributes
     ----------
@@ -137,6 +141,7 @@ class PIDController(PIDLaw):
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
         gain_ports: bool = False,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(
             name,
@@ -153,6 +158,7 @@ class PIDController(PIDLaw):
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
             gain_ports=gain_ports,
+            linearize_as=linearize_as,
         )
         parts = ["integral", "filtered"] if self.has_filter else ["integral"]
         self.x = self.declare_continuous_state(
@@ -196,6 +202,10 @@ class PIDController(PIDLaw):
     def calc_output(self, context: Any) -> Array:
         """Return u, the sum within the limits."""
         return self.limited(context, self.command(context))
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the output is at a limit."""
+        return self.limit_remark(context, self.command(context))
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return ż and, with a filter, ẋ_f."""
@@ -244,6 +254,8 @@ class SampledPIDController(PIDLaw):
         or the period where that is longer.
     offset : float
         Time of the first sample in s.
+    linearize_as : {"exact", "gain"}
+        As in `PIDController`.
 
     Attributes
     ----------
@@ -300,6 +312,7 @@ class SampledPIDController(PIDLaw):
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
         gain_ports: bool = False,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         clock = Periodic(period, offset)
         super().__init__(
@@ -317,6 +330,7 @@ class SampledPIDController(PIDLaw):
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
             gain_ports=gain_ports,
+            linearize_as=linearize_as,
             period=period,
         )
         self.period = period
@@ -340,11 +354,20 @@ class SampledPIDController(PIDLaw):
         change = self.differentiated(context) - self.previous(context)
         return (lag * self.rate(context) + self.started(context) * change) / (lag + self.period)
 
+    def calc_command(self, context: Any, rate: Array) -> Array:
+        """Return v of this sample, the sum of all parts."""
+        integral = self.integral(context) + self.period * self.integrated(context)
+        return self.total(context, integral, rate)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the output is at a limit."""
+        return self.limit_remark(context, self.calc_command(context, self.calc_rate(context)))
+
     def sample(self, context: Any) -> dict[Any, Any]:
         """Compute the output of the next period and carry the integral on."""
         integral = self.integral(context)
         rate = self.calc_rate(context)
-        total = self.total(context, integral + self.period * self.integrated(context), rate)
+        total = self.calc_command(context, rate)
         changes = {
             self.integral: integral + self.period * self.integrand(context, total),
             self.held: self.limited(context, total),

@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, per_component, refusal
+from flexure.blocks.signals.shapes import flag, full, linearization, per_component, refusal
 from flexure.diagrams.common.arguments import is_one_of
 from flexure.diagrams.common.errors import quoted
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, check_size
+from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: What keeps the integral from winding up while the output is at a limit.
 AntiWindup: TypeAlias = Literal["back_calculation", "conditional"]
@@ -46,9 +46,11 @@ class PIDLaw(LeafSystem):
         tracking_time: npt.ArrayLike | None,
         rate_inputs: bool,
         gain_ports: bool,
+        linearize_as: LinearizeAs,
         period: float = 0.0,
     ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         known = is_one_of(anti_windup, _ANTI_WINDUPS)
         if anti_windup is not None and not known:
             choices = f"{quoted(_ANTI_WINDUPS)} or None for anti_windup"
@@ -191,7 +193,16 @@ class PIDLaw(LeafSystem):
 
     def limited(self, context: Any, total: Array) -> Array:
         """Return the sum of all parts within the limits."""
-        return np.clip(total, self.lower(context), self.upper(context))
+        limited = np.clip(total, self.lower(context), self.upper(context))
+        return self.with_slope_of(limited, total)
+
+    def limit_remark(self, context: Any, total: Array) -> str | None:
+        """Tell whether the sum of all parts is beyond a limit."""
+        lower, upper = self.lower(context), self.upper(context)
+        if np.any((total < lower) | (total > upper)):
+            limits = f"{show(lower)} and {show(upper)}"
+            return f"its output would be {show(total)}, beyond its limits {limits}"
+        return None
 
     def integrand(self, context: Any, total: Array) -> Array:
         """Return the derivative of the integral: what it integrates, corrected against windup."""
@@ -205,5 +216,5 @@ class PIDLaw(LeafSystem):
         if self.anti_windup == "conditional":
             winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
             winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
-            return np.where(winds_up | winds_down, 0.0, integrated)
+            return self.with_slope_of(np.where(winds_up | winds_down, 0.0, integrated), integrated)
         return integrated

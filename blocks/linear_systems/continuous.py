@@ -15,7 +15,7 @@ from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.events import Initialization, PerStep, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array, FloatArray, check_size
+from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: Stands for the distance to a limit that is infinite: witness functions are finite.
 _FAR = 1e100
@@ -165,6 +165,11 @@ class Integrator(LeafSystem):
         pushes_up = (x >= self.upper(context)) & (u > 0.0)
         pushes_down = (x <= self.lower(context)) & (u < 0.0)
         return np.where(pushes_up | pushes_down, 0.0, u)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the state is held at a limit."""
+        held = self.has_limits and np.any(self.calc_time_derivatives(context) != self.u(context))
+        return f"its state {show(self.x(context))} is held at a limit" if held else None
 
     def calc_output(self, context: Any) -> Array:
         """Return the state within the limits."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.arguments import is_one_of
 from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError, quoted
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.values.values import FloatArray, as_numbers, check_size
 
 
@@ -88,6 +89,11 @@ def one_of(block: LeafSystem, argument: str, choice: str, choices: Iterable[str]
     if not is_one_of(choice, choices):
         raise refusal(block, f"{argument} to be one of {quoted(choices)}", f"{choice!r:.200}")
     return choice
+
+
+def linearization(block: LeafSystem, choice: LinearizeAs) -> LinearizeAs:
+    """Return how linear models see a block, as an argument says."""
+    return cast("LinearizeAs", one_of(block, "linearize_as", choice, ("exact", "gain")))
 
 
 def flag(block: LeafSystem, argument: str, value: bool) -> bool:

@@ -53,8 +53,10 @@ def trace_derivatives(layout: Layout) -> list[Any]:
     return list(trace(layout, Store.time_derivatives))
 
 
-def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
+def trace(layout: Layout, read: Callable[[SymbolicStore], _T], *, as_gain: bool = False) -> _T:
     """Return what a function reads from the values of a root system when all of them are symbols.
+
+    With ``as_gain``, blocks that are to pass as gains in linear models have the slopes of gains.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
         When some block cannot be traced; the text names it.
     """
     with quietly():
-        store = symbolic_store(layout)
+        store = symbolic_store(layout, as_gain=as_gain)
         try:
             return read(store)
         except TraceError:
@@ -76,7 +78,7 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
             ) from error
 
 
-def symbolic_store(layout: Layout) -> SymbolicStore:
+def symbolic_store(layout: Layout, *, as_gain: bool = False) -> SymbolicStore:
     """Make the values of a root context with a symbol for every number.
 
     Raises
@@ -91,7 +93,7 @@ def symbolic_store(layout: Layout) -> SymbolicStore:
                 expected="numeric parameters and states",
                 found="abstract ones",
             )
-    return SymbolicStore(layout)
+    return SymbolicStore(layout, as_gain=as_gain)
 
 
 class SymbolicStore(Store):
@@ -101,9 +103,9 @@ class SymbolicStore(Store):
     symbol can stand for, gets a `TraceError`.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, as_gain: bool = False) -> None:
         super().__init__(layout)
-        self.graph = scalars.Graph(effort.TRACED)
+        self.graph = scalars.Graph(effort.TRACED, as_gain=as_gain)
         self._adopt(make_context(layout).store.leaves)
         self.time = self._symbols(TIME, 0, 0, ())
         self.x = self._symbols(STATE, 0, 0, (layout.num_states,))

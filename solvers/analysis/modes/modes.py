@@ -396,7 +396,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
             expected="a system with continuous states, which can move by itself",
             found="none of its blocks has any",
         )
-    equations = Equations(start.clone(), shares=True)
+    equations = Equations(start.clone(), shares=True, as_gain=True)
     point = equations.point()
     rates, slopes = equations.values(point), equations.jacobian(point)
     _refuse_not_finite(attempt, start, rates, slopes)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import (
-    FlexureError,
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-    suggestion,
-)
+from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of
+from flexure.diagrams.contexts.places import Way, path_of
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
@@ -73,16 +67,7 @@ class Sensitivity(Answer):
     output_derivatives: dict[str, dict[str, FloatArray]]
 
     def __getitem__(self, parameter: Way) -> FloatArray:
-        path = path_of(parameter)
-        if path not in self.derivatives:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                path = find_place(self.context.system, path).path
-        if path not in self.derivatives:
-            raise UnknownNameError(
-                f"Cannot find the sensitivity to '{path}'",
-                remedy=suggestion(path, self.derivatives),
-            )
-        final: FloatArray = self.derivatives[path][-1]
+        final: FloatArray = self.derivatives[path_of(parameter)][-1]
         return final
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -211,29 +196,32 @@ def sensitivity(
 
     def by_variable(slopes: FloatArray, shape: tuple[int, ...]) -> dict[str, FloatArray]:
         parts = np.split(slopes, ends, axis=2) if variables else []
-        return {
+        entries = {
             v.place.path: part.reshape(len(grid), *shape, *v.shape)
             for v, part in zip(variables, parts, strict=True)
         }
+        return ByPath(system, entries, "what the motion was differentiated by")
 
     values = np.split(samples.outputs, rows, axis=1)
     slopes = np.split(samples.output_slopes, rows, axis=1)
     shapes = [place.shape or () for place in places]
     paths = [place.path for place in places]
+    found = {
+        path: value.reshape(len(grid), *shape)
+        for path, value, shape in zip(paths, values, shapes, strict=False)
+    }
+    by_output = {
+        path: by_variable(slope, shape)
+        for path, slope, shape in zip(paths, slopes, shapes, strict=False)
+    }
     return Sensitivity(
         time=grid,
         states=samples.states,
         derivatives=by_variable(samples.state_slopes, (samples.states.shape[1],)),
         state_names=state_names(start),
         context=start,
-        outputs={
-            path: value.reshape(len(grid), *shape)
-            for path, value, shape in zip(paths, values, shapes, strict=False)
-        },
-        output_derivatives={
-            path: by_variable(slope, shape)
-            for path, slope, shape in zip(paths, slopes, shapes, strict=False)
-        },
+        outputs=ByPath(system, found, "the outputs"),
+        output_derivatives=ByPath(system, by_output, "the outputs"),
     )
 
 

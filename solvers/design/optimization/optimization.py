@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,14 +21,13 @@ from flexure.diagrams.common.arguments import flag, generator, items_of, require
 from flexure.diagrams.common.errors import (
     EvaluationError,
     ExecutorError,
-    UnknownNameError,
     ValueRefusedError,
     quoted,
-    suggestion,
 )
 from flexure.diagrams.common.html import fold, heading, lines
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.contexts.places import Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
@@ -122,16 +120,7 @@ class Optimization(Answer):
     _options: dict[str, Any] = field(repr=False)
 
     def __getitem__(self, path: Way) -> Any:
-        name = path_of(path)
-        if name not in self.values:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                name = find_place(self.system, name).path
-        if name not in self.values:
-            raise UnknownNameError(
-                f"Cannot find '{name}' among what was optimized",
-                remedy=suggestion(name, self.values),
-            )
-        return self.values[name]
+        return self.values[path_of(path)]
 
     def _ipython_key_completions_(self) -> list[str]:
         return [*self.values]
@@ -505,8 +494,8 @@ def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimizati
     space.write(context, point)
     near = (point < _NEAR) | (point > 1.0 - _NEAR)
     return Optimization(
-        values=_by_path(space, space.numbers(point)),
-        precision=_by_path(space, np.abs(space.slopes(point)) * end.precision),
+        values=_by_path(space, study.system, space.numbers(point)),
+        precision=_by_path(space, study.system, np.abs(space.slopes(point)) * end.precision),
         objective=float(numbers[0]),
         constraints={
             each.label: float(value)
@@ -527,13 +516,11 @@ def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimizati
     )
 
 
-def _by_path(space: SearchSpace, numbers: FloatArray) -> dict[str, Any]:
+def _by_path(space: SearchSpace, system: System, numbers: FloatArray) -> ByPath[Any]:
     """Return numbers of the coordinates by what is looked for, in its shapes."""
-    return {
-        path: each.item() if each.size == 1 else each
-        for path, each in space.shaped(numbers[np.newaxis]).items()
-        for each in [each[0]]
-    }
+    rows = {path: each[0] for path, each in space.shaped(numbers[np.newaxis]).items()}
+    found = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
+    return ByPath(system, found, "what was optimized")
 
 
 __all__ = ["Objective", "Optimization", "optimize"]
