@@ -124,15 +124,13 @@ class PIDLaw(LeafSystem):
     def _declare_limits(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
         low = per_component(self, "lower", lower, self.size)
         high = per_component(self, "upper", upper, self.size)
-        if not np.all(low <= high):
-            found = f"lower={low.tolist()}, upper={high.tolist()}"
-            raise refusal(self, "lower <= upper", found)
         self.lower = self.declare_numeric_parameter(
             "lower", low, allow_infinite=True, doc="lower limit of the output"
         )
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the output"
         )
+        self.declare_relation(self.lower, "<=", self.upper)
 
     def _declare_inputs(self, rate_inputs: bool) -> None:
         self.setpoint = self.declare_vector_input("setpoint", self.size)

@@ -138,6 +138,7 @@ class Integrator(LeafSystem):
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the state"
         )
+        self.declare_relation(self.lower, "<=", self.upper)
         self.declare_unrestricted_update(self.change_state, Initialization())
         for component in range(size):
             for room in (self._room_below, self._room_above):
