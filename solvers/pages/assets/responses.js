@@ -57,8 +57,9 @@ function makeTile(key, title, unit) {
 
 /** Return the figures of a response in a result, or null where there is nothing to measure. */
 function measured({ signal, setpoint, sources }, result, app) {
-  const y = app.rowOf(signal, result);
-  if (y === null || result.time.length < 2) return null;
+  const steps = result?.steps;
+  const y = app.rowOf(signal, steps);
+  if (y === null || steps.time.length < 2) return null;
   const breaks = result.breaks.filter((event) => sources.includes(event.path));
   const times = [...new Set(breaks.map((event) => event.time))];
   const end = result.time[result.time.length - 1];
@@ -66,7 +67,7 @@ function measured({ signal, setpoint, sources }, result, app) {
   if (within.length > 1) return { several: within };
   const at = within[0] ?? result.time[0];
   const target = setpoint ? targetAt(setpoint, result, at, app) : NaN;
-  return stepInfo(result.time, y, { at, target });
+  return stepInfo(steps.time, y, { at, target });
 }
 
 /** Return the setpoint right after a time, unless it moves later on. */
