@@ -83,8 +83,15 @@ class PIDLaw(LeafSystem):
             )
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return that setpoint and measurement have one unit."""
-        return [(self.setpoint, self.measurement)]
+        """Return that setpoint and measurement have one unit, and output and feedforward another.
+
+        Rates have the unit of what they are the rates of, per second.
+        """
+        rates = []
+        if self.kd is not None and not self.has_filter:
+            rates.append((self.setpoint_rate, self.setpoint, "s"))
+            rates.append((self.measurement_rate, self.measurement, "s"))
+        return [(self.setpoint, self.measurement), (self.feedforward, self.u), *rates]
 
     def _declare_gains(
         self,
