@@ -421,8 +421,7 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
     if ground is not None:
         ground = float(as_number(ground, (), attempt))
         require(math.isfinite(ground), ground, attempt, "a finite height of the ground")
-    if view != "auto":
-        Camera(view)  # refuses what is no view
+    Camera(view)  # refuses what is no view
     with_forces, with_stress = flag(forces, "forces", attempt), flag(stress, "stress", attempt)
     return Look(view, with_forces, trace, ground, with_stress)
 
