@@ -30,9 +30,8 @@ def refusal(
 def _source_line() -> str:
     """Return `` at file.py:line, 'code'`` of the innermost caller outside this package and NumPy.
 
-    If that is a line of another library, the line of the user that called it is named instead. A
-    line of Flexure itself would tell nobody anything: then the text is empty, and the block that was
-    at work is in the notes of the error.
+    If that is a line of another library, the line of the user that called it is named instead. For
+    a line of Flexure itself the text is empty; the notes of the error name the block.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):

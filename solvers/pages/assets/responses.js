@@ -28,7 +28,7 @@ function mountResponses(place, data, app) {
     app.on("result", () => {
       const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
       note.textContent = remark(now);
-      list.hidden = Boolean(now?.several);
+      list.hidden = Boolean(now?.several || now?.refused);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
     });
     app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
@@ -57,6 +57,7 @@ function makeTile(key, title, unit) {
 
 /** Return the figures of a response in a result, or null where there is nothing to measure. */
 function measured({ signal, setpoint, sources }, result, app) {
+  if (result?.figures) return recordedFigures(result.figures[signal]);
   const steps = result?.steps;
   const y = app.rowOf(signal, steps);
   if (y === null || steps.time.length < 2) return null;
@@ -70,6 +71,11 @@ function measured({ signal, setpoint, sources }, result, app) {
   return stepInfo(steps.time, y, { at, target });
 }
 
+/** Return figures that Python has measured, where null is what is lacking. */
+function recordedFigures(figures) {
+  return Object.fromEntries(Object.entries(figures).map(([key, each]) => [key, each ?? NaN]));
+}
+
 /** Return the setpoint right after a time, unless it moves later on. */
 function targetAt(setpoint, result, at, app) {
   const y = app.rowOf(setpoint, result);
@@ -80,6 +86,7 @@ function targetAt(setpoint, result, at, app) {
 
 function remark(figures) {
   if (figures === null) return "Nothing was recorded that could be measured.";
+  if (figures.refused) return figures.refused;
   if (figures.several) {
     const times = figures.several.map((time) => format(time)).join(", ");
     return `Sources jump at ${times} s: no single step to measure.`;
