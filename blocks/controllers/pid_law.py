@@ -85,8 +85,15 @@ class PIDLaw(LeafSystem):
             )
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return that setpoint and measurement have one unit."""
-        return [(self.setpoint, self.measurement)]
+        """Return that setpoint and measurement have one unit, and output and feedforward another.
+
+        Rates have the unit of what they are the rates of, per second.
+        """
+        rates = []
+        if self.kd is not None and not self.has_filter:
+            rates.append((self.setpoint_rate, self.setpoint, "s"))
+            rates.append((self.measurement_rate, self.measurement, "s"))
+        return [(self.setpoint, self.measurement), (self.feedforward, self.u), *rates]
 
     def _declare_gains(
         self,
@@ -126,15 +133,13 @@ class PIDLaw(LeafSystem):
     def _declare_limits(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
         low = per_component(self, "lower", lower, self.size)
         high = per_component(self, "upper", upper, self.size)
-        if not np.all(low <= high):
-            found = f"lower={low.tolist()}, upper={high.tolist()}"
-            raise refusal(self, "lower <= upper", found)
         self.lower = self.declare_numeric_parameter(
             "lower", low, allow_infinite=True, doc="lower limit of the output"
         )
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the output"
         )
+        self.declare_relation(self.lower, "<=", self.upper)
 
     def _declare_inputs(self, rate_inputs: bool) -> None:
         self.setpoint = self.declare_vector_input("setpoint", self.size)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, per_component, refusal
+from flexure.blocks.signals.shapes import flag, full, per_component, refusal, through_gain
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.events import Initialization, PerStep, Witness
@@ -129,7 +129,8 @@ class Integrator(LeafSystem):
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
         """Return that state and output have the unit of the input times s."""
-        return [(self.u, self.x, self.y, "s")]
+        resets = [(self.x, self.reset_value)] if self.has_reset else []
+        return [(self.u, self.x, self.y, "s"), *resets]
 
     def _declare_limits(self, low: FloatArray, high: FloatArray, size: int) -> None:
         self.lower = self.declare_numeric_parameter(
@@ -138,6 +139,7 @@ class Integrator(LeafSystem):
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the state"
         )
+        self.declare_relation(self.lower, "<=", self.upper)
         self.declare_unrestricted_update(self.change_state, Initialization())
         for component in range(size):
             for room in (self._room_below, self._room_above):
@@ -213,6 +215,9 @@ class FirstOrderLag(LeafSystem):
         Number of components.
     initial : float or array_like, shape (size,)
         State in new contexts, in the unit of the output.
+    unit : str
+        Unit of the gain, such as ``"N/V"``, from which labels know that of y by that of u. When
+        omitted, a gain of 1 keeps the unit.
 
     Attributes
     ----------
@@ -249,17 +254,26 @@ class FirstOrderLag(LeafSystem):
         gain: npt.ArrayLike = 1.0,
         size: int = 1,
         initial: npt.ArrayLike = 0.0,
+        *,
+        unit: str = "",
     ) -> None:
         super().__init__(name)
         size = check_size(size, f"'{name}'", minimum=1)
         self.time_constant = _declare_time_constant(self, time_constant, size)
         self.gain = self.declare_numeric_parameter(
-            "gain", per_component(self, "gain", gain, size), doc="output per input, at rest"
+            "gain",
+            per_component(self, "gain", gain, size),
+            unit=unit,
+            doc="output per input, at rest",
         )
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)
         self.x = self.declare_continuous_state(z=size, default=start)
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that state and output have one unit, that of the input times that of the gain."""
+        return [(self.x, self.y), *through_gain(self.gain, self.u, self.y)]
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return (k u − x) / τ."""

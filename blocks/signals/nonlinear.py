@@ -18,7 +18,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, show
+from flexure.diagrams.values.values import Array
 
 __all__ = [
     "DeadZone",
@@ -51,9 +51,7 @@ class _Limited(LeafSystem):
         self.upper = self.declare_numeric_parameter(
             "upper", upper, allow_infinite=True, doc="upper limit"
         )
-        if not np.all(self.lower.default <= self.upper.default):
-            found = f"lower={show(self.lower.default)}, upper={show(self.upper.default)}"
-            raise refusal(self, "lower <= upper", found)
+        self.declare_relation(self.lower, "<=", self.upper)
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
 
@@ -89,11 +87,6 @@ class Saturation(_Limited):
     ------
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
-
-    Notes
-    -----
-    Limits that are set in a context are not compared with each other. Where the lower limit is
-    above the upper limit, y is the upper limit.
 
     Examples
     --------
@@ -139,11 +132,6 @@ class DeadZone(_Limited):
     ------
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
-
-    Notes
-    -----
-    Limits that are set in a context are not compared with each other. Where the lower limit is
-    above the upper limit, y is ``u - upper``.
 
     Examples
     --------
@@ -449,9 +437,6 @@ class Relay(LeafSystem):
     another block makes is seen after the first integrator step that starts there; for its sake the
     simulation looks at every integrator step.
 
-    Thresholds that are set in a context are not compared with each other. Without a band between
-    them, the relay is on from ``on_threshold`` up, and switches only at the ends of steps.
-
     Examples
     --------
     >>> import flexure as fx
@@ -488,9 +473,7 @@ class Relay(LeafSystem):
         for threshold in (self.on_threshold, self.off_threshold):
             if threshold.shape:
                 raise refusal(self, f"one number for {threshold.name}", f"shape {threshold.shape}")
-        if not self.off_threshold.default < self.on_threshold.default:
-            found = f"off_threshold={off_threshold!r}, on_threshold={on_threshold!r}"
-            raise refusal(self, "off_threshold < on_threshold", found)
+        self.declare_relation(self.off_threshold, "<", self.on_threshold)
         self.mode = self.declare_discrete_state(
             "mode", float(flag(self, "initially_on", initially_on)), doc="1 on, 0 off"
         )

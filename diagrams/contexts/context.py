@@ -298,6 +298,7 @@ class Context(Shown, Completing):
         mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
         mine.required, mine.clock = list(theirs.required), theirs.clock
         mine.revision += 1
+        mine.unchecked = set(theirs.unchecked)
         for leaf, source in zip(mine.leaves, theirs.leaves, strict=True):
             leaf.take(source)
 
@@ -415,6 +416,8 @@ class LeafContext(Context):
     def write_parameter(self, index: int, number: Array) -> None:
         """Replace a checked parameter value."""
         self.parameters[index] = number
+        if self.system.relations:
+            self.store.unchecked.add(self.position)
         self.store.changed_in(self.position, PARAMETER)
 
     def write_abstract_parameter(self, index: int, value: Any) -> None:
@@ -537,6 +540,7 @@ def _restored(
         leaf.discrete = [_frozen(value) for value in discrete]
         leaf.abstract_parameters, leaf.abstract = abstract_parameters, abstract
         leaf.records = records
+    store.unchecked.update(leaf.position for leaf in store.leaves if leaf.system.relations)
     return context
 
 

@@ -42,6 +42,7 @@ class Store:
         self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
         self.clock = 0
         self.revision = 0
+        self.unchecked: set[int] = set()  # blocks of which related parameters have changed
         self.onlooker: str | None = None  # who is at work and may not change time and states
         self.masks = layout.masks
         self._jobs: list[tuple[Any, ...]] | None = None
@@ -112,6 +113,15 @@ class Store:
                 remedy="Declare an unrestricted or discrete update with the same trigger",
             )
 
+    def require_relations(self) -> None:
+        """Refuse parameters that contradict each other, of blocks in which some have changed."""
+        for position in sorted(self.unchecked):
+            leaf = self.leaves[position]
+            for relation in leaf.system.relations:
+                values = (leaf.parameters[each.index] for each in (relation.left, relation.right))
+                relation.require(*values)
+        self.unchecked.clear()
+
     def replace_states(self, span: slice, number: Array) -> None:
         """Replace a part of the continuous state; what depends on it is for the caller to mark."""
         self.require_no_onlooker("the continuous state")
@@ -134,6 +144,8 @@ class Store:
 
     def update(self, slot: int) -> None:
         """Compute a stale slot after everything stale that it needs, without recursion."""
+        if self.unchecked:
+            self.require_relations()
         layout, stamps, required = self.layout, self.stamps, self.required
         masks, needs = layout.masks, layout.needs
         stale: set[int] = set()
@@ -187,6 +199,8 @@ class Store:
 
     def time_derivatives(self) -> Array:
         """Return the time derivative of the whole continuous state, a fresh vector."""
+        if self.unchecked:
+            self.require_relations()
         self._refresh_plan()
         derivatives = np.empty_like(self.x)
         for position in self.layout.dynamic:

@@ -1,72 +1,21 @@
-// What is kept of a run: signals at the times that are asked for, events, and what ends the run.
+// What is kept of a run: its steps and changes, the events, and what ends it; and the signals at any
+// times, for which steps are taken again and looked into.
 // It reads the rows that the loops write, and needs what `run_memory.js` needs and gives.
 
-function newRecorder(asked, signals, env) {
-  const reader = signalReader(signals);
-  const held = Float64Array.from(env); // with the discrete values that hold at present
+function newRecorder(asked, env) {
   const n = Math.max(equations.states, 1);
   const m = equations.discrete;
-  const { times } = asked;
+  const held = Float64Array.from(env); // with the discrete values that hold at present
   const ends = ending();
-  const repeaters = {}; // memory in which steps are repeated, by method
-  const values = room(reader.size);
   const verdict = room(1);
-  const kept = { times: [], values: [], beside: [] };
   const events = [];
   const watches = equations.witnesses.directions.map(() => room(WATCH_SIZE));
-  // Where the reading has come to. Signals are evaluated at the limit before equations jump.
-  const present = { time: asked.t0, limit: asked.t0, x: room(n) };
-  let next = 0; // of the times
+  const present = { time: asked.t0, x: room(n) }; // where the reading has come to
+  const record = { t0: asked.t0, x: room(n), env: held, rows: [] };
 
-  function keep(time, instant, x, beside) {
-    reader.read(instant, x, held, values);
-    kept.times.push(time);
-    for (let i = 0; i < reader.size; i++) kept.values.push(values[i]);
-    kept.beside.push(beside);
-  }
-
-  // Sample the present, up to which nothing happens any more.
-  function keepPresent() {
-    const { time, limit, x } = present;
-    if (asked.sides && limit !== time) {
-      keep(time, limit, x, true);
-      keep(time, time, x, true);
-    }
-    while (next < times.length && times[next] <= time) keep(times[next++], time, x, false);
-  }
-
-  // Sample the times before one at which nothing has moved yet.
-  function keepStill(end) {
-    keepPresent();
-    for (; next < times.length && times[next] < end; next++) {
-      keep(times[next], times[next], present.x, false);
-    }
-  }
-
-  // Sample the times before one inside of a step that begins with the present values.
-  function keepInside(name, begin, end, clip, until) {
-    keepPresent();
-    let last = next;
-    while (last < times.length && times[last] < until) last++;
-    const count = last - next;
-    if (count === 0) return;
-    repeaters[name] ??= newMemory(name, asked, held);
-    const inside = times.subarray(next, last);
-    const states = room(count * n);
-    const span = Float64Array.of(begin, end, clip);
-    const before = held.slice(0, m);
-    const { resample } = loops[name];
-    const step = [1, span, 0, present.x, 0, before, 0, [count], 0];
-    resample(repeaters[name], ...step, inside, 0, states, 0);
-    for (let k = 0; k < count; k++, next++) {
-      keep(times[next], times[next], states.subarray(k * n, (k + 1) * n), false);
-    }
-  }
-
-  function move(time, x, limit = time) {
+  function move(time, x) {
     present.x.set(x);
     present.time = time;
-    present.limit = limit;
   }
 
   // What the publishes of a trigger say at a time: null unless one of them ends the run.
@@ -95,29 +44,24 @@ function newRecorder(asked, signals, env) {
     return { outcome: "failed", message };
   }
 
-  function readRow(name, run, kind, mask, row) {
-    const time = row[TIME];
-    const x = row.subarray(STATE, STATE + n);
-    const end = row[END];
-    const clip = end === run.jump ? nextafter$(end, -Infinity) : Infinity;
+  function readRow(mask, row) {
+    const { kind, time, x, discrete } = row;
     let found = null;
     if (kind === CHANGE) {
-      if (time > present.time) keepStill(time); // after a stop that was too close to move
-      if (asked.sides) keep(present.time, present.limit, present.x, true);
-      held.set(row.subarray(run.rows.discrete, run.rows.discrete + m));
+      held.set(discrete);
       move(time, x);
-      if (asked.sides) keep(time, time, present.x, true);
+      record.rows.push(row);
     } else if (kind === STEP) {
-      keepInside(name, row[BEGIN], end, clip, time);
-      move(time, x, Math.min(time, clip));
-      found = verdictOf("step", -1, time, present.x);
+      move(time, x);
+      record.rows.push(row);
+      found = verdictOf("step", -1, time, x);
     } else if (kind === CROSSING) {
       for (const k of bitsOf(mask)) found ??= note(k, time, present.x);
     } else if (kind === SAMPLE) {
       for (const k of bitsOf(mask)) found ??= verdictOf("clock", k, time, x);
       if (found !== null && time !== present.time) {
-        keepInside(name, row[BEGIN], end, clip, time);
         move(time, x);
+        record.rows.push({ ...row, kind: STEP }); // the run ends inside of a step
       }
     }
     return found;
@@ -126,47 +70,35 @@ function newRecorder(asked, signals, env) {
   return {
     events,
     present,
+    record,
     // Begin with the values behind initialization; return what ends the run at once.
     begin(x, due) {
       present.x.set(x);
       held.set(env.subarray(0, m));
+      record.x.set(x);
+      record.env = Float64Array.from(held);
       let found = verdictOf("initialization", -1, asked.t0, x);
       found ??= verdictOf("step", -1, asked.t0, x);
       for (const clock of due) found ??= verdictOf("clock", clock, asked.t0, x);
       return found;
     },
     // Read the rows of a run; return what ends it, if something does.
-    take(name, run) {
-      const { kinds, table, width, used } = run.rows;
+    take(method, run) {
+      const { kinds, width, used, discrete } = run.rows;
+      const table = run.rows.table.slice(0, used * width);
       run.rows.used = 0;
       for (let r = 0; r < used; r++) {
         const row = table.subarray(r * width, (r + 1) * width);
-        const found = readRow(name, run, kinds[2 * r], kinds[2 * r + 1], row);
+        const found = readRow(kinds[2 * r + 1], {
+          ...{ method, kind: kinds[2 * r] },
+          ...{ time: row[TIME], begin: row[BEGIN], end: row[END] },
+          clip: row[END] === run.jump ? nextafter$(row[END], -Infinity) : Infinity,
+          x: row.subarray(STATE, STATE + n),
+          discrete: row.subarray(discrete, discrete + m),
+        });
         if (found !== null) return found;
       }
       return null;
-    },
-    // What was sampled; what stands beside jumps is left out where it is more than all else.
-    finish() {
-      const { time, x } = present;
-      keepPresent();
-      if (asked.sides && kept.times.at(-1) !== time) keep(time, time, x, false);
-      const crowded = kept.beside.filter(Boolean).length > Math.max(times.length, 100);
-      const wanted = [...kept.times.keys()].filter((k) => !(crowded && kept.beside[k]));
-      const sampled = signals.map((path, s) => {
-        const start = reader.starts[s];
-        const size = (reader.starts[s + 1] ?? reader.size) - start;
-        const column = new Float64Array(wanted.length * size);
-        wanted.forEach((k, row) => {
-          const from = k * reader.size + start;
-          for (let i = 0; i < size; i++) column[row * size + i] = kept.values[from + i];
-        });
-        return [path, column];
-      });
-      return {
-        time: Float64Array.from(wanted, (k) => kept.times[k]),
-        signals: Object.fromEntries(sampled), // which may be called __proto__
-      };
     },
   };
 }
@@ -184,4 +116,123 @@ function witnessed(number) {
     (each) => each.trigger === "witness" && each.number === number,
   );
   return found.map(({ path }) => `'${path}'`).join(" and ");
+}
+
+// The values of signals at ascending times, as {time, signals}: at those that the run has reached,
+// and with `sides` also both values where something jumps, and those at the end.
+function readSignals(record, paths, times, sides, asked) {
+  const reader = signalReader(paths);
+  const held = Float64Array.from(record.env);
+  const n = Math.max(equations.states, 1);
+  const m = equations.discrete;
+  const repeaters = {}; // memory in which steps are repeated, by method
+  const values = room(reader.size);
+  const kept = { times: [], values: [], beside: [] };
+  // Where the reading has come to. Signals are evaluated at the limit before equations jump.
+  let present = { time: record.t0, limit: record.t0, x: record.x };
+  let next = 0; // of the times
+
+  function keep(time, instant, x, beside) {
+    reader.read(instant, x, held, values);
+    kept.times.push(time);
+    for (let i = 0; i < reader.size; i++) kept.values.push(values[i]);
+    kept.beside.push(beside);
+  }
+
+  // Read the present, up to which nothing happens any more.
+  function keepPresent() {
+    const { time, limit, x } = present;
+    if (sides && limit !== time) {
+      keep(time, limit, x, true);
+      keep(time, time, x, true);
+    }
+    while (next < times.length && times[next] <= time) keep(times[next++], time, x, false);
+  }
+
+  // Read the times before one at which nothing has moved yet.
+  function keepStill(end) {
+    keepPresent();
+    for (; next < times.length && times[next] < end; next++) {
+      keep(times[next], times[next], present.x, false);
+    }
+  }
+
+  // Read the times inside of a step that begins with the present values.
+  function keepInside({ method, begin, end, clip, time }) {
+    keepPresent();
+    let last = next;
+    while (last < times.length && times[last] < time) last++;
+    const count = last - next;
+    if (count === 0) return;
+    repeaters[method] ??= newMemory(method, asked, held);
+    const inside = times.subarray(next, last);
+    const states = room(count * n);
+    const span = Float64Array.of(begin, end, clip);
+    const before = held.slice(0, m);
+    const step = [1, span, 0, present.x, 0, before, 0, [count], 0];
+    loops[method].resample(repeaters[method], ...step, inside, 0, states, 0);
+    for (let k = 0; k < count; k++, next++) {
+      keep(times[next], times[next], states.subarray(k * n, (k + 1) * n), false);
+    }
+  }
+
+  for (const row of record.rows) {
+    const { kind, time, clip, x, discrete } = row;
+    if (kind === STEP) {
+      keepInside(row);
+      present = { time, limit: Math.min(time, clip), x };
+    } else {
+      if (time > present.time) keepStill(time); // after a stop that was too close to move
+      if (sides) keep(present.time, present.limit, present.x, true);
+      held.set(discrete);
+      present = { time, limit: time, x };
+      if (sides) keep(time, time, x, true);
+    }
+  }
+  keepPresent();
+  if (sides && kept.times.at(-1) !== present.time) keep(present.time, present.time, present.x, false);
+  return tabled(kept, reader, paths, times.length);
+}
+
+// What was read as {time, signals}, with an array for each signal; what stands beside jumps is left
+// out where it is more than all else.
+function tabled(kept, reader, paths, count) {
+  const crowded = kept.beside.filter(Boolean).length > Math.max(count, 100);
+  const wanted = [...kept.times.keys()].filter((k) => !(crowded && kept.beside[k]));
+  const columns = paths.map((path, s) => {
+    const start = reader.starts[s];
+    const size = (reader.starts[s + 1] ?? reader.size) - start;
+    const column = new Float64Array(wanted.length * size);
+    wanted.forEach((k, row) => {
+      const from = k * reader.size + start;
+      for (let i = 0; i < size; i++) column[row * size + i] = kept.values[from + i];
+    });
+    return [path, column];
+  });
+  return {
+    time: Float64Array.from(wanted, (k) => kept.times[k]),
+    signals: Object.fromEntries(columns), // which may be called __proto__
+  };
+}
+
+// Times at equal distances.
+function evenTimes(first, last, count) {
+  const share = (last - first) / (count - 1);
+  return Float64Array.from({ length: count }, (_, k) => (k < count - 1 ? first + k * share : last));
+}
+
+// The times at which steps begin and end, and those that divide them into equal parts.
+function stepTimes(record, parts) {
+  const found = [record.t0];
+  for (const { kind, begin, time } of record.rows) {
+    if (kind !== STEP) continue;
+    for (let k = 1; k < parts; k++) found.push(begin + (k / parts) * (time - begin));
+    found.push(time);
+  }
+  return Float64Array.from(found);
+}
+
+// Signals at all steps, and between them.
+function readSteps(record, paths, asked) {
+  return readSignals(record, paths, stepTimes(record, 8), true, asked);
 }

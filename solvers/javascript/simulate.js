@@ -2,7 +2,7 @@
 // It needs the loops of `loops.py`, and what `recorder.js` needs and gives.
 
 const knownOptions = [
-  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals"],
+  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals", "stepwise"],
   ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget", "assemble"],
 ];
 
@@ -40,7 +40,11 @@ function checkedRun(options) {
     throw new Error(`Cannot simulate '${info.name}' with ${method}: ${equations.noJacobian}`);
   }
   const signals = options.signals ?? info.signals.map(({ path }) => path);
-  if (!Array.isArray(signals)) refuse("signals", "a list of paths", String(signals));
+  const stepwise = options.stepwise ?? [];
+  for (const [name, paths] of Object.entries({ signals, stepwise })) {
+    if (!Array.isArray(paths)) refuse(name, "a list of paths", String(paths));
+    signalReader(paths); // refuses what is not there, before anything runs
+  }
   const latest = Math.max(Math.abs(t0), Math.abs(tFinal));
   for (const { period, offset } of equations.clocks) {
     if (offset < tFinal && !(period > 10 * spacing(latest))) {
@@ -48,37 +52,35 @@ function checkedRun(options) {
     }
   }
   return {
-    ...{ t0, tFinal, rtol, method, signals },
+    ...{ t0, tFinal, rtol, method, signals, stepwise },
     atol: positive("atol", rtol / 1000),
     maxStep: positive("maxStep", Infinity),
     longest: positive("maxCheckInterval", Infinity),
     budget: number("budget", 100000, 1, "a number of steps"),
-    times: checkedTimes(options, t0, tFinal),
-    sides: options.times === undefined,
+    ...checkedTimes(options, t0, tFinal),
     doubts: { time: NaN, count: 0, words: "" }, // about the events of a step, one after the other
   };
 }
 
-// The times to sample: those that are given, or evenly spaced ones.
+// The times to sample, or how many of them, at equal distances up to where the run comes.
 function checkedTimes({ times, samples = 500 }, t0, tFinal) {
   if (times === undefined) {
     if (!Number.isInteger(samples) || samples < 2) {
       refuse("samples", "a whole number from 2 on", String(samples));
     }
-    const share = (tFinal - t0) / (samples - 1);
-    return Float64Array.from({ length: samples }, (_, k) =>
-      k < samples - 1 ? t0 + k * share : tFinal,
-    );
+    return { samples };
   }
   if (!Array.isArray(times) && !ArrayBuffer.isView(times)) {
     refuse("times", "a list of numbers", String(times));
   }
-  return Float64Array.from(times).map((time, k, all) => {
-    if (!(time >= (k ? all[k - 1] : t0) && time <= tFinal)) {
-      refuse("times", `ascending from ${t0} to ${tFinal}`, String(time));
-    }
-    return time;
-  });
+  return {
+    times: Float64Array.from(times).map((time, k, all) => {
+      if (!(time >= (k ? all[k - 1] : t0) && time <= tFinal)) {
+        refuse("times", `ascending from ${t0} to ${tFinal}`, String(time));
+      }
+      return time;
+    }),
+  };
 }
 
 // Refuse numbers that a model cannot have; how many there are is known to be right.
@@ -157,7 +159,16 @@ function nextBreak(time, x, env) {
   return found.reduce((least, each) => (each > time && each < least ? each : least), Infinity);
 }
 
+// Run the model to its end.
 function simulate(options = {}) {
+  const run = begin(options);
+  while (!run.advance(Infinity));
+  return run.finish();
+}
+
+// Begin a run that goes on in parts: `advance(steps)` takes some steps and tells whether the run has
+// ended, `stop()` ends it where it is, and `finish()` gives what it has come to.
+function begin(options) {
   const asked = checkedRun(options);
   const { time, x, env } = startingValues(options);
   checkNumbers(options);
@@ -183,24 +194,26 @@ function simulate(options = {}) {
   });
   run.boundary = asked.tFinal;
   run.jump = nextBreak(time, x, env);
-  const recorder = newRecorder(asked, asked.signals, env);
+  const recorder = newRecorder(asked, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
   if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
-  while (end === null) {
+
+  function advance(most) {
+    if (end !== null) return true;
     const { step, motion, counts } = run;
     if (stepping.length) {
       if (motion.moving === 0) waitForStep(run, asked, stepping);
       run.budget = 1;
     } else {
-      run.budget = left;
+      run.budget = Math.min(left, most);
     }
     const before = counts.steps;
     const status = loops[name].advance(run);
     left -= Math.max(1, counts.steps - before, sampleRows(run.rows));
     end = recorder.take(name, run) ?? judge(run, status, left, asked, changing);
-    if (end !== null) break;
+    if (end !== null) return true;
     if (motion.moving === 0 && step.time === run.jump) run.jump = nextBreak(step.time, step.x, env);
     if (status === STIFF) {
       name = STIFF_METHOD;
@@ -209,21 +222,37 @@ function simulate(options = {}) {
     } else if (stepping.length && motion.moving === 1 && motion.unpublished === 0) {
       end = updateInside(run, stepping, changing);
     }
+    return end !== null;
   }
-  const { counts } = run;
+
+  function finish() {
+    const { counts } = run;
+    const { record, events, present } = recorder;
+    const { signals, stepwise, t0, samples } = asked;
+    const times = asked.times ?? evenTimes(t0, present.time, samples);
+    return {
+      ...end,
+      ...readSignals(record, signals, times, asked.times === undefined, asked),
+      ...(stepwise.length && { steps: readSteps(record, stepwise, asked) }),
+      events,
+      assembled,
+      state: present.x.slice(0, equations.states),
+      statistics: {
+        methods,
+        ...{ steps: counts.steps, rejected: counts.rejected, restarts: counts.restarts },
+        ...{ evaluations: counts.evaluations, jacobians: counts.jacobians },
+        factorizations: counts.factorizations,
+        updates: initialized + counts.discrete_updates + counts.unrestricted_updates,
+      },
+    };
+  }
+
   return {
-    ...end,
-    ...recorder.finish(),
-    events: recorder.events,
-    assembled,
-    state: recorder.present.x.slice(0, equations.states),
-    statistics: {
-      methods,
-      ...{ steps: counts.steps, rejected: counts.rejected, restarts: counts.restarts },
-      ...{ evaluations: counts.evaluations, jacobians: counts.jacobians },
-      factorizations: counts.factorizations,
-      updates: initialized + counts.discrete_updates + counts.unrestricted_updates,
+    advance,
+    stop() {
+      end ??= { outcome: "interrupted", message: `it was stopped at t = ${recorder.present.time}` };
     },
+    finish,
   };
 }
 

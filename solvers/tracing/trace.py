@@ -67,14 +67,16 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T], *, as_gain: bool 
         store = symbolic_store(layout, as_gain=as_gain)
         try:
             return read(store)
-        except TraceError:
+        except TraceError as error:
+            if not getattr(error, "__notes__", ()):
+                error.add_note(f"while tracing '{layout.root.label}'")
             raise
         except Exception as error:
             doing = "; ".join(getattr(error, "__notes__", ())) or "while tracing"
             raise TraceError(
                 f"Cannot trace '{layout.root.label}'",
                 expected="equations that run on symbols",
-                found=f"{type(error).__name__} at {line_behind(error)}, {doing}: {error}",
+                found=f"{type(error).__name__}{line_behind(error)}, {doing}: {error}",
             ) from error
 
 

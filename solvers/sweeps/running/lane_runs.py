@@ -47,7 +47,7 @@ from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import STATE, Key, number_behind
+from flexure.solvers.tracing.trace import PARAMETER, STATE, Key, number_behind
 
 _MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane
 _MOST_BREAKS = 100_000  # of one run
@@ -72,7 +72,7 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     choice.aim(settings.t_final)
     try:
         method = choice.settle(BoundProgram(program, store), store.time, store.x)
-    except EvaluationError:
+    except (EvaluationError, ValueRefusedError):
         raise UnsuitableError("the equations refuse the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
     if METHODS[name].iterative:
@@ -259,6 +259,7 @@ def require_starts(variants: Variants) -> None:
     UnsuitableError
         When a block refuses the values of a run.
     """
+    require_relations(variants)
     if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
         return
     for k in range(len(variants)):
@@ -266,6 +267,28 @@ def require_starts(variants: Variants) -> None:
             initialize(variants.context(k))
         except EvaluationError as error:
             raise UnsuitableError(f"not all runs can begin ({error.attempt})") from None
+
+
+def require_relations(variants: Variants) -> None:
+    """Refuse runs of which some have parameters that contradict each other.
+
+    Raises
+    ------
+    UnsuitableError
+        When there are such runs.
+    """
+    store = variants.store
+    for position, leaf in enumerate(store.layout.leaves):
+        for relation in leaf.relations:
+            sides = []
+            for each in (relation.left, relation.right):
+                name = PARAMETER, position, each.index
+                keys: list[Key] = [(name, k) for k in range(each.default.size)]
+                lanes = variants.lanes(keys)
+                numbers = [lanes.get(key, number_behind(store, key)) for key in keys]
+                sides.append(np.broadcast_arrays(*numbers, np.zeros(len(variants)))[:-1])
+            if not relation.holds(*map(np.array, sides)):
+                raise UnsuitableError(f"not all runs have {relation} in '{leaf.label}'")
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
