@@ -18,7 +18,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.values import Array, show
 
 __all__ = [
     "DeadZone",
