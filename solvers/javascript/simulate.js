@@ -186,12 +186,14 @@ function simulate(options = {}) {
   const recorder = newRecorder(asked, asked.signals, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
+  let stepped = NaN; // when the updates of every step have run
   if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
   while (end === null) {
     const { step, motion, counts } = run;
     if (stepping.length) {
-      if (motion.moving === 0) waitForStep(run, asked, stepping);
+      if (motion.moving === 0) waitForStep(run, asked, step.time === stepped ? [] : stepping);
+      stepped = step.time;
       run.budget = 1;
     } else {
       run.budget = left;
@@ -208,6 +210,7 @@ function simulate(options = {}) {
       run = withOtherMethod(run, newMemory(name, asked, env));
     } else if (stepping.length && motion.moving === 1 && motion.unpublished === 0) {
       end = updateInside(run, stepping, changing);
+      stepped = step.time;
     }
   }
   const { counts } = run;
@@ -301,7 +304,7 @@ function doubt(run, changing) {
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
-  if (run.updates.unsettled === 1) return unsettled(run);
+  if (run.updates.unsettled > 0) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +
@@ -332,8 +335,13 @@ function doubt(run, changing) {
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
 }
 
-function unsettled({ step }) {
-  return `settling updates go on to change values at t = ${step.time}`;
+function unsettled({ step, updates, witnesses }) {
+  if (updates.unsettled === 1) {
+    return `settling updates go on to change values at t = ${step.time}`;
+  }
+  const leaping = [...witnesses.leaping.keys()].filter((k) => witnesses.leaping[k] === 1);
+  const events = leaping.map(witnessed).join(" and ");
+  return `the events ${events} go on to cause each other at t = ${step.time}`;
 }
 
 function witnessesOf({ witnesses }) {
