@@ -28,10 +28,15 @@ function checkedRun(options) {
   };
   const positive = (name, otherwise) =>
     number(name, otherwise, Number.MIN_VALUE, "a number above 0");
+  const finite = (name, otherwise) => {
+    if (options[name] === Infinity) refuse(name, "a finite number", "Infinity");
+    return positive(name, otherwise);
+  };
   const t0 = number("time", start.time, -Number.MAX_VALUE, "a number");
   const tFinal = number("tFinal", NaN, t0, `a time not before ${t0}`);
   if (tFinal === Infinity) refuse("tFinal", "finite", "Infinity");
   const rtol = number("rtol", usual.rtol, 100 * Number.EPSILON, "at least 2.2e-14");
+  if (rtol >= 0.1) refuse("rtol", "below 0.1", String(rtol));
   const known = Object.keys(loops);
   if (known.includes(NONSTIFF_METHOD) && known.includes(STIFF_METHOD)) known.push("auto");
   const method = options.method ?? usual.method;
@@ -49,7 +54,7 @@ function checkedRun(options) {
   }
   return {
     ...{ t0, tFinal, rtol, method, signals },
-    atol: positive("atol", rtol / 1000),
+    atol: finite("atol", rtol / 1000),
     maxStep: positive("maxStep", Infinity),
     longest: positive("maxCheckInterval", Infinity),
     budget: number("budget", 100000, 1, "a number of steps"),

@@ -77,7 +77,7 @@ from flexure.solvers.simulation.state.options import (
     checked_max_steps,
 )
 from flexure.solvers.simulation.state.simulation_state import SimulationState
-from flexure.solvers.simulation.state.tolerances import Tolerance, spread
+from flexure.solvers.simulation.state.tolerances import LOOSEST_RTOL, Tolerance, spread
 
 
 class Simulator:
@@ -174,7 +174,7 @@ class Simulator:
         require(monitor is None or callable(monitor), monitor, attempt, "monitor to be a function")
         choice = MethodChoice(method, step, options, context.store.layout)
         relative = spread("rtol", rtol, context.accuracy or 1e-6, context)
-        absolute = spread("atol", atol, 1e-3 * np.min(relative, initial=math.inf), context)
+        absolute = spread("atol", atol, 1e-3 * np.min(relative, initial=LOOSEST_RTOL), context)
         self._state = SimulationState(
             context,
             choice,
