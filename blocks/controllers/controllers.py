@@ -23,6 +23,9 @@ class PIDController(PIDLaw):
         ż = e + (u − v) / (ki Tₜ)                 integral, with back-calculation
         d = (c r − y − x_f) / T_f,  ẋ_f = d       filtered derivative of c r − y
 
+    With conditional integration, ż is that of back-calculation while v is beyond a limit and e
+    pushes it further, but 0 where that has the sign opposite to e; elsewhere ż = e.
+
     With ``rate_inputs`` the derivative is exact instead, ``d = c ṙ − ẏ``, and with c = b = 1 and
     no limits the law is ``u = kp e + kd ė + ki ∫e dt``, that of Drake's ``PidController``.
 
@@ -54,8 +57,8 @@ class PIDController(PIDLaw):
         How the integral is kept from growing while the output is at a limit: pulled back with the
         time constant Tₜ; stopped while the error pushes further beyond; not at all.
     tracking_time : float or array_like, shape (size,), optional
-        Tₜ of back-calculation, positive, in s. When omitted the integral time kp/ki of the
-        arguments, or 1 s where that is no positive time.
+        Tₜ, positive, in s. When omitted the integral time kp/ki of the arguments, or 1 s where that
+        is no positive time; with conditional integration a hundredth of that.
     rate_inputs : bool
         Whether the rates of setpoint and measurement come from outside.
     gain_ports : bool
@@ -88,7 +91,8 @@ class PIDController(PIDLaw):
         Parameters of the same names; kd, c and T_f only with a derivative part. With
         ``gain_ports``, kp, ki and kd are inputs of ``size`` instead, each an `InputPort`.
     lower, upper, tracking_time : NumericParameter
-        Parameters of the same names; Tₜ only with back-calculation. Keep ``lower`` ≤ ``upper``.
+        Parameters of the same names; Tₜ only with protection from windup. Keep ``lower`` ≤
+        ``upper``.
 
     Raises
     ------
@@ -106,8 +110,9 @@ class PIDController(PIDLaw):
     for that correction. Changes of kp and kd show in the output at once, unless what they multiply
     is zero.
 
-    Conditional integration lets the derivative of z jump where v passes a limit, which costs an
-    integrator steps.
+    Conditional integration stops once v is beyond the limit by ki e Tₜ, which the integral would
+    add in the time Tₜ. If it stopped at the very limit, a falling proportional part could switch it
+    on and off infinitely often.
 
     Examples
     --------
@@ -250,8 +255,8 @@ class SampledPIDController(PIDLaw):
         As in `PIDController`. The conditional way leaves out a sample of the error that would
         drive v further beyond its limit.
     tracking_time : float or array_like, shape (size,), optional
-        Tₜ of back-calculation in s, at least one period. The default is that of `PIDController`,
-        or the period where that is longer.
+        Tₜ of back-calculation in s, at least one period. When omitted the integral time kp/ki of
+        the arguments, or 1 s where that is no positive time, or the period where that is longer.
     offset : float
         Time of the first sample in s.
     linearize_as : {"exact", "gain"}

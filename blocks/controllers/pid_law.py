@@ -73,8 +73,11 @@ class PIDLaw(LeafSystem):
                 doc="time constant of the lag in the derivative",
             )
         self._declare_limits(lower, upper)
-        if anti_windup == "back_calculation":
-            time = self._default_tracking_time(period) if tracking_time is None else tracking_time
+        # A sample is taken or left out; a continuous integral has to be stopped gradually.
+        self.stops_gradually = anti_windup == "conditional" and period == 0.0
+        if anti_windup == "back_calculation" or self.stops_gradually:
+            usual = self._default_tracking_time(period) * (0.01 if self.stops_gradually else 1.0)
+            time = usual if tracking_time is None else tracking_time
             self.tracking_time = self.declare_numeric_parameter(
                 "tracking_time",
                 per_component(self, "tracking_time", time, self.size),
@@ -213,13 +216,17 @@ class PIDLaw(LeafSystem):
         """Return the derivative of the integral: what it integrates, corrected against windup."""
         integrated = self.integrated(context)
         gain = self.gain_of_integral(context)
-        if self.anti_windup == "back_calculation":
+        if self.anti_windup is None:
+            return integrated
+        pulled = 0.0
+        if self.anti_windup == "back_calculation" or self.stops_gradually:
             excess = total - self.limited(context, total)
             # Without integral action there is nothing to unwind.
             unwinding = self.tracking_time(context) * np.where(gain == 0.0, np.inf, gain)
-            return integrated - excess / unwinding
-        if self.anti_windup == "conditional":
-            winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
-            winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
-            return self.with_slope_of(np.where(winds_up | winds_down, 0.0, integrated), integrated)
-        return integrated
+            pulled = integrated - excess / unwinding
+        if self.anti_windup == "back_calculation":
+            return pulled
+        winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
+        winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
+        slowed = np.where(pulled * integrated > 0.0, pulled, 0.0)
+        return self.with_slope_of(np.where(winds_up | winds_down, slowed, integrated), integrated)

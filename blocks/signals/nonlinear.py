@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flexure.blocks.signals.shapes import common_size, flag, linearization, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
-from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.values.events import Initialization, Periodic, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array, show
 
@@ -433,9 +433,7 @@ class Relay(LeafSystem):
     Notes
     -----
     A witness function finds the instant at which u, moving continuously, crosses a threshold. A
-    jump of u at the break time of a source switches at that instant, too. A jump that the update of
-    another block makes is seen after the first integrator step that starts there; for its sake the
-    simulation looks at every integrator step.
+    jump of u switches at its instant, whether a source makes it or the update of another block.
 
     Examples
     --------
@@ -479,7 +477,7 @@ class Relay(LeafSystem):
         )
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.mode])
-        for trigger in (Initialization(), PerStep(), Witness(self.calc_margin, "falling")):
+        for trigger in (Initialization(), Witness(self.calc_margin, "falling"), Settling()):
             self.declare_discrete_update(self.update_mode, trigger)
 
     def calc_y(self, context: Any) -> Array:

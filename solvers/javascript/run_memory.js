@@ -155,7 +155,7 @@ function describeWitnesses(witnesses, changing, asked) {
   witnesses.handled = belongs(ending(), "witness", w).map((ends) => 1 - ends);
   witnesses.longest = Math.min(equations.witnesses.longest, asked.longest);
   if (equations.states === 0) witnesses.longest = Math.min(witnesses.longest, asked.maxStep);
-  for (const name of ["on_surface", "fast"]) witnesses[name] = new Int32Array(Math.max(w, 1));
+  for (const name of ["on_surface", "fast", "leaping"]) witnesses[name] = new Int32Array(Math.max(w, 1));
   witnesses.order = new Int32Array(samples);
 }
 

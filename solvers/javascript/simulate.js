@@ -28,10 +28,15 @@ function checkedRun(options) {
   };
   const positive = (name, otherwise) =>
     number(name, otherwise, Number.MIN_VALUE, "a number above 0");
+  const finite = (name, otherwise) => {
+    if (options[name] === Infinity) refuse(name, "a finite number", "Infinity");
+    return positive(name, otherwise);
+  };
   const t0 = number("time", start.time, -Number.MAX_VALUE, "a number");
   const tFinal = number("tFinal", NaN, t0, `a time not before ${t0}`);
   if (tFinal === Infinity) refuse("tFinal", "finite", "Infinity");
   const rtol = number("rtol", usual.rtol, 100 * Number.EPSILON, "at least 2.2e-14");
+  if (rtol >= 0.1) refuse("rtol", "below 0.1", String(rtol));
   const known = Object.keys(loops);
   if (known.includes(NONSTIFF_METHOD) && known.includes(STIFF_METHOD)) known.push("auto");
   const method = options.method ?? usual.method;
@@ -53,7 +58,7 @@ function checkedRun(options) {
   }
   return {
     ...{ t0, tFinal, rtol, method, signals, stepwise },
-    atol: positive("atol", rtol / 1000),
+    atol: finite("atol", rtol / 1000),
     maxStep: positive("maxStep", Infinity),
     longest: positive("maxCheckInterval", Infinity),
     budget: number("budget", 100000, 1, "a number of steps"),
@@ -197,6 +202,7 @@ function begin(options) {
   const recorder = newRecorder(asked, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
+  let stepped = NaN; // when the updates of every step have run
   if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
 
@@ -204,7 +210,8 @@ function begin(options) {
     if (end !== null) return true;
     const { step, motion, counts } = run;
     if (stepping.length) {
-      if (motion.moving === 0) waitForStep(run, asked, stepping);
+      if (motion.moving === 0) waitForStep(run, asked, step.time === stepped ? [] : stepping);
+      stepped = step.time;
       run.budget = 1;
     } else {
       run.budget = Math.min(left, most);
@@ -221,6 +228,7 @@ function begin(options) {
       run = withOtherMethod(run, newMemory(name, asked, env));
     } else if (stepping.length && motion.moving === 1 && motion.unpublished === 0) {
       end = updateInside(run, stepping, changing);
+      stepped = step.time;
     }
     return end !== null;
   }
@@ -330,7 +338,7 @@ function doubt(run, changing) {
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
-  if (run.updates.unsettled === 1) return unsettled(run);
+  if (run.updates.unsettled > 0) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +
@@ -361,8 +369,13 @@ function doubt(run, changing) {
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
 }
 
-function unsettled({ step }) {
-  return `settling updates go on to change values at t = ${step.time}`;
+function unsettled({ step, updates, witnesses }) {
+  if (updates.unsettled === 1) {
+    return `settling updates go on to change values at t = ${step.time}`;
+  }
+  const leaping = [...witnesses.leaping.keys()].filter((k) => witnesses.leaping[k] === 1);
+  const events = leaping.map(witnessed).join(" and ");
+  return `the events ${events} go on to cause each other at t = ${step.time}`;
 }
 
 function witnessesOf({ witnesses }) {

@@ -40,6 +40,7 @@ from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
 from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.pictures.panels import Scales
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
@@ -199,6 +200,7 @@ def page(
         for name, value in run.items()
         if value is not None
     }
+    checked_tolerances(rtol, atol, 1e-6, attempt)
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
     look = _look(view, forces, stress, trace, ground, attempt)

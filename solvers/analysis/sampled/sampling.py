@@ -126,10 +126,12 @@ class SampledEquations:
         self._entries, self._period, self._attempt = entries, period, attempt
         self._store = store = entries.context.store
         agenda = Agenda(entries.context)
-        if every_step := [e for e in agenda.per_step if e.event.kind != "publish"]:
+        at_steps = [entry for entry in agenda.per_step if entry.event.kind != "publish"]
+        switching = [entry for entry in agenda.settling if entry.event.kind == "discrete"]
+        for entry in [*at_steps, *switching]:
+            when = "at every step" if entry in at_steps else "whenever a value changes"
             raise self._refusal(
-                "updates at known times",
-                f"'{every_step[0].event.label}', which is due at every step",
+                "updates at known times", f"'{entry.event.label}', which is due {when}"
             )
         self._clocks = {
             clock: due

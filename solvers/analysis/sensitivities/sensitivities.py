@@ -25,6 +25,7 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     refuse_events,
 )
 from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 _RTOL = 1e-9  # of these motions
@@ -96,7 +97,7 @@ def sensitivity(
     outputs: Way | Iterable[Way] = (),
     times: npt.ArrayLike | None = None,
     method: Method = "auto",
-    rtol: float = 1e-8,
+    rtol: float | None = 1e-8,
     atol: float | None = None,
 ) -> Sensitivity:
     """Simulate a system together with the derivatives of states and outputs by parameters.
@@ -121,8 +122,8 @@ def sensitivity(
         compiled loops, of which "auto" takes RK45 or, for stiff systems, ESDIRK4. Without native
         code that is Radau in Python.
     rtol, atol : float
-        Tolerances of states and, in proportion to the parameters, of sensitivities; ``atol``
-        defaults to a thousandth of ``rtol``.
+        Tolerances of states and, in proportion to the parameters, of sensitivities; ``rtol``
+        defaults to 1e-8, and ``atol`` to a thousandth of ``rtol``.
 
     Returns
     -------
@@ -172,10 +173,10 @@ def sensitivity(
     places = find_ports(system, outputs, "an output")
     refuse_events(start, attempt)
     grid = _checked_times(start.time, t_final, times, attempt)
+    tolerances = checked_tolerances(rtol, atol, 1e-8, attempt)
     run = MotionDerivatives(start, variables, places, attempt)
-    atol = 1e-3 * rtol if atol is None else atol
     beginning = start.clone()
-    samples = run.run(float(t_final), grid, method, rtol, atol)
+    samples = run.run(float(t_final), grid, method, *tolerances)
     if run.may_jump and len(grid):
         end = start.clone()
 

@@ -37,6 +37,7 @@ from flexure.solvers.design.fits.fit_doubts import doubts, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.records import names_of, read_records
 from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
 
 _Entry = TypeVar("_Entry")
 
@@ -128,7 +129,7 @@ def fit(
     deviations: float | Mapping[Any, float] | None = None,
     loss: Loss = "linear",
     method: Method = "auto",
-    rtol: float = 1e-8,
+    rtol: float | None = 1e-8,
     atol: float | None = None,
     max_evaluations: int = 100,
 ) -> Fit:
@@ -219,7 +220,7 @@ def fit(
     attempt = f"Cannot fit '{system.label}'"
     read = read_records(system, records, signals, attempt)
     begins = _contexts(system, context, len(read), attempt)
-    options = (method, rtol, 1e-3 * rtol if atol is None else atol)
+    options = (method, *checked_tolerances(rtol, atol, 1e-8, attempt))
     problem = FitProblem(begins, read, parameters, offsets, logarithmic, bounds, options, attempt)
     require_enough(problem.measured.size, len(problem.unknowns), attempt)
     sigma = given_deviations(

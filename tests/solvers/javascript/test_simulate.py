@@ -38,9 +38,27 @@ def wired(*blocks: fx.System, **wires: str) -> fx.Diagram:
 
 
 def relayed() -> fx.System:
-    """Updates at every step, of which few change something."""
+    """An update that runs before every motion, of which few change something."""
     heater = fx.Relay("heater", 0.4, -0.4, on_value=-1.0, off_value=1.0)
     return wired(fx.FirstOrderLag("room", time_constant=1.3), heater, room="heater", heater="room")
+
+
+def stepped() -> fx.System:
+    """An update at every step that switches with hysteresis, and what a switch causes."""
+
+    def switch(t: Any, x: Any, d: Any) -> Any:
+        off = np.where(x[0] > 0.4, 0.0, d[0])
+        return {"d": [np.where(x[0] < -0.4, 1.0, off), d[1], d[2]]}
+
+    return Actor(
+        Act("discrete", fx.PerStep(), switch),
+        Act(
+            "discrete",
+            Watch(lambda t, x, d: d[0] - 0.5),
+            lambda t, x, d: {"d": [d[0], d[1] + 1.0, t]},
+        ),
+        rate=lambda t, x, d: 2.0 * d[0] - 1.0 - x,
+    )
 
 
 def limited() -> fx.System:
@@ -140,7 +158,10 @@ RUNS: dict[str, Run] = {
         for make in (SITUATIONS["bouncing"], logged)
         for method in ("RK23", "DOP853", "DormandPrince")
     },
-    **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
+    **{
+        make.__name__: Run(make)
+        for make in (relayed, stepped, limited, stateless, pulses, initialized)
+    },
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
     "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),

@@ -56,6 +56,7 @@ from flexure.solvers.native.kernels.runs.events import (
     NOTHING,
     UNDEFINED,
     find_crossing,
+    find_jumps,
     first_values,
 )
 from flexure.solvers.native.kernels.steps.stepping import (
@@ -106,6 +107,10 @@ def set_out(run: Run, method: Static, eventful: Static) -> int:
             return DOUBTFUL
         if run.updates.settles == 1 and not settle(run):
             return DOUBTFUL
+        if run.witnesses.known == 1 and run.witnesses.stirred == 1:
+            found = follow_jumps(run)
+            if found != GOING:
+                return found
         if run.manifold.count > 0:
             found = place_start(run)
             if found != GOING:
@@ -137,8 +142,10 @@ def update(run: Run, kind: int) -> bool:
     if replace(system.n, updates.staged, run.step.x):
         run.motion.changed = 1
         run.witnesses.jumped = 1
+        run.witnesses.stirred = 1
     if replace(system.m, updates.staged[system.n :], system.env):
         run.motion.changed = 1
+        run.witnesses.stirred = 1
     return True
 
 
@@ -164,6 +171,44 @@ def settle(run: Run) -> bool:
         if updates.settling[e] == 1:
             updates.pending[e] = 0
     return settled
+
+
+def follow_jumps(run: Run) -> int:
+    """Run the witness events that updates cause by jumps, and those that these cause.
+
+    Return what has to end the call.
+    """
+    witnesses, updates, motion = run.witnesses, run.updates, run.motion
+    for k in range(witnesses.count):
+        witnesses.leaping[k] = 0
+    found = find_jumps(run)
+    rounds = 0
+    status = GOING
+    while found == FOUND:
+        rounds += 1
+        if cross(witnesses, updates) == INTERRUPTED:
+            status = INTERRUPTED
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            return DOUBTFUL
+        if updates.settles == 1 and not settle(run):
+            return DOUBTFUL
+        if rounds == MOST_ROUNDS:
+            updates.unsettled = 2
+            return DOUBTFUL
+        found = find_jumps(run)
+    if found == UNDEFINED:
+        return DOUBTFUL
+    if rounds > 0:
+        if motion.changed == 1 and run.rows.recording == 1:
+            add_row(run, CHANGE, 0, run.step.time, run.step.x)
+        motion.changed = 0
+        mask = 0
+        bit = 1
+        for k in range(witnesses.count):
+            mask += bit * witnesses.leaping[k]
+            bit *= 2
+        add_row(run, CROSSING, mask, run.step.time, run.step.x)
+    return status
 
 
 def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
@@ -295,6 +340,7 @@ def step_back(run: Run) -> None:
     step.time = step.time_old
     step.h_next = step.h_wanted
     run.counts.steps -= 1
+    run.witnesses.known = 0
 
 
 def cut(run: Run, method: Static) -> None:
