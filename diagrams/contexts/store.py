@@ -14,7 +14,7 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import ContextError, EvaluationError
 from flexure.diagrams.systems.projection import Projection
-from flexure.diagrams.values.kinds import MOTION
+from flexure.diagrams.values.kinds import MOTION, STARTABLE
 from flexure.diagrams.values.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
@@ -141,6 +141,23 @@ class Store:
         if self.stamps[slot] < self.required[self.masks[slot]]:
             self.update(slot)
         return self.cache[slot]
+
+    def asked(self, slot: int) -> Any:
+        """Return the value of a slot to somebody outside, or refuse values it presumes."""
+        if not self.masks[slot] & STARTABLE:
+            return self.value(slot)
+        self.require_start()
+        value = self.value(slot)
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_accuracy(leaf)
+        return value
+
+    def require_start(self) -> None:
+        """Refuse values of the context that some block refuses to begin a motion with."""
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_start(leaf)
 
     def update(self, slot: int) -> None:
         """Compute a stale slot after everything stale that it needs, without recursion."""
