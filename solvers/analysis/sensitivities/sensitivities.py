@@ -187,7 +187,8 @@ def sensitivity(
             parts = np.split(numbers + step, np.cumsum([len(v.keys) for v in variables])[:-1])
             for variable, part in zip(variables, parts, strict=True):
                 variable.set(start, part)
-            return run.run(float(t_final), grid, method, _RTOL, 1e-3 * _RTOL).states[-1]
+            samples = run.run(float(t_final), grid, method, _RTOL, 1e-3 * _RTOL)
+            return np.asarray(samples.states[-1])
 
         _warn_of_jumps(samples, moved, run.scale, state_names(start), attempt)
         start.copy_from(end)

@@ -200,7 +200,7 @@ def _descend(downhill: _Downhill, start: FloatArray, enough: float) -> FloatArra
         constraints=[constraint] if downhill.constrained else [],
         options={"maxiter": _ROUNDS, "ftol": enough},
     )
-    return np.clip(found.x, 0.0, 1.0) + 0.0
+    return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
 
 
 def _grope(downhill: _Downhill, start: FloatArray, width: float) -> FloatArray:
@@ -217,7 +217,7 @@ def _grope(downhill: _Downhill, start: FloatArray, width: float) -> FloatArray:
         constraints=[constraint] if downhill.constrained else [],
         options={"rhobeg": width, "tol": _ENOUGH, "maxiter": _TRIES * (1 + len(start))},
     )
-    return np.clip(found.x, 0.0, 1.0) + 0.0
+    return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
 
 
 __all__ = ["Polish", "polish"]
