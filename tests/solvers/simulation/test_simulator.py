@@ -486,7 +486,7 @@ def test_tolerances_that_mean_nothing_are_refused_everywhere(tolerance: dict[str
         lambda: fx.fit(lag, record, ["gain"], **tolerance),
         lambda: fx.page(lag, 1.0, **rest),
     ):
-        with pytest.raises(ValueRefusedError, match="finite number for [ra]tol"):
+        with pytest.raises(ValueRefusedError, match=r"finite number for [ra]tol"):
             attempt()
 
 
