@@ -39,6 +39,7 @@ function newMemory(name, asked, env) {
 function prepareManifold(manifold, n, env) {
   const { count, deviations, projection } = equations.manifold;
   Object.assign(manifold, { count, deviations, projection, env, coded: 1, allowed: 1 });
+  manifold.farthest = Infinity;
   manifold.values = room(count);
   for (const part of ["landed", "shift", "slope"]) manifold[part] = room(n);
 }

@@ -194,13 +194,13 @@ def page(
         )
     count = as_number(samples, (), f"{attempt} with samples={samples!r}")
     require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
+    checked_tolerances(rtol, atol, 1e-6, attempt)
     run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
     given = {
         name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
         for name, value in run.items()
         if value is not None
     }
-    checked_tolerances(rtol, atol, 1e-6, attempt)
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
     look = _look(view, forces, stress, trace, ground, attempt)

@@ -232,7 +232,9 @@ class NativeRunner:
             return
         x = self._store.x
         try:
-            found = simulation.manifold.place(manifold.time, x)
+            fields = loop.memory.fields
+            unmoved = not (fields.motion.moving or fields.witnesses.jumped)
+            found = simulation.manifold.place(manifold.time, x, unmoved=unmoved)
         except SimulationError:
             manifold.answer = REFUSED  # the phases come to the same, and say so
             return

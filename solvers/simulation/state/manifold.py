@@ -56,14 +56,14 @@ class Manifold:
         self.exists = bool(simulation.store.layout.projecting)
         self.allowed = 1.0
         self._said = 1.0
-        self._pulls, self._pulls_said = 0, False
+        self._pulls, self._pulls_said, self._jump_said = 0, False, False
         self._deviations = Reading(simulation.store, Store.deviations, compiled=compiled)
         self._projected = Reading(simulation.store, Store.projected_state, compiled=compiled)
 
     def begin(self) -> None:
         """Forget what has happened so far."""
         self.allowed = self._said = 1.0
-        self._pulls, self._pulls_said = 0, False
+        self._pulls, self._pulls_said, self._jump_said = 0, False, False
 
     def place_start(self) -> bool:
         """Move the present state to where it belongs; tell whether it was beside it."""
@@ -71,7 +71,7 @@ class Manifold:
         time, x = store.time, store.x
         if not self.exists:
             return False
-        found = self.place(time, x)
+        found = self.place(time, x, unmoved=not self._simulation.surfaces.jumped)
         store.set_motion(time, found)
         return found is not x
 
@@ -106,8 +106,11 @@ class Manifold:
             " for equations that contradict each other; this is said once"
         )
 
-    def place(self, time: float, x: FloatArray) -> FloatArray:
+    def place(self, time: float, x: FloatArray, *, unmoved: bool = False) -> FloatArray:
         """Return the state with which to go on at a time, the same object where it is fine.
+
+        Where a motion begins with a state that no update has moved, jumps of positions are said
+        once: something prescribed jumps.
 
         Raises
         ------
@@ -126,12 +129,30 @@ class Manifold:
                 moved = freeze(self._projected(time, moved))
                 now = self._deviation(time, moved)
                 if now <= 1.0:
+                    if unmoved and deviation > FAR:
+                        self._tell_jump(time, x, moved)
                     return moved
                 if now < left:
                     nearest, left = moved, now
             self._tell(time, nearest, left)
         self.allowed = 1.0 if left < _HELPS * deviation else ROOM * left
         return nearest
+
+    def _tell_jump(self, time: float, x: FloatArray, moved: FloatArray) -> None:
+        """Say once that positions jump, other than by the errors of a step."""
+        simulation = self._simulation
+        q = simulation.store.layout.q_indices
+        tolerated = (simulation.atol + simulation.rtol * np.abs(moved))[q]
+        if self._jump_said or not np.any(np.abs(moved - x)[q] > FAR * tolerated):
+            return
+        self._jump_said = True
+        simulation.store.set_motion(time, x)
+        found = self._found()
+        warn(
+            f"Positions of '{simulation.system.label}' jump at t = {time:.9g} s: found {found}."
+            " Prescribe positions that move in a finite time, with their rates, or begin the run"
+            " at the new ones; this is said once"
+        )
 
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))

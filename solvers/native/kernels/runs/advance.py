@@ -242,8 +242,10 @@ def replace(n: int, new: Floats, old: Floats) -> bool:
 
 def place_start(run: Run) -> int:
     """Move the state from which a motion begins to where it belongs; return what ends the call."""
-    step, system = run.step, run.system
-    found = place(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
+    step, system, farthest = run.step, run.system, run.manifold.farthest
+    found = place(
+        run.manifold, system.n, step.time, INFINITY, farthest, step.x, system.env, step.work
+    )
     if found == MOVED:
         run.motion.changed = 1
         run.witnesses.jumped = 1
