@@ -44,6 +44,8 @@ from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_b
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
+#: Values that blocks compute themselves, before code is written for them, which takes as long.
+_FEW = 16
 #: Number beyond which squares and products overflow.
 LARGEST = 1e100
 
@@ -346,6 +348,9 @@ class Equations:
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         self._compiled: BoundProgram | None = None
+        self._shared: SharedEquations | None = None
+        self._traced_equations: TracedEquations | None = None
+        self._asked = 0
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
@@ -380,6 +385,7 @@ class Equations:
             terms = sizes_of_terms(exact(store.time, store.x), self.point())
         agrees = agree(found, self.present, terms)
         self.exact = exact if agrees else None
+        self._traced_equations = traced if agrees else None
         return agrees
 
     def _found_shared(self, question: Question) -> SharedEquations | None:
@@ -431,8 +437,20 @@ class Equations:
     def values(self, point: FloatArray) -> FloatArray:
         """Return the derivatives and outputs at a point, end to end."""
         self._move_to(point)
+        found = self._computed()
+        if found is not None and np.isfinite(found).all():
+            return found  # else blocks themselves say what is refused
         with np.errstate(all="ignore"):
             return np.array(self._read(self._store))
+
+    def _computed(self) -> FloatArray | None:
+        """Return the values by code; None where there is none, or it does not pay yet."""
+        if self._shared is not None:
+            return self._shared.computed()
+        self._asked += 1
+        if self._traced_equations is None or self._asked <= _FEW:
+            return None
+        return self._traced_equations.computed(self._store)
 
     def jacobian(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of `values` by the point."""

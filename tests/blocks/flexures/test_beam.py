@@ -479,7 +479,7 @@ def test_the_edges_of_a_twisted_leaf_are_stretched(segments: int) -> None:
     joint = builder.add_joint(fx.RpyFloatingJoint("tip", builder.world, tip))
     joint.default_pose = np.eye(3), (L, 0.0, 0.0)
     steel = fx.Material(E, poissons_ratio=0.3, density=7880.0)
-    size = {"length": L, "width": w, "thickness": t, "material": steel}
+    size: dict[str, Any] = {"length": L, "width": w, "thickness": t, "material": steel}
     leaf = fx.LeafSpring("leaf", builder.world, tip, segments=segments, **size)
     builder.add_force_element(leaf)
     plant = builder.build()

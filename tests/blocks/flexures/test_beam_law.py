@@ -198,7 +198,9 @@ def test_a_wide_leaf_that_is_bent_gets_softer_the_stiff_way_as_its_twist_gives_w
     assert found == pytest.approx(1.0 / (h / bend + h * angle**2 / (12.0 * twist)), rel=0.01)
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer floating-point numbers")
+@pytest.mark.skipif(
+    bool(np.finfo(np.longdouble).eps > 1e-18), reason="no longer floating-point numbers"
+)
 @pytest.mark.parametrize("planar", [False, True])
 def test_the_tension_of_a_leaf_at_rest_is_free_of_the_rounding_of_its_length(planar: bool) -> None:
     h, EA, bend = 0.05, 1.9e6, 0.04

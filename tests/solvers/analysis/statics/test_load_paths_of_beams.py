@@ -362,8 +362,8 @@ def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
     joint = builder.add_joint(fx.QuaternionFloatingJoint("tip", builder.world, tip))
     joint.default_pose = np.eye(3), (L, 0.0, 0.0)
     steel = fx.Material(E, poissons_ratio=0.3, density=7880.0)
-    options = {"length": L, "diameter": d, "material": steel, "segments": 4, "shear": False}
-    builder.add_force_element(fx.WireFlexure("wire", builder.world, tip, **options))
+    options: dict[str, Any] = {"length": L, "diameter": d, "segments": 4, "shear": False}
+    builder.add_force_element(fx.WireFlexure("wire", builder.world, tip, material=steel, **options))
     builder.add_external_force("push", tip)
     bend = E * np.pi * d**4 / 64.0
     moment = np.array([2.0, 0.8, 2.0]) * bend / L
