@@ -262,8 +262,19 @@ class Context(Shown, Completing):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        """Return a copy for the same system; that of a block is in a copy of the root context."""
-        return self.clone() if self.is_root else copy.deepcopy(self.root, memo).find(self.system)
+        """Return a copy for the same system, or for its copy where that was made before.
+
+        That of a block is in a copy of the root context.
+        """
+        system = memo.get(id(self.system), self.system)
+        if not self.is_root:
+            found: Context = copy.deepcopy(self.root, memo).find(system)
+            return found
+        if system is self.system:
+            return self.clone()
+        restore, (_, *values) = self.__reduce__()
+        twin: Context = restore(system, *copy.deepcopy(values, memo))
+        return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle values alone: what was computed from them is computed again."""

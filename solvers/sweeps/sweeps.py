@@ -18,7 +18,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import flag, items_of
+from flexure.diagrams.common.arguments import flag, items_of, require
 from flexure.diagrams.common.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, find_place, is_signal, path_of, several
@@ -227,11 +227,11 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
 def _checked_threads(threads: int | None, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
-    if count < 1:
-        raise ValueRefusedError(
-            "Cannot use this number of threads", expected="a positive integer", found=repr(threads)
-        )
-    return count
+    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+    require(
+        whole and count >= 1, threads, "Cannot use this number of threads", "a positive integer"
+    )
+    return int(count)
 
 
 def _run(

@@ -161,16 +161,19 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
     if c.shape[1] == 2:
         return np.clip(-c[:, 0] / c[:, 1], low, high)
     rising, slope = horner(c, high) > horner(c, low), _slopes(c)
-    z = 0.5 * (low + high)
+    z, going = 0.5 * (low + high), np.ones(len(c), dtype=bool)
     for _ in range(_TRIES):
         y = horner(c, z)
         over = (y > 0.0) == rising
         low, high = np.where(over, low, z), np.where(over, z, high)
         newton = z - y / horner(slope, z)
         better = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-        if not np.any((np.abs(better - z) > _CLOSE) & (y != 0.0)):
+        going &= y != 0.0
+        moves = np.abs(better - z) > _CLOSE
+        z = np.where(going, better, z)
+        going &= moves  # a zero that is found stays, however long others take
+        if not going.any():
             break
-        z = np.where(y == 0.0, z, better)
     return z
 
 

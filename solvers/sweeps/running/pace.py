@@ -37,6 +37,7 @@ class Pace:
             readers = [*job.measuring.readers.values()][: job.kept]
             size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
             self._most = max(_FEWEST, _MEMORY // max(1, size))
+        self._by_itself = job.method is None
         self._least = 1 if job.method is None else min(_LEAST, self._most)
         at_once = seconds is None and job.method is not None and not self._measured
         self._next = self._most if at_once else self._least
@@ -52,7 +53,9 @@ class Pace:
         if self._measured:  # what signals do takes memory by the step
             self._most = min(self._most, max(_LEAST, int(_MEMORY / max(1.0, chunk.size))))
         if self._seconds is None:
-            self._next = self._most
+            # A first run by itself may still be interpreted, and compiles for the others.
+            self._next = self._least if self._by_itself else self._most
+            self._by_itself = False
             return
         count = len(chunk.runs)
         fitting = int(count * self._seconds / max(chunk.cost, 1e-9))

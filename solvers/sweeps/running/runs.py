@@ -222,7 +222,8 @@ def _take(
             on_chunk(chunk)
         if chunk.record.interruption is not None:
             return
-        if not number and not chunk.native and wants_native(job.settings.compiled):
+        # The first chunk may be interpreted until there is code for the others.
+        if number == 1 and not chunk.native and wants_native(job.settings.compiled):
             _announce(job, chunk, len(done.missing), workers)
 
 
@@ -233,7 +234,7 @@ def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
     if seconds > _LONG:
         warn(
             f"{left} runs of '{job.settings.system.label}' will take about "
-            f"{seconds:.3g} s, as the first took {each:.2g} s: they are interpreted, "
+            f"{seconds:.3g} s, as the second took {each:.2g} s: they are interpreted, "
             f"{chunk.record.how}"
         )
 
