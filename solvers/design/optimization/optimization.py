@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import flag, generator, items_of, require
@@ -34,7 +33,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
 from flexure.diagrams.values.values import FloatArray, as_number
-from flexure.solvers.design.optimization.candidate_runs import Study, sample_times
+from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.polishing import polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
@@ -45,7 +44,7 @@ from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.state.progress_bar import ProgressBar
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
-from flexure.solvers.sweeps.sweeps import only_output
+from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -218,7 +217,6 @@ def optimize(
     t_final: float,
     context: Context | None = None,
     signals: Signal | Iterable[Signal] = (),
-    times: npt.ArrayLike | None = None,
     logarithmic: Way | Iterable[Way] | None = None,
     population: int | None = None,
     max_evaluations: int | None = None,
@@ -255,9 +253,6 @@ def optimize(
     signals : Handle, str or sequence, optional
         Of which signal the objective is a figure if it is a name, the only output of the system
         when omitted; and what `Optimization.plot` shows besides the signals of metrics.
-    times : array_like, shape (K,), optional
-        Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
-        beginning to the end when omitted. Metrics know nothing of what happens between them.
     logarithmic : Handle, str or iterable of them, optional
         What is looked for on a logarithmic scale; when omitted, what is positive and has bounds a
         factor of 100 or more apart.
@@ -341,13 +336,12 @@ def optimize(
         t_final=float(as_number(t_final, (), f"{attempt} with this t_final")),
         goal=_metric(system, objective, wanted, attempt),
         constraints=_constraints(constraints, attempt),
-        times=times,
         options=dict(options),
         executor=checked_executor(executor),
         threads=threads,
         attempt=attempt,
     )
-    sample_times(study)  # refuses those that cannot be
+    checked_times(system, None, base.time, study.t_final)  # refuses an end that cannot be
     usual = -(-_EACH * len(space) // _LANES) * _LANES
     size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, usual)
     most = _count(max_evaluations, "max_evaluations", size, attempt)

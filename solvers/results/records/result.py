@@ -33,6 +33,7 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
+    from flexure.solvers.results.measures.curves import DenseOutput
     from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.measures.step_characteristics import StepInfo
     from flexure.solvers.results.measures.step_responses import StepResponse
@@ -241,6 +242,12 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         extra = extra[~np.isin(extra, coarse)]
         merged = np.concatenate([coarse, extra])
         return merged[np.argsort(merged, kind="stable")]
+
+    def _dense_output(self, signals: Sequence[Signal]) -> DenseOutput:
+        """Return signals in all steps, on which figures of the run rest."""
+        from flexure.solvers.results.records.dense_signals import dense_signals
+
+        return dense_signals(self.time, partial(self.sample_all, [*signals]))
 
     def step_info(
         self,

@@ -61,8 +61,9 @@ def run_all(
     steps : mapping
         The steps to which the runs respond.
     kept : int
-        Of how many of the first signals the samples are kept. With others, the runs are done in
-        chunks whose samples are measured and let go, which has no influence on the numbers.
+        Of how many of the first signals the samples are kept. With metrics, the runs are done in
+        chunks, of which what signals did is measured and let go, which has no influence on the
+        numbers.
     earlier : iterable of Chunk
         What has been done before; these runs are not run again.
     executor : Executor, optional
@@ -165,14 +166,14 @@ def _settled(
 ) -> tuple[Job, FloatArray]:
     """Decide what holds for all runs, at least one; return it, and the break times of lanes."""
     job = Job(settings, variants.base(), measuring, kept)
-    readers, breaks = list(measuring.readers.values()), np.array([np.inf])
+    breaks = np.array([np.inf])
     try:
         if measuring.functions:
             raise UnsuitableError("a metric is a function of whole results")
         method = method_in_lanes(simulation, settings)
-        lanes = LaneRuns(simulation, readers, measuring.times, settings, method)
+        lanes = LaneRuns(simulation, measuring, kept, settings, method)
         lanes.distrust(variants.context(0))
-        require_starts(variants)
+        require_starts(variants, settings.t_final)
         breaks = breaks_of(variants, settings)
         job.method, job.runner = method, lanes
     except UnsuitableError as reason:

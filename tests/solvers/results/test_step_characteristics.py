@@ -267,7 +267,8 @@ def test_a_sweep_warns_once_of_runs_that_still_move() -> None:
 
 
 def test_many_records_at_once_give_what_each_one_gives() -> None:
-    from flexure.solvers.results.measures.step_characteristics import step_figures
+    from flexure.solvers.results.measures.curves import Curve, DenseOutput
+    from flexure.solvers.results.measures.step_characteristics import StepFigures
 
     rng = np.random.default_rng(5)
     t = np.sort(np.concatenate([np.linspace(0.0, 20.0, 200), [3.0, 3.0]]))
@@ -275,7 +276,11 @@ def test_many_records_at_once_give_what_each_one_gives() -> None:
     passed = np.maximum(t - delay[:, None], 0.0)
     y = 1.0 - np.exp(-rate[:, None] * passed) * np.cos(omega[:, None] * passed)
     nothing = np.full(400, np.nan)
-    figures, longer = step_figures(t, y, delay, nothing, nothing, nothing, 0.02)
+    curve = Curve.of(
+        DenseOutput.of_samples(t, y[:, :, None]), y.repeat(2, 1)[:, 1:-1].reshape(-1, 2)
+    )
+    measured = StepFigures(curve, delay, nothing, nothing, nothing, 0.02)
+    figures, longer = measured.all(), measured.longer
     for k in range(0, 400, 16):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
