@@ -165,12 +165,12 @@ function readSignals(record, paths, times, sides, asked) {
     const count = last - next;
     if (count === 0) return;
     repeaters[method] ??= newMemory(method, asked, held);
-    const inside = times.subarray(next, last);
+    const instants = times.subarray(next, last);
     const states = room(count * n);
     const span = Float64Array.of(begin, end, clip);
     const before = held.slice(0, m);
     const step = [1, span, 0, present.x, 0, before, 0, [count], 0];
-    loops[method].resample(repeaters[method], ...step, inside, 0, states, 0);
+    loops[method].resample(repeaters[method], ...step, instants, 0, states, 0);
     for (let k = 0; k < count; k++, next++) {
       keep(times[next], times[next], states.subarray(k * n, (k + 1) * n), false);
     }
@@ -221,18 +221,97 @@ function evenTimes(first, last, count) {
   return Float64Array.from({ length: count }, (_, k) => (k < count - 1 ? first + k * share : last));
 }
 
-// The times at which steps begin and end, and those that divide them into equal parts.
-function stepTimes(record, parts) {
-  const found = [record.t0];
-  for (const { kind, begin, time } of record.rows) {
-    if (kind !== STEP) continue;
-    for (let k = 1; k < parts; k++) found.push(begin + (k / parts) * (time - begin));
-    found.push(time);
-  }
-  return Float64Array.from(found);
-}
+// Signals are polynomials over pieces of steps, through their values at some places from -1 to 1, as
+// in `flexure.solvers.results.measures`; it is seen at one place more whether they are.
+const LOOKS = [-1, -Math.SQRT1_2, 0, 0.4, Math.SQRT1_2, 1];
+const CHECK = 3;
+const MISSED = 1e-11; // of the largest magnitude, beyond which a piece is halved
+const SHORTEST = 2 ** -30; // of a step
+const NODES = LOOKS.filter((_, k) => k !== CHECK);
+const WEIGHTS = NODES.map((node) =>
+  NODES.reduce((w, each) => (each === node ? w : (w * (LOOKS[CHECK] - each)) / (node - each)), 1),
+);
 
-// Signals at all steps, and between them.
-function readSteps(record, paths, asked) {
-  return readSignals(record, paths, stepTimes(record, 8), true, asked);
+// Signals in all steps as {begin, end, signals}: when pieces begin and end, and for each signal its
+// components at the nodes of one piece after the other.
+function denseSignals(record, paths, asked) {
+  const reader = signalReader(paths);
+  const { size } = reader;
+  const held = Float64Array.from(record.env);
+  const n = Math.max(equations.states, 1);
+  const repeaters = {};
+  const out = room(size);
+  const found = [];
+  let scale = 0;
+
+  // What is seen in a piece of a step that begins with some state.
+  function look({ method, begin, end, clip, time, x }, from, a, b) {
+    repeaters[method] ??= newMemory(method, asked, held);
+    const times = Float64Array.from(LOOKS, (z) => Math.min(a + (b - a) * (0.5 * (z + 1)), b));
+    const states = room(times.length * n);
+    const span = Float64Array.of(begin, end, clip);
+    const step = [1, span, 0, from, 0, held.slice(0, equations.discrete), 0, [times.length], 0];
+    loops[method].resample(repeaters[method], ...step, times, 0, states, 0);
+    if (a === begin) states.set(from, 0);
+    if (b === time) states.set(x, (times.length - 1) * n);
+    const seen = new Float64Array(times.length * size);
+    times.forEach((t, k) => {
+      reader.read(Math.min(t, clip), states.subarray(k * n, (k + 1) * n), held, out);
+      seen.set(out.subarray(0, size), k * size);
+    });
+    return { a, b, seen };
+  }
+
+  function misses({ seen }) {
+    for (let i = 0; i < size; i++) {
+      let sum = 0;
+      WEIGHTS.forEach((w, k) => (sum += w * seen[(k < CHECK ? k : k + 1) * size + i]));
+      if (Math.abs(sum - seen[CHECK * size + i]) > MISSED * scale) return true;
+    }
+    return false;
+  }
+
+  function add(row, from, piece) {
+    const { a, b } = piece;
+    if (b - a > SHORTEST * (row.time - row.begin) && misses(piece)) {
+      const middle = 0.5 * (a + b);
+      add(row, from, look(row, from, a, middle));
+      add(row, from, look(row, from, middle, b));
+    } else {
+      found.push(piece);
+    }
+  }
+
+  // Go through the steps, with the state with which each begins.
+  function walk(visit) {
+    held.set(record.env);
+    let from = record.x;
+    for (const row of record.rows) {
+      if (row.kind !== STEP) held.set(row.discrete);
+      else if (row.time > row.begin) visit(row, from);
+      from = row.x;
+    }
+  }
+
+  const whole = [];
+  walk((row, from) => whole.push(look(row, from, row.begin, row.time)));
+  for (const { seen } of whole) for (const each of seen) scale = Math.max(scale, Math.abs(each));
+  whole.reverse();
+  walk((row, from) => add(row, from, whole.pop()));
+  const signals = paths.map((path, s) => {
+    const start = reader.starts[s];
+    const count = (reader.starts[s + 1] ?? size) - start;
+    const column = new Float64Array(found.length * NODES.length * count);
+    let at = 0;
+    for (const { seen } of found) {
+      for (let k = 0; k < LOOKS.length; k++) {
+        if (k === CHECK) continue;
+        column.set(seen.subarray(k * size + start, k * size + start + count), at);
+        at += count;
+      }
+    }
+    return [path, column];
+  });
+  const [begin, end] = ["a", "b"].map((name) => Float64Array.from(found, (each) => each[name]));
+  return { begin, end, signals: Object.fromEntries(signals) };
 }

@@ -2,7 +2,7 @@
 // It needs the loops of `loops.py`, and what `recorder.js` needs and gives.
 
 const knownOptions = [
-  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals", "stepwise"],
+  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals", "dense"],
   ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget", "assemble"],
 ];
 
@@ -45,8 +45,8 @@ function checkedRun(options) {
     throw new Error(`Cannot simulate '${info.name}' with ${method}: ${equations.noJacobian}`);
   }
   const signals = options.signals ?? info.signals.map(({ path }) => path);
-  const stepwise = options.stepwise ?? [];
-  for (const [name, paths] of Object.entries({ signals, stepwise })) {
+  const dense = options.dense ?? [];
+  for (const [name, paths] of Object.entries({ signals, dense })) {
     if (!Array.isArray(paths)) refuse(name, "a list of paths", String(paths));
     signalReader(paths); // refuses what is not there, before anything runs
   }
@@ -57,7 +57,7 @@ function checkedRun(options) {
     }
   }
   return {
-    ...{ t0, tFinal, rtol, method, signals, stepwise },
+    ...{ t0, tFinal, rtol, method, signals, dense },
     atol: finite("atol", rtol / 1000),
     maxStep: positive("maxStep", Infinity),
     longest: positive("maxCheckInterval", Infinity),
@@ -236,12 +236,12 @@ function begin(options) {
   function finish() {
     const { counts } = run;
     const { record, events, present } = recorder;
-    const { signals, stepwise, t0, samples } = asked;
+    const { signals, dense, t0, samples } = asked;
     const times = asked.times ?? evenTimes(t0, present.time, samples);
     return {
       ...end,
       ...readSignals(record, signals, times, asked.times === undefined, asked),
-      ...(stepwise.length && { steps: readSteps(record, stepwise, asked) }),
+      ...(dense.length && { dense: denseSignals(record, dense, asked) }),
       events,
       assembled,
       state: present.x.slice(0, equations.states),

@@ -70,11 +70,9 @@ function serve(makeModel, about) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
     wanted = false;
-    const { time, signals, steps } = answer;
-    const arrays = [{ time, signals }, steps ?? {}].flatMap((each) => [
-      each.time,
-      ...Object.values(each.signals ?? {}),
-    ]);
+    const { time, signals, dense } = answer;
+    const columns = { ...signals, time, begin: dense?.begin, end: dense?.end };
+    const arrays = [...Object.values(columns), ...Object.values(dense?.signals ?? {})];
     const parts = arrays.filter((each) => each instanceof Float64Array).map((each) => each.buffer);
     self.postMessage(answer, [...new Set(parts)]);
     if (answer.milliseconds < 250) setTimeout(warmUp, 0, request);
@@ -111,7 +109,8 @@ function makeWay(model, modelText, about) {
 function startRuns(app, data, model, modelText) {
   const way = makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
   const sign = makeSign(document.getElementById("busy"), () => way.stop());
-  const stepwise = [...new Set(data.responses.map(({ signal }) => pathOf(signal)))];
+  const compared = data.responses.flatMap(({ signal, setpoint }) => [signal, setpoint]);
+  const dense = [...new Set(compared.filter(Boolean).map(pathOf))];
   let busy = false;
   let wanted = null; // since when, in milliseconds
 
@@ -123,7 +122,7 @@ function startRuns(app, data, model, modelText) {
     const { parameters, initial, tFinal } = app.values;
     const given = ([, numbers]) => !numbers.some(Number.isNaN);
     const inputs = Object.fromEntries(Object.entries(app.values.inputs).filter(given));
-    const about = { parameters, initial, inputs, tFinal, signals: [...app.needed], stepwise };
+    const about = { parameters, initial, inputs, tFinal, signals: [...app.needed], dense };
     let answer;
     try {
       answer = await way.run({ ...data.run, assemble: true, ...about });

@@ -262,9 +262,9 @@ def require_starts(variants: Variants, t_final: float) -> None:
     UnsuitableError
         When a block refuses the values of a run, or one ends where it begins.
     """
-    require_relations(variants)
     if np.max(variants.lanes(())[TIME_KEY]) >= t_final:
         raise UnsuitableError("a run ends where it begins")
+    require_relations(variants)
     if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
         return
     for k in range(len(variants)):

@@ -1,4 +1,4 @@
-"""Figures of step responses in pages are those of `step_info`, over many responses."""
+"""Figures of step responses in pages are those of `step_info`, and of the steps of the runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,16 @@ def test_figures_of_many_responses_are_those_of_step_info() -> None:
     text = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
     run = f"""{text}
     const cases = {json.dumps(cases)};
-    const figures = cases.map(({{t, y, options}}) => stepInfo(t, y, options));
+    const nodes = [-1, -Math.SQRT1_2, 0, Math.SQRT1_2, 1];
+    const straight = (a, b) => nodes.map((z) => (z === 1 ? b : a + 0.5 * (z + 1) * (b - a)));
+    const figures = cases.map(({{t, y, options}}) => {{
+      const steps = [...t.keys()].slice(1);
+      return stepInfo({{
+        begin: steps.map((k) => t[k - 1]),
+        end: steps.map((k) => t[k]),
+        values: Float64Array.from(steps.flatMap((k) => straight(y[k - 1], y[k]))),
+      }}, options);
+    }});
     console.log(JSON.stringify(figures, (_, value) => (Number.isNaN(value) ? "nan" : value)));
     """
     found = run_javascript(run)
