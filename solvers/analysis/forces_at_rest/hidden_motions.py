@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam import Beam
-from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.math.vectors import skew
 from flexure.blocks.multibody import Body, MultibodyTree, Plant
 from flexure.blocks.multibody.joints import PlanarJoint
@@ -53,7 +52,7 @@ def _about(number: float) -> str:
 
 def _hidden(context: Context) -> Iterator[tuple[str, str, str, FloatArray, float]]:
     """Yield joints with the body, its flexures, the hidden frequencies, and the highest other."""
-    beams: dict[tuple[Body, Body], list[LeafContext]] = {}
+    beams: dict[tuple[Body, Body], list[tuple[Beam, LeafContext]]] = {}
     joints: dict[frozenset[Body], PlanarJoint] = {}
     for leaf in context.leaves():
         each = leaf.system
@@ -61,7 +60,7 @@ def _hidden(context: Context) -> Iterator[tuple[str, str, str, FloatArray, float
             bodies = each.frame_a.body, each.frame_c.body
             for body, other in (bodies, bodies[::-1]):
                 if not (body.is_world or body.is_node):
-                    beams.setdefault((body, other), []).append(leaf)
+                    beams.setdefault((body, other), []).append((each, leaf))
         elif isinstance(each, MultibodyTree):
             for mobilizer in each.topology.mobilizers:
                 joint = mobilizer.joint
@@ -76,21 +75,25 @@ def _hidden(context: Context) -> Iterator[tuple[str, str, str, FloatArray, float
         seen.add(found)
         hidden, highest = _frequencies(context, found, body, other, leaves)
         if hidden.size:
-            names = ", ".join(f"'{leaf.system.name}'" for leaf in leaves)
+            names = ", ".join(f"'{beam.name}'" for beam, _ in leaves)
             yield found.name, body.name, names, hidden, highest
 
 
 def _frequencies(
-    context: Context, joint: PlanarJoint, body: Body, other: Body, leaves: list[LeafContext]
+    context: Context,
+    joint: PlanarJoint,
+    body: Body,
+    other: Body,
+    leaves: list[tuple[Beam, LeafContext]],
 ) -> tuple[FloatArray, float]:
     """Return the frequencies that a joint hides, and the highest that it leaves, in Hz."""
     X_WB, M = body.pose(context), _inertia(context, body)
     K = np.zeros((6, 6))
-    for leaf in leaves:
-        X_WC = leaf.system.frame_c.pose(context)
+    for beam, leaf in leaves:
+        X_WC = beam.frame_c.pose(context)
         R, p = X_WC.R.T, X_WC.p - X_WB.p
         T = np.block([[R, np.zeros((3, 3))], [-R @ skew(p), R]])
-        K += T.T @ _stiffness(leaf) @ T
+        K += T.T @ _stiffness(beam, leaf) @ T
     plant = joint.parent_plant
     assert isinstance(plant, Plant)
     J = plant.calc_jacobian(context, body, measured_in=other)
@@ -116,10 +119,10 @@ def _inertia(context: Context, body: Body) -> FloatArray:
     return mass * np.block([[unit - c @ c, c], [-c, np.eye(3)]])
 
 
-def _stiffness(leaf: LeafContext) -> FloatArray:
+def _stiffness(beam: Beam, leaf: LeafContext) -> FloatArray:
     """Return the stiffness of an unbent beam at its end C, along the axes of C."""
-    law: BeamLaw = leaf.system.law(leaf)
-    L = float(law.length) * leaf.system.num_segments
+    law = beam.law(leaf)
+    L = float(law.length) * beam.num_segments
     EA, GJ = float(law.axial_stiffness), float(law.torsion_stiffness)
     e_y, e_z = float(law.bending_stiffness_y), float(law.bending_stiffness_z)
     compliance = np.diag([L / GJ, L / e_y, L / e_z, L / EA, L**3 / 3.0 / e_z, L**3 / 3.0 / e_y])

@@ -68,5 +68,5 @@ def test_tables_of_results_take_what_the_result_takes(make: Callable[[], dict[st
             np.testing.assert_array_equal(twin[INERTIA], value)
         assert table.get("motor.inertia") is None
         assert "motor.inertia" not in table
-        with pytest.raises(UnknownNameError, match=r"'motor\.inertia' among .*motor_rotor_inertia"):
+        with pytest.raises(UnknownNameError, match=r"'motor\.inertia' among .*rotor_inertia"):
             table["motor.inertia"]

@@ -46,7 +46,7 @@ def test_it_does_not_matter_which_side_the_joint_is_seen_from() -> None:
     table = builder.add_body("table", block, com=(-0.005, 0.0, 0.0))
     joint = builder.add_joint(fx.PlanarJoint("beside", builder.world, table))
     joint.default_pose = np.eye(3), (-0.05, 0.0, 0.0)
-    leaves = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": STEEL}
+    leaves: Any = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": STEEL}
     builder.add_assembly(fx.ParallelGuide("guide", table, builder.world, distance=0.06, **leaves))
     with pytest.warns(UserWarning, match="at about 410, 1200 Hz"):
         fx.modes(builder.build())
@@ -60,6 +60,6 @@ def test_a_hinge_beside_a_crossed_pivot_counts_as_a_bearing() -> None:
     builder = fx.PlantBuilder("pivot", gravity=(0.0, 0.0, 0.0))
     arm = builder.add_body("arm", fx.SpatialInertia.solid_box(0.2, size=(0.1, 0.02, 0.02)))
     builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 0, 1)))
-    leaves = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": STEEL}
+    leaves: Any = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": STEEL}
     builder.add_assembly(fx.CrossPivot("pivot", builder.world, arm, gap=0.03, **leaves))
     assert len(fx.modes(builder.build())) == 1
