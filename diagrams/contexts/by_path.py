@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import numpy as np
+
 from flexure.diagrams.common.errors import UnknownNameError, suggestion
-from flexure.diagrams.contexts.places import find_place, path_of
+from flexure.diagrams.contexts.places import Place, find_place, path_of
 from flexure.diagrams.systems.system import System
 
 _Value = TypeVar("_Value")
@@ -50,11 +52,21 @@ class ByPath(dict[str, _Value]):
 
     def _path(self, way: Any) -> str | None:
         """Return the path of an entry that has another name; None where there is none."""
-        with suppress(UnknownNameError):  # a parameter can have several names
-            for path in (path_of(way), find_place(self._system, way).path):
-                if super().__contains__(path):
-                    return path
+        with suppress(UnknownNameError):
+            name = path_of(way)
+            if super().__contains__(name):
+                return name
+            wanted = find_place(self._system, way)
+            return next((path for path in self if self._is_at(path, wanted)), None)
         return None
+
+    def _is_at(self, path: str, wanted: Place) -> bool:
+        """Tell whether a path leads to a place: a parameter can have several names."""
+        with suppress(UnknownNameError):
+            found = find_place(self._system, path)
+            alike = np.array_equal(found.components, wanted.components)
+            return found.handle is wanted.handle and alike
+        return False
 
 
 __all__ = ["ByPath"]

@@ -363,7 +363,7 @@ class SampledEquations:
             for key in self.keys
             if not isinstance(blocks[key[0][1]], ZeroOrderHold)
         ]
-        read = first[rows, len(self._place) : -1].any(axis=0)
+        read: list[bool] = first[rows, len(self._place) : -1].any(axis=0).tolist()
         return [*compress(self._entries.names, read)]
 
     def _identity(self) -> FloatArray:

@@ -232,7 +232,8 @@ def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
 
 def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
     diagram, _ = servo(WIRE())
-    for ask in (fx.bode, fx.nyquist, fx.nichols, fx.margins):
+    asks: list[Callable[[Any], Any]] = [fx.bode, fx.nyquist, fx.nichols, fx.margins]
+    for ask in asks:
         for given in (diagram, [diagram], {"loop": diagram}):
             with pytest.raises(ValueRefusedError, match=r"fx\.loop_gain\(servo, at\)"):
                 ask(given)
