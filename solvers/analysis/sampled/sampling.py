@@ -363,8 +363,8 @@ class SampledEquations:
             for key in self.keys
             if not isinstance(blocks[key[0][1]], ZeroOrderHold)
         ]
-        read: list[bool] = first[rows, len(self._place) : -1].any(axis=0).tolist()
-        return [*compress(self._entries.names, read)]
+        read = np.any(first[rows, len(self._place) : -1], axis=0)
+        return [*compress(self._entries.names, np.atleast_1d(read))]
 
     def _identity(self) -> FloatArray:
         return np.eye(len(self._place) + len(self._entries.names) + 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexure.diagrams.common.errors import RecordFileError, quoted
+from flexure.diagrams.common.errors import RecordFileError, quoted, warn
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.solvers.results.records.provenance import differences
 from flexure.solvers.sweeps.plans.plans import by_component
@@ -50,6 +50,12 @@ class StudyFile:
         self._attempt = f"Cannot keep the study of '{outline.label}' in '{path}'"
         self._outline = outline
         self._lock = StudyLock(path)
+        journal = Path(f"{os.path.realpath(path)}-journal")
+        if journal.exists() and journal.stat().st_size:
+            warn(
+                f"An earlier process was ended while it wrote to '{path}', as '{journal.name}' "
+                "tells: what it had not finished writing is undone, and run again"
+            )
         try:
             with _blaming(self._attempt):
                 self._connection = _connect(path, "rwc")

@@ -22,6 +22,9 @@ from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquat
 from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
 
+#: Motions in a plane are compared with the theory of plane beams.
+pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
+
 FloatArray = npt.NDArray[np.float64]
 
 #: E I_z = 1, so slender that it neither stretches nor shears.

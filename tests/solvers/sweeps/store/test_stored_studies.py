@@ -384,6 +384,15 @@ def test_what_was_changed_in_a_study_is_refused_by_whoever_reads_it(
         study(store)
 
 
+def test_the_journal_of_a_killed_process_is_told_of(store: Path) -> None:
+    whole = study(store)
+    store.with_name("loop.study-journal").write_bytes(bytes(512))
+    with pytest.warns(
+        UserWarning, match="ended while it wrote to .* as 'loop.study-journal' tells"
+    ):
+        assert_same(study(store), whole)
+
+
 def test_accidents_to_a_saved_result_give_the_right_numbers_or_an_error(tmp_path: Path) -> None:
     result, path = fx.simulate(loop(), 3.0), tmp_path / "loop.npz"
     result.save(path, ["arm.y", "pid.u"])
