@@ -14,7 +14,7 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import ContextError, EvaluationError
 from flexure.diagrams.systems.projection import Projection
-from flexure.diagrams.values.kinds import MOTION
+from flexure.diagrams.values.kinds import MOTION, STARTABLE
 from flexure.diagrams.values.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
@@ -131,6 +131,18 @@ class Store:
         if self.stamps[slot] < self.required[self.masks[slot]]:
             self.update(slot)
         return self.cache[slot]
+
+    def asked(self, slot: int) -> Any:
+        """Return the value of a slot to somebody outside, or refuse values it presumes."""
+        if self.masks[slot] & STARTABLE:
+            self.require_start()
+        return self.value(slot)
+
+    def require_start(self) -> None:
+        """Refuse values of the context that some block refuses to begin a motion with."""
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_start(leaf)
 
     def update(self, slot: int) -> None:
         """Compute a stale slot after everything stale that it needs, without recursion."""

@@ -244,6 +244,7 @@ class TreeDynamics(ConstrainedTree):
             self._calc_multipliers,
             prerequisites=[*acting, self.motions, self.conditions],
         )
+        self.multipliers.needs_start = True
         self.rates = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
