@@ -134,9 +134,14 @@ class Store:
 
     def asked(self, slot: int) -> Any:
         """Return the value of a slot to somebody outside, or refuse values it presumes."""
-        if self.masks[slot] & STARTABLE:
-            self.require_start()
-        return self.value(slot)
+        if not self.masks[slot] & STARTABLE:
+            return self.value(slot)
+        self.require_start()
+        value = self.value(slot)
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_accuracy(leaf)
+        return value
 
     def require_start(self) -> None:
         """Refuse values of the context that some block refuses to begin a motion with."""

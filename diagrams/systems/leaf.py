@@ -133,6 +133,13 @@ class LeafSystem(DeclaringSystem):
             When the values do not fit; the text names what, and the way out.
         """
 
+    def check_accuracy(self, context: Any) -> None:
+        """Warn of computed values of a context that are not accurate.
+
+        Those who ask for an output that needs a start get such warnings. Blocks that restrict
+        starts may override it.
+        """
+
     def start_limits(self, context: Any) -> Iterable[tuple[str, Any, Any]]:
         """Return what `check_start` compares, for programs that compare it without Python.
 
