@@ -244,7 +244,7 @@ def settled(
     ways = _ways(
         equations, begin, moving, needed, normal, max_iterations, start if is_free else None
     )
-    point, iterations, worst, turn = _nearest(start, equations, ways, tolerance)
+    point, iterations, worst, turn = _nearest(start, begin, equations, ways, tolerance)
     values = equations.values(point)
     if worst is not None:
         expected, moved = "derivatives that become zero", "rate"
@@ -285,6 +285,7 @@ def settled(
 
 def _nearest(
     start: Context,
+    begin: FloatArray,
     equations: Equations | SampleSteps,
     ways: Iterator[tuple[FloatArray, int]],
     tolerance: float,
@@ -303,9 +304,10 @@ def _nearest(
         The turn of the body that turns farthest.
     """
     first, nearest = None, None
+    size = start.store.layout.num_states
     for point, iterations in ways:
         worst = _worst(equations, point, tolerance)
-        turn = farthest_turn(start, point[: start.store.layout.num_states])
+        turn = farthest_turn(start, begin[:size], point[:size])
         found = point, iterations, worst, turn
         first = first or found
         if worst is None and (nearest is None or turn.angle < nearest[3].angle):

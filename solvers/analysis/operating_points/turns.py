@@ -34,10 +34,10 @@ class Turn(NamedTuple):
         return self.angle > FAR
 
 
-def farthest_turn(start: Context, x: FloatArray) -> Turn:
-    """Return the farthest turn of a body between the states of a context and others."""
-    end, most = start.clone(), Turn(0.0, "")
-    end.continuous_state = x
+def farthest_turn(context: Context, first: FloatArray, last: FloatArray) -> Turn:
+    """Return the farthest turn of a body between two states, with the other values of a context."""
+    start, end, most = context.clone(), context.clone(), Turn(0.0, "")
+    start.continuous_state, end.continuous_state = first, last
     for (before, tree), (after, _) in zip(trees_of(start), trees_of(end), strict=True):
         pairs = zip(tree.placements(before), tree.placements(after), strict=True)
         for body, (here, there) in zip(tree.topology.bodies, pairs, strict=True):
@@ -53,8 +53,8 @@ def warn_of_far(turn: Turn, label: str) -> None:
     if turn.is_far:
         warn(
             f"The equilibrium of '{label}' is not near the start: '{turn.body}' turned by "
-            f"{np.rad2deg(turn.angle):.0f}°. Start beside the one that is meant, or raise the loads "
-            "in steps, each from where the last one led"
+            f"{np.rad2deg(turn.angle):.0f}°. Start beside the one that is meant, or raise the "
+            "loads in steps, each from where the last one led"
         )
 
 
