@@ -62,7 +62,7 @@ def everything() -> fx.Diagram:
     }
     builder.add_all(*sources.values(), fx.Constant("zero", 0.0))
     builder.connect("wave.y", "held.u")
-    chains = {
+    chains: dict[str, list[list[fx.System]]] = {
         "wave": [
             [fx.Integrator("stopped", lower=-LEVEL, upper=LEVEL)],
             [fx.Relay("switch", 0.5, -0.5), fx.Integrator("switched")],
