@@ -33,13 +33,13 @@ function startingValues(options = {}) {
     }
     (place.array === "x" ? x : env).set(numbers, place.at);
   }
-  for (const { left, comparison, right } of info.relations) checkRelation(env, left, comparison, right);
+  for (const relation of info.relations) checkRelation(env, relation);
   equations.prepare(env);
   return { time: options.time ?? start.time, x, env };
 }
 
 // Refuse parameters that contradict each other, component by component.
-function checkRelation(env, left, comparison, right) {
+function checkRelation(env, { left, comparison, right }) {
   const [low, high] = [left, right].map((path) => {
     const { at, size } = places[path];
     return env.subarray(at, at + size);

@@ -1,6 +1,8 @@
-// What is kept of a run: its steps and changes, the events, and what ends it; and the signals at any
+// What is kept of a run: its steps and changes, the events, and what ends it; and signals at any
 // times, for which steps are taken again and looked into.
 // It reads the rows that the loops write, and needs what `run_memory.js` needs and gives.
+
+const BLOCK = 16384; // numbers that are reserved at once
 
 function newRecorder(asked, env) {
   const n = Math.max(equations.states, 1);
@@ -11,12 +13,9 @@ function newRecorder(asked, env) {
   const events = [];
   const watches = equations.witnesses.directions.map(() => room(WATCH_SIZE));
   const present = { time: asked.t0, x: room(n) }; // where the reading has come to
-  const record = { t0: asked.t0, x: room(n), env: held, rows: [] };
-
-  function move(time, x) {
-    present.x.set(x);
-    present.time = time;
-  }
+  const record = { t0: asked.t0, x: room(n), env: held, discrete: STATE + n, rows: [] };
+  let block = room(0); // of rows that are kept
+  let used = 0;
 
   // What the publishes of a trigger say at a time: null unless one of them ends the run.
   function verdictOf(trigger, number, time, x) {
@@ -44,25 +43,35 @@ function newRecorder(asked, env) {
     return { outcome: "failed", message };
   }
 
-  function readRow(mask, row) {
-    const { kind, time, x, discrete } = row;
+  // Keep a row of a step or a change, and go on to it.
+  function append(method, kind, run, row) {
+    const { width, discrete } = run.rows;
+    if (used + width > block.length) [block, used] = [room(Math.max(BLOCK, width)), 0];
+    for (let i = 0; i < width; i++) block[used + i] = row[i];
+    const numbers = block.subarray(used, used + width);
+    used += width;
+    const clip = row[END] === run.jump ? nextafter$(row[END], -Infinity) : Infinity;
+    record.rows.push({ method, kind, clip, numbers });
+    if (kind === CHANGE) for (let i = 0; i < m; i++) held[i] = row[discrete + i];
+    for (let i = 0; i < n; i++) present.x[i] = row[STATE + i];
+    present.time = row[TIME];
+  }
+
+  function readRow(method, run, kind, mask, row) {
+    const time = row[TIME];
     let found = null;
     if (kind === CHANGE) {
-      held.set(discrete);
-      move(time, x);
-      record.rows.push(row);
+      append(method, kind, run, row);
     } else if (kind === STEP) {
-      move(time, x);
-      record.rows.push(row);
-      found = verdictOf("step", -1, time, x);
+      append(method, kind, run, row);
+      found = verdictOf("step", -1, time, present.x);
     } else if (kind === CROSSING) {
       for (const k of bitsOf(mask)) found ??= note(k, time, present.x);
-    } else if (kind === SAMPLE) {
+    } else if (kind === SAMPLE && ends.length > 0) {
+      const x = row.subarray(STATE, STATE + n);
       for (const k of bitsOf(mask)) found ??= verdictOf("clock", k, time, x);
-      if (found !== null && time !== present.time) {
-        move(time, x);
-        record.rows.push({ ...row, kind: STEP }); // the run ends inside of a step
-      }
+      const isInside = time !== present.time; // of a step, with which the run then ends
+      if (found !== null && isInside) append(method, STEP, run, row);
     }
     return found;
   }
@@ -84,18 +93,11 @@ function newRecorder(asked, env) {
     },
     // Read the rows of a run; return what ends it, if something does.
     take(method, run) {
-      const { kinds, width, used, discrete } = run.rows;
-      const table = run.rows.table.slice(0, used * width);
+      const { kinds, table, width, used: count } = run.rows;
       run.rows.used = 0;
-      for (let r = 0; r < used; r++) {
+      for (let r = 0; r < count; r++) {
         const row = table.subarray(r * width, (r + 1) * width);
-        const found = readRow(kinds[2 * r + 1], {
-          ...{ method, kind: kinds[2 * r] },
-          ...{ time: row[TIME], begin: row[BEGIN], end: row[END] },
-          clip: row[END] === run.jump ? nextafter$(row[END], -Infinity) : Infinity,
-          x: row.subarray(STATE, STATE + n),
-          discrete: row.subarray(discrete, discrete + m),
-        });
+        const found = readRow(method, run, kinds[2 * r], kinds[2 * r + 1], row);
         if (found !== null) return found;
       }
       return null;
@@ -158,16 +160,16 @@ function readSignals(record, paths, times, sides, asked) {
   }
 
   // Read the times inside of a step that begins with the present values.
-  function keepInside({ method, begin, end, clip, time }) {
+  function keepInside({ method, clip, numbers }) {
     keepPresent();
     let last = next;
-    while (last < times.length && times[last] < time) last++;
+    while (last < times.length && times[last] < numbers[TIME]) last++;
     const count = last - next;
     if (count === 0) return;
     repeaters[method] ??= newMemory(method, asked, held);
     const instants = times.subarray(next, last);
     const states = room(count * n);
-    const span = Float64Array.of(begin, end, clip);
+    const span = Float64Array.of(numbers[BEGIN], numbers[END], clip);
     const before = held.slice(0, m);
     const step = [1, span, 0, present.x, 0, before, 0, [count], 0];
     loops[method].resample(repeaters[method], ...step, instants, 0, states, 0);
@@ -177,20 +179,23 @@ function readSignals(record, paths, times, sides, asked) {
   }
 
   for (const row of record.rows) {
-    const { kind, time, clip, x, discrete } = row;
+    const { kind, clip, numbers } = row;
+    const time = numbers[TIME];
+    const x = numbers.subarray(STATE, STATE + n);
     if (kind === STEP) {
       keepInside(row);
       present = { time, limit: Math.min(time, clip), x };
     } else {
       if (time > present.time) keepStill(time); // after a stop that was too close to move
       if (sides) keep(present.time, present.limit, present.x, true);
-      held.set(discrete);
+      for (let i = 0; i < m; i++) held[i] = numbers[record.discrete + i];
       present = { time, limit: time, x };
       if (sides) keep(time, time, x, true);
     }
   }
   keepPresent();
-  if (sides && kept.times.at(-1) !== present.time) keep(present.time, present.time, present.x, false);
+  const { time, x } = present;
+  if (sides && kept.times.at(-1) !== time) keep(time, time, x, false);
   return tabled(kept, reader, paths, times.length);
 }
 
@@ -221,8 +226,8 @@ function evenTimes(first, last, count) {
   return Float64Array.from({ length: count }, (_, k) => (k < count - 1 ? first + k * share : last));
 }
 
-// Signals are polynomials over pieces of steps, through their values at some places from -1 to 1, as
-// in `flexure.solvers.results.measures`; it is seen at one place more whether they are.
+// Signals are polynomials over pieces of steps, through their values at some places from -1 to 1, by
+// the rules of `flexure.solvers.results`; it is seen at one place more whether they are.
 const LOOKS = [-1, -Math.SQRT1_2, 0, 0.4, Math.SQRT1_2, 1];
 const CHECK = 3;
 const MISSED = 1e-11; // of the largest magnitude, beyond which a piece is halved
@@ -241,24 +246,30 @@ function denseSignals(record, paths, asked) {
   const n = Math.max(equations.states, 1);
   const repeaters = {};
   const out = room(size);
+  const [times, states] = [room(LOOKS.length), room(LOOKS.length * n)];
+  const m = equations.discrete;
+  const [span, before] = [room(3), room(m)];
+  const count = [LOOKS.length];
   const found = [];
   let scale = 0;
 
   // What is seen in a piece of a step that begins with some state.
-  function look({ method, begin, end, clip, time, x }, from, a, b) {
+  function look({ method, clip, numbers }, from, a, b) {
     repeaters[method] ??= newMemory(method, asked, held);
-    const times = Float64Array.from(LOOKS, (z) => Math.min(a + (b - a) * (0.5 * (z + 1)), b));
-    const states = room(times.length * n);
-    const span = Float64Array.of(begin, end, clip);
-    const step = [1, span, 0, from, 0, held.slice(0, equations.discrete), 0, [times.length], 0];
-    loops[method].resample(repeaters[method], ...step, times, 0, states, 0);
-    if (a === begin) states.set(from, 0);
-    if (b === time) states.set(x, (times.length - 1) * n);
+    const repeater = repeaters[method];
+    LOOKS.forEach((z, k) => (times[k] = Math.min(a + (b - a) * (0.5 * (z + 1)), b)));
+    for (let i = 0; i < m; i++) before[i] = held[i];
+    [span[0], span[1], span[2]] = [numbers[BEGIN], numbers[END], clip];
+    const step = [1, span, 0, from, 0, before, 0, count, 0];
+    loops[method].resample(repeater, ...step, times, 0, states, 0);
+    const last = (times.length - 1) * n;
+    if (a === numbers[BEGIN]) for (let i = 0; i < n; i++) states[i] = from[i];
+    if (b === numbers[TIME]) for (let i = 0; i < n; i++) states[last + i] = numbers[STATE + i];
     const seen = new Float64Array(times.length * size);
-    times.forEach((t, k) => {
-      reader.read(Math.min(t, clip), states.subarray(k * n, (k + 1) * n), held, out);
-      seen.set(out.subarray(0, size), k * size);
-    });
+    for (let k = 0; k < times.length; k++) {
+      reader.read(Math.min(times[k], clip), states.subarray(k * n, (k + 1) * n), held, out);
+      for (let i = 0; i < size; i++) seen[k * size + i] = out[i];
+    }
     return { a, b, seen };
   }
 
@@ -273,7 +284,8 @@ function denseSignals(record, paths, asked) {
 
   function add(row, from, piece) {
     const { a, b } = piece;
-    if (b - a > SHORTEST * (row.time - row.begin) && misses(piece)) {
+    const { numbers } = row;
+    if (b - a > SHORTEST * (numbers[TIME] - numbers[BEGIN]) && misses(piece)) {
       const middle = 0.5 * (a + b);
       add(row, from, look(row, from, a, middle));
       add(row, from, look(row, from, middle, b));
@@ -287,15 +299,16 @@ function denseSignals(record, paths, asked) {
     held.set(record.env);
     let from = record.x;
     for (const row of record.rows) {
-      if (row.kind !== STEP) held.set(row.discrete);
-      else if (row.time > row.begin) visit(row, from);
-      from = row.x;
+      const { kind, numbers } = row;
+      if (kind === CHANGE) for (let i = 0; i < m; i++) held[i] = numbers[record.discrete + i];
+      else if (numbers[TIME] > numbers[BEGIN]) visit(row, from);
+      from = numbers.subarray(STATE, STATE + n);
     }
   }
 
   const whole = [];
-  walk((row, from) => whole.push(look(row, from, row.begin, row.time)));
-  for (const { seen } of whole) for (const each of seen) scale = Math.max(scale, Math.abs(each));
+  walk((row, from) => whole.push(look(row, from, row.numbers[BEGIN], row.numbers[TIME])));
+  for (const { seen } of whole) scale = seen.reduce((m, v) => Math.max(m, Math.abs(v)), scale);
   whole.reverse();
   walk((row, from) => add(row, from, whole.pop()));
   const signals = paths.map((path, s) => {

@@ -171,8 +171,8 @@ function simulate(options = {}) {
   return run.finish();
 }
 
-// Begin a run that goes on in parts: `advance(steps)` takes some steps and tells whether the run has
-// ended, `stop()` ends it where it is, and `finish()` gives what it has come to.
+// Begin a run that goes on in parts: `advance(steps)` takes some steps and tells whether the run
+// has ended, `stop()` ends it where it is, and `finish()` gives what it has come to.
 function begin(options) {
   const asked = checkedRun(options);
   const { time, x, env } = startingValues(options);
@@ -214,7 +214,7 @@ function begin(options) {
       stepped = step.time;
       run.budget = 1;
     } else {
-      run.budget = Math.min(left, most);
+      run.budget = most < left ? most : left; // which stays a whole number for engines
     }
     const before = counts.steps;
     const status = loops[name].advance(run);

@@ -159,7 +159,7 @@ def page(
     rtol, atol, max_step : float, optional
         As for `simulate`, but of one number each.
     samples : int
-        Times at equal distances at which signals are drawn and figures measured.
+        Times at equal distances at which signals are drawn. Figures are those of the steps.
     path : str or Path, optional
         Where to save the page.
 

@@ -224,7 +224,7 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
     return Settings(system, end, cast("IntegrationOptions", integration), threads)
 
 
-def _checked_threads(threads: int | None, executor: Executor | None) -> int:
+def _checked_threads(threads: Any, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
     whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)

@@ -131,7 +131,7 @@ def _weights(count: int) -> FloatArray:
 
 def _times(values: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return a product, of which each row is the same to the last bit, whatever the others are."""
-    product = values[:, :1] * matrix[0]
+    product: FloatArray = values[:, :1] * matrix[0]
     for k in range(1, len(matrix)):
         product += values[:, k : k + 1] * matrix[k]
     return product
@@ -312,7 +312,8 @@ class Curve:
     @property
     def finite(self) -> NDArray[np.bool_]:
         """Whether all of a run is known."""
-        return np.isfinite(self.over(np.minimum, self.low) - self.over(np.maximum, self.high))
+        extent = self.over(np.minimum, self.low) - self.over(np.maximum, self.high)
+        return np.asarray(np.isfinite(extent))
 
     def over(self, function: np.ufunc, numbers: NDArray[Any]) -> NDArray[Any]:
         """Reduce numbers of arcs, such as their sum by ``np.add``, to one for each run."""

@@ -302,9 +302,10 @@ def _disturbance(
     y, *control = (records.single(signal) for signal in signals)
     key = (response, *options.items(), *widths.items(), *map(path_of, signals))
     if key not in records.measured:
-        known = {"at": y.start, "target": np.nan, "tolerance": np.nan}
-        found = {**known, **records.steps.get(response, {}), **options, **widths}
-        records.measured[key] = disturbance_figures(y, control=(control or [None])[0], **found)
+        found: dict[str, Any] = {"at": y.start, "target": np.nan, "tolerance": np.nan}
+        found |= {**records.steps.get(response, {}), **options, **widths}
+        effort = control[0] if control else None
+        records.measured[key] = disturbance_figures(y, control=effort, **found)
     return np.asarray(records.measured[key][figure])
 
 

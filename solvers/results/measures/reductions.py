@@ -7,6 +7,7 @@ inside of the steps, and integrals are those of the polynomials, to rounding.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.measures.curves import Curve
@@ -96,7 +97,7 @@ def first_crossing(curve: Curve, level: float, direction: str) -> FloatArray:
     return np.where(arc >= 0, when, np.nan)
 
 
-def _crosses(a: FloatArray, b: FloatArray, level: float, direction: str) -> FloatArray:
+def _crosses(a: FloatArray, b: FloatArray, level: float, direction: str) -> NDArray[np.bool_]:
     """Tell where a signal that goes from a to b crosses a level."""
     rising, falling = (a < level) & (b >= level), (a > level) & (b <= level)
     ways = {"rising": rising, "falling": falling, "either": rising | falling}

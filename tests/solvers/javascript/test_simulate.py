@@ -295,7 +295,7 @@ def test_runs_in_parts_are_whole_runs_and_can_be_stopped() -> None:
       while (!run.advance(7) && parts !== options.parts) parts += 1;
       run.stop();
       return {...run.finish(), parts}; })()"""
-    asked = {"tFinal": 3.0, "samples": 31}
+    asked = {"tFinal": 3.0, "samples": 31, "maxStep": 0.05}
     direct = simulate(model, **asked)
     text = whole.replace("options.parts", "Infinity")
     (parted,) = ask_models({"": (model, [asked])}, text)[""]

@@ -114,16 +114,19 @@ def test_another_diagram_has_another_page(browser: Browser, tmp_path: Path) -> N
 
 def test_figures_are_those_of_step_info(shown: OpenPage) -> None:
     system = door()
-    for ki, at in ((25.0, 0.75), (40.0, 1.25)):
+    for ki, at, end in ((25.0, 0.75, "10"), (40.0, 1.25, "500")):
         shown.enter("pid.ki", str(ki))
         shown.enter("target.at", str(at))
+        with shown.running():
+            shown.page.locator("#final-time").fill(end)
+            shown.page.locator("#final-time").press("Enter")
         found = shown.figures()
         scope: dict[str, Any] = {"servo": system}
         exec(shown.text("Python"), scope)
         other = scope["result"].step_info("door.axis.angle")
         assert len(found) == 6
         for name, value in found.items():
-            assert value == pytest.approx(getattr(other, name), rel=2e-3, abs=1e-3)
+            assert value == pytest.approx(getattr(other, name), rel=1e-7, abs=1e-9)
 
 
 def test_a_long_run_shows_that_it_goes_on_and_stops_when_asked(

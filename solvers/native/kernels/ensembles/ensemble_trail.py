@@ -143,10 +143,10 @@ def misfit(trail: TrailData, a: Real, b: Real) -> Real:
             worst = larger(worst, away - trail.tolerance * trail.scale[s])
     find_basis(trail, 2.0 * (a - begin) / length - 1.0)
     for s in range(width):
-        value: Real = 0.0
+        between: Real = 0.0
         for k in unrolled(len(NODES)):
-            value += trail.basis[k] * trail.both[k * width + s]
-        away = abs(value - trail.inside[s])
+            between += trail.basis[k] * trail.both[k * width + s]
+        away = abs(between - trail.inside[s])
         worst = larger(worst, away - trail.tolerance * trail.scale[s])
     return worst
 
