@@ -9,15 +9,16 @@ import pytest
 from scipy.linalg import null_space
 
 import flexure as fx
+from flexure.blocks.math import RigidTransform
 from flexure.diagrams.values.values import FloatArray
 from tests.support.draws import draws
 
 
-def chain(seed: int, pose: fx.RigidTransform | None) -> tuple[fx.Plant, list[fx.Frame]]:
+def chain(seed: int, pose: RigidTransform | None) -> tuple[fx.Plant, list[fx.Frame]]:
     """Build a chain of bars, whose tip is held where it is given: by a weld, or by two balls."""
     rng = np.random.default_rng(seed)
     builder = fx.PlantBuilder("chain", gravity=5.0 * rng.normal(size=3))
-    inner: fx.FrameLike = builder.world
+    inner = builder.world.frame
     for k in range(int(rng.integers(4, 9))):
         mass, length = 10.0 ** rng.uniform([-2.0, -1.0], [1.5, 0.0])
         box = fx.SpatialInertia.solid_box(mass, size=length * rng.uniform(0.1, 1.0, size=3))
@@ -67,7 +68,7 @@ def dense(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> tuple[F
     given = -np.linalg.lstsq(J, bias, rcond=1e-9)[0]
     Z = null_space(J, rcond=1e-9)
     rates = given + Z @ np.linalg.solve(Z.T @ M @ Z, Z.T @ (f - M @ given))
-    return rates, float(np.max(np.abs(np.linalg.solve(M, f))))
+    return np.asarray(rates, dtype=np.float64), float(np.max(np.abs(np.linalg.solve(M, f))))
 
 
 def off(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> float:
