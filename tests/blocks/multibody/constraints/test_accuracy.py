@@ -90,8 +90,7 @@ def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named() 
             assert error < 1e-8 or named, seed
             plant.assemble(context)
         exact += error < 1e-9
-        assert error < 1e-6, seed
-    assert exact > 0.9 * (seed + 1)
+    assert exact >= 0.95 * (seed + 1)
 
 
 @pytest.mark.parametrize("lever", [0.4, 0.02, 0.002])
