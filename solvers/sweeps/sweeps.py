@@ -31,6 +31,7 @@ from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.metric_columns import (
     Measuring,
+    MetricColumns,
     chosen,
     listed,
 )
@@ -159,11 +160,36 @@ def sweep(
     """
     require_system(system, "Cannot sweep")
     attempt = f"Cannot sweep '{system.label}'"
-    base = start_context(system, context, attempt)
+    settings, variants = _swept(system, values, t_final, context, options)
+    found, measured = _run(settings, variants, options, keeper(store, force, variants, attempt))
+    measured.warn_of_motion()
+    return found
+
+
+def sweep_candidates(
+    system: System,
+    values: Plan | Mapping[Any, npt.ArrayLike],
+    t_final: float,
+    *,
+    context: Context,
+    **options: Unpack[SweepOptions],
+) -> Sweep:
+    """Sweep for a search, which says itself which candidates have no figures."""
+    return _run(*_swept(system, values, t_final, context, options), options)[0]
+
+
+def _swept(
+    system: System,
+    values: Plan | Mapping[Any, npt.ArrayLike],
+    t_final: float,
+    context: Context | None,
+    options: SweepOptions,
+) -> tuple[Settings, SweptContexts]:
+    """Return what all runs have in common, and what they differ in."""
+    base = start_context(system, context, f"Cannot sweep '{system.label}'")
     settings = _settings("sweep", system, t_final, options)
     settings.simulator(base)  # refuses unknown methods
-    variants = SweptContexts(base, values)
-    return _run(settings, variants, options, keeper(store, force, variants, attempt))
+    return settings, SweptContexts(base, values)
 
 
 def simulate_many(
@@ -209,7 +235,10 @@ def simulate_many(
     variants = GivenContexts(system, list(items_of(contexts, wanted, attempt)))
     if options.get("rtol") is None:
         options["rtol"] = variants.base().accuracy
-    return _run(_settings("simulate_many", system, t_final, options), variants, options)
+    settings = _settings("simulate_many", system, t_final, options)
+    found, measured = _run(settings, variants, options)
+    measured.warn_of_motion()
+    return found
 
 
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
@@ -236,7 +265,7 @@ def _checked_threads(threads: Any, executor: Executor | None) -> int:
 
 def _run(
     settings: Settings, variants: Variants, options: SweepOptions, keep: Keeper = not_kept
-) -> Sweep:
+) -> tuple[Sweep, MetricColumns]:
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
     attempt = f"Cannot measure the runs of '{system.label}'"
@@ -271,8 +300,7 @@ def _run(
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
         raise record.interruption
-    measured.warn_of_motion()
-    return found
+    return found, measured
 
 
 def constant(system: System, way: Signal) -> Place | None:

@@ -332,8 +332,9 @@ def test_a_system_and_its_context_are_copied_as_a_pair() -> None:
     lag = fx.FirstOrderLag("lag", time_constant=2.0)
     context = lag.create_default_context()
     context.set("u", 1.0)
-    for copied in (copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))):
-        twin, values = copied((lag, context))
+    for duplicate in (copy.deepcopy, pickled):
+        pair: Any = duplicate((lag, context))
+        twin, values = pair
         assert values.system is twin is not lag
         values.set("u", 3.0)
         assert fx.simulate(twin, 1.0, values).outcome == "completed"

@@ -21,7 +21,7 @@ from flexure.solvers.results.measures.metrics import Constraint, Measure, Metric
 from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import SweptContexts
-from flexure.solvers.sweeps.sweeps import sweep
+from flexure.solvers.sweeps.sweeps import sweep_candidates
 from flexure.solvers.tracing.signals import resolve
 
 
@@ -141,7 +141,7 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
     """
     interruption: KeyboardInterrupt | ExecutorError | None = None
     try:
-        swept = sweep(
+        swept = sweep_candidates(
             study.system,
             space.values(points),
             study.t_final,

@@ -17,6 +17,7 @@ from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.integration.guard.slow_strides import MARKS
 from flexure.solvers.native.kernels.ensembles.ensemble import FREE, PAUSED, UNFINISHED
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
+from flexure.solvers.native.kernels.ensembles.ensemble_trail import MOST
 from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs.lane_equations import (
@@ -31,7 +32,7 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.nodes import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
-_PIECES = 128  # of a step in each lane, unless that bends in more places than can be told apart
+_PIECES = MOST + 4  # that are written in each lane until a loop can pause
 _SHARE = 1e-4  # of the tolerance of steps, by which pieces may miss signals
 _ROOM = 1_000_000  # bytes for pieces, after which a loop pauses
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop

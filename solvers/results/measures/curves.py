@@ -170,18 +170,19 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
     if c.shape[1] == 2:
         return np.clip(-c[:, 0] / c[:, 1], low, high)
     rising, slope = horner(c, high) > horner(c, low), _slopes(c)
-    z, going = 0.5 * (low + high), np.ones(len(c), dtype=bool)
+    low, high, rows = low.copy(), high.copy(), np.arange(len(c))
+    z = 0.5 * (low + high)
     for _ in range(_TRIES):
-        y = horner(c, z)
-        over = (y > 0.0) == rising
-        low, high = np.where(over, low, z), np.where(over, z, high)
-        newton = z - y / horner(slope, z)
-        better = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-        going &= y != 0.0
-        moves = np.abs(better - z) > _CLOSE
-        z = np.where(going, better, z)
-        going &= moves  # a zero that is found stays, however long others take
-        if not going.any():
+        at = z[rows]
+        y = horner(c[rows], at)
+        over = (y > 0.0) == rising[rows]
+        high[rows[over]], low[rows[~over]] = at[over], at[~over]
+        newton, middle = at - y / horner(slope[rows], at), 0.5 * (low[rows] + high[rows])
+        inside = (newton > low[rows]) & (newton < high[rows])
+        better = np.where(y == 0.0, at, np.where(inside, newton, middle))
+        z[rows] = better
+        rows = rows[(np.abs(better - at) > _CLOSE) & ~np.isnan(y)]
+        if not len(rows):
             break
     return z
 

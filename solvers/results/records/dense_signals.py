@@ -17,6 +17,7 @@ from flexure.solvers.results.measures.nodes import (
 )
 
 _PLACES = 0.5 * (1.0 + np.array([*NODES[:-2], CHECK, *NODES[-2:]]))
+_FEW = 1000  # pieces that may be halved at once, beside two in each step
 _AT_ONCE = 20_000  # pieces, which bounds the memory for them
 
 
@@ -42,7 +43,7 @@ def dense_signals(
         return DenseOutput(grid[-1:], grid[-1:], np.array([0, 1]), values)
     begin, end = grid[steps], grid[steps + 1]
     shortest = SHORTEST * (end - begin)
-    scale, found = 0.0, []
+    scale, found, most = 0.0, [], _FEW + 2 * len(steps)
     while len(begin):
         values, check = _values(begin, end, read)
         with np.errstate(invalid="ignore"):
@@ -50,6 +51,7 @@ def dense_signals(
             predicted = sum(w * values[:, k] for k, w in enumerate(CHECK_WEIGHTS))
             misses = np.any(np.abs(predicted - check) > TOLERANCE * scale, axis=1)
         halved = misses & (end - begin > shortest)
+        halved &= np.sum(halved) <= most  # or it is smooth nowhere
         found.append((begin[~halved], end[~halved], values[~halved]))
         middle = 0.5 * (begin + end)[halved]
         begin = np.column_stack([begin[halved], middle]).ravel()

@@ -360,10 +360,8 @@ def test_the_answer_can_be_applied_plotted_and_looked_through(tmp_path: Path) ->
     assert len(figure.axes) == 3
     assert (tmp_path / "found.png").stat().st_size > 10_000
     assert f"{peak.label}  1.1, active" in str(found)
-    run = found.simulate().sample("y", np.linspace(0.0, 30.0, 1001))
-    assert m.ise("y", target=1.0).evaluate(
-        np.linspace(0.0, 30.0, 1001), {"y": run[np.newaxis]}
-    ) == pytest.approx(found.objective, rel=1e-6)
+    error = m.ise("y", target=1.0)(found.simulate())
+    assert error == pytest.approx(found.objective, rel=1e-6)
     with pytest.raises(UnknownNameError, match="was optimized"):
         found["B"]
 

@@ -32,14 +32,16 @@ from flexure.solvers.results.measures.nodes import (
 
 APART = True
 LAST = len(NODES) - 1
+MOST = 250  # pieces that are tried in a step, of what is smooth nowhere
 
 
 def follow(ensemble: Ensemble, method: Static, good: Mask) -> None:
     """Add the pieces of all good steps."""
-    step, trail, lanes = ensemble.step, ensemble.trail, ensemble.lanes
+    step, trail = ensemble.step, ensemble.trail
     stop = step.end[0]
     a, b, due = step.time[0], stop, good
     shortest = SHORTEST * (stop - a)
+    tries = 0
     note_begin(ensemble, good)
     while any_lane(due):
         for k in unrolled(1, len(NODES)):
@@ -49,9 +51,10 @@ def follow(ensemble: Ensemble, method: Static, good: Mask) -> None:
             look(ensemble, method, k, where(due, inner, stop), due)
         inner = a + (b - a) * (0.5 * (1.0 + CHECK))
         look(ensemble, method, LAST + 1, where(due, inner, stop), due)
-        if trail.room - trail.count < 2 * lanes.count:
+        tries += 1
+        if tries > MOST:
             shortest = stop - step.time[0]
-        done = due and (miss(trail) <= 0.0 or b - a <= shortest)
+        done = due and not (miss(trail) > 0.0 and b - a > shortest)
         add(ensemble, done, a, b)
         for s in range(trail.width):
             trail.inside[s] = where(done, trail.inside[LAST * trail.width + s], trail.inside[s])
