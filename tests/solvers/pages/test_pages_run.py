@@ -37,7 +37,7 @@ def chain() -> fx.Diagram:
 def swinging() -> fx.Diagram:
     """Three links that swing without end, which take many steps."""
     plant = fx.PlantBuilder("links", gravity=(0, 0, -9.81))
-    hangs = plant.world
+    hangs: Any = plant.world
     for k in range(3):
         link = plant.add_body(f"link{k}", fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="z"))
         joint = plant.add_joint(fx.RevoluteJoint(f"joint{k}", hangs, link, axis=(0, 1, 0)))
