@@ -141,22 +141,47 @@ class TimeDelay(LeafSystem):
         }
 
     def interpolate(self, context: Any) -> Array:
-        """Return the weighted sum of all samples; at most two neighbors have weight."""
-        elapsed = context.time - self.sampled_at(context)
-        age = np.clip((self.delay(context) - elapsed) / self.period, 0.0, self.length)
-        weights = np.maximum(1.0 - np.abs(age - np.arange(self.length + 1.0)), 0.0)
-        return weights @ self.samples(context).reshape(self.length + 1, self.size)
+        """Return the value at t − delay, on the straight line between two samples."""
+        time, period = context.time, self.period
+        ratio = self.delay(context) / period
+        oldest = np.ceil(ratio - _ROUNDING)  # of the two samples, while this is the newest
+        bend = self.sampled_at(context) + (ratio - oldest + 1.0) * period
+        bend = np.where(_is_whole(ratio), bend + _ROUNDING * period, bend)
+        passed = np.where(time < bend, 0.0, np.floor((time - bend) / period) + 1.0)
+        newer = np.clip(oldest - 1.0 - passed, 0.0, self.length - 1.0)
+        age = np.clip(ratio - (time - self.sampled_at(context)) / period, 0.0, self.length)
+        newer_sample, older_sample = _pair(
+            self.samples(context).reshape(self.length + 1, self.size), newer
+        )
+        return newer_sample + (age - newer) * (older_sample - newer_sample)
 
     def calc_next_break_time(self, context: Any) -> float:
         """Return when t − delay passes a sample, unless that is when the next one is taken."""
-        fraction = self.delay(context) / self.period % 1.0
-        if not _ROUNDING < fraction < 1.0 - _ROUNDING:
-            return math.inf
-        knot = self.sampled_at(context)[0] + fraction * self.period
-        passed = np.maximum(np.rint((context.time - knot) / self.period), 0.0)
-        return first_after(
-            context.time, knot + passed * self.period, knot + (passed + 1.0) * self.period
+        time, period = context.time, self.period
+        ratio = self.delay(context) / period
+        bend = ratio - np.ceil(ratio - _ROUNDING) + 1.0
+        tick = np.floor(time / period) - 1.0
+        bends = [(tick + k) * period + bend * period for k in range(3)]
+        return first_after(time, np.where(_is_whole(ratio), np.inf, np.stack(bends)))
+
+
+def _is_whole(ratio: Array) -> Any:
+    """Tell whether a delay is a whole number of periods."""
+    return np.abs(ratio - np.rint(ratio)) <= _ROUNDING
+
+
+def _pair(rows: Array, index: Array) -> tuple[Array, Array]:
+    """Return a row and the next one, in as many choices as there are rows and without a search."""
+    half = 1 << (len(rows) - 2).bit_length()
+    while half > 1:
+        half //= 2
+        beyond = index >= half
+        first, second = rows[: half + 1], rows[half:][: half + 1]
+        rows = np.concatenate(
+            [np.where(beyond, second, first[: len(second)]), first[len(second) :]]
         )
+        index = np.where(beyond, index - half, index)
+    return rows[0], rows[1]
 
 
 class PadeDelay(LeafSystem):

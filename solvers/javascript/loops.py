@@ -26,7 +26,10 @@ _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
     manifold: ("KEPT",),
     projecting: ("FAR", "ROOM"),
-    rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
+    rows: (
+        *("STEP", "CHANGE", "SAMPLE", "CROSSING"),
+        *("TIME", "BEGIN", "END", "CLIP", "STATE", "MOST_ROWS"),
+    ),
     advance: ("UNRESTRICTED", "DISCRETE"),
     search: ("SEARCH_SIZE",),
     pile_ups: ("WATCH_SIZE",),

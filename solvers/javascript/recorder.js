@@ -99,7 +99,7 @@ function newRecorder(asked, signals, env) {
     const time = row[TIME];
     const x = row.subarray(STATE, STATE + n);
     const end = row[END];
-    const clip = end === run.jump ? nextafter$(end, -Infinity) : Infinity;
+    const clip = row[CLIP];
     let found = null;
     if (kind === CHANGE) {
       if (time > present.time) keepStill(time); // after a stop that was too close to move

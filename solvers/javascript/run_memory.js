@@ -106,8 +106,18 @@ function ending() {
   return equations.events.filter(({ kind, values }) => kind === "publish" && values !== null);
 }
 
+// The function of the next break time, whose result goes to `out`.
+function nextBreak(time, x, env, out) {
+  const found = new Float64Array(equations.breaks.count);
+  equations.breaks.values(time, x, env, found);
+  const later = (least, each) => (each > time && each < least ? each : least);
+  out[0] = found.reduce(later, Infinity);
+}
+
 function describeClocks(clocks, changing) {
   const count = equations.clocks.length;
+  clocks.breaking = 1;
+  clocks.breaks = nextBreak;
   clocks.count = count;
   clocks.periods = room(count);
   clocks.offsets = room(count);

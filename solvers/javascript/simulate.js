@@ -151,12 +151,6 @@ function clocksDue(time) {
   });
 }
 
-function nextBreak(time, x, env) {
-  const found = new Float64Array(equations.breaks.count);
-  equations.breaks.values(time, x, env, found);
-  return found.reduce((least, each) => (each > time && each < least ? each : least), Infinity);
-}
-
 function simulate(options = {}) {
   const asked = checkedRun(options);
   const { time, x, env } = startingValues(options);
@@ -182,7 +176,7 @@ function simulate(options = {}) {
     if (trigger === "clock" && due.includes(number)) run.updates.pending[e] = 1;
   });
   run.boundary = asked.tFinal;
-  run.jump = nextBreak(time, x, env);
+  run.jump = Infinity; // until the first motion finds it
   const recorder = newRecorder(asked, asked.signals, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
@@ -201,7 +195,6 @@ function simulate(options = {}) {
     left -= Math.max(1, counts.steps - before, sampleRows(run.rows));
     end = recorder.take(name, run) ?? judge(run, status, left, asked, changing);
     if (end !== null) break;
-    if (motion.moving === 0 && step.time === run.jump) run.jump = nextBreak(step.time, step.x, env);
     if (status === STIFF) {
       name = STIFF_METHOD;
       methods.push({ time: step.time, method: name });

@@ -309,6 +309,40 @@ def settling() -> fx.System:
     )
 
 
+class Switching(fx.LeafSystem):
+    """x' = 1 up to a time and -2 from then on; updates move that time."""
+
+    def __init__(self) -> None:
+        super().__init__("switching")
+        self.x = self.declare_continuous_state(z=1)
+        self.at = self.declare_discrete_state("at", 0.0)
+        self.declare_discrete_update(self.move, fx.Periodic(0.4))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return np.where(context.time < self.at(context), 1.0, -2.0)
+
+    def move(self, context: Any) -> dict[Any, Any]:
+        return {self.at: context.time + 0.15}
+
+    def calc_next_break_time(self, context: Any) -> Any:
+        return self.at(context)[0]
+
+
+def delayed() -> fx.System:
+    """A loop over a delay that bends between its samples."""
+    builder = fx.DiagramBuilder("delayed")
+    builder.add_all(
+        fx.Step("target", at=0.33),
+        fx.Sum("error", "+-"),
+        fx.FirstOrderLag("lag", time_constant=0.3),
+        fx.TimeDelay("delay", 0.25, period=0.1),
+    )
+    builder.connect("target.y", "error.u1")
+    builder.connect("delay.y", "error.u2")
+    builder.connect_chain("error", "lag", "delay")
+    return builder.build()
+
+
 SITUATIONS: dict[str, Callable[[], fx.System]] = {
     each.__name__: each
     for each in (
@@ -327,5 +361,7 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         jumps,
         logged,
         logged_at_every_step,
+        Switching,
+        delayed,
     )
 }

@@ -219,6 +219,7 @@ class Program:
         self.witness = self._addresses.get("witness")
         self.signal = self._addresses.get("signals")
         self.deviations = self._addresses.get("deviations")
+        self.breaks = self._addresses.get("breaks")
 
     @property
     def derivatives(self) -> list[Any]:

@@ -8,9 +8,12 @@ and compiled in `program`; nothing here depends on how.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from typing import Any
+
+import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import FlexureError, TraceError
@@ -128,6 +131,10 @@ class SystemTrace:
         How far states are from where blocks declare that they belong.
     no_deviations : str
         Why these were not traced, if so.
+    breaks : list
+        The next break time, where updates may move it; otherwise it is asked for in Python.
+    no_breaks : str
+        Why it was not traced, if so.
     triggers : tuple of type
         Triggers of the updates that are traced.
     """
@@ -145,6 +152,8 @@ class SystemTrace:
     refusals: dict[EventKey, str] = field(default_factory=dict)
     deviations: list[Any] = field(default_factory=list)
     no_deviations: str = ""
+    breaks: list[Any] = field(default_factory=list)
+    no_breaks: str = ""
     triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:
@@ -153,6 +162,7 @@ class SystemTrace:
             "witness": self.witness_values,
             "signals": self.signal_values,
             "deviations": self.deviations,
+            "breaks": self.breaks,
         }
         return {
             **{name: values for name, values in functions.items() if values},
@@ -174,7 +184,22 @@ class SystemTrace:
             self.deviations = store.deviations()
         except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
             self.no_deviations = _reason(error)
+        self._read_breaks(store)
         self._read_events(store)
+
+    def _read_breaks(self, store: SymbolicStore) -> None:
+        """Trace the next break time, if a block with discrete states has break times."""
+        breaking = [leaf for leaf in store.leaves if leaf.system.has_break_times]
+        named = [leaf.system.label for leaf in breaking if leaf.system.discrete_states]
+        if not named:
+            return
+        try:
+            times = [break_time(store, leaf) for leaf in breaking]
+            later = [scalars.where(each > store.time, each, math.inf) for each in times]
+            self.breaks = [reduce(np.minimum, later)]
+        except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+            what = f"the break times of '{named[0]}' may change"
+            self.no_breaks = f"{what}, and cannot be traced ({_reason(error)})"
 
     def _read_events(self, store: SymbolicStore) -> None:
         """Trace every event that can be traced."""
@@ -249,6 +274,12 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
     return {state: value for state, value in pairs if state in somewhere}
 
 
+def break_time(store: SymbolicStore, leaf: LeafContext) -> Any:
+    """Trace the next break time of a block along all branches."""
+    calculation = partial(without_trace, leaf.system.calc_next_break_time, leaf)
+    return conform(explore(store.graph, calculation), 1, lambda: leaf.system.label)[0]
+
+
 def update_name(number: int) -> str:
     """Return the name of the function of an update, by its place among the traced ones."""
     return f"update_{number}"
@@ -260,4 +291,4 @@ def _reason(error: Exception) -> str:
     return "; ".join([first, *getattr(error, "__notes__", ())])
 
 
-__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "update_name"]
+__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "break_time", "update_name"]

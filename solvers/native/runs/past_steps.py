@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.native.kernels.parts.rows import BEGIN, END, TIME, RowLayout
+from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
 from flexure.solvers.native.programs.addresses import address_of
 from flexure.solvers.native.programs.methods import resampling
 from flexure.solvers.native.programs.program import Program
@@ -215,8 +215,6 @@ class StepRows:
         The values before the first row.
     abstract : list
         Abstract states, which do not change in a loop.
-    jump : float
-        When equations jump.
     """
 
     def __init__(
@@ -228,13 +226,13 @@ class StepRows:
         x: FloatArray,
         discrete: FloatArray,
         abstract: list[list[Any]],
-        jump: float,
     ) -> None:
         self._maker = maker
         self.begins = begins
         self.times = table[:, TIME].copy()
-        clip = np.where(table[:, END] == jump, math.nextafter(jump, -math.inf), math.inf)
-        self._spans = np.column_stack([table[:, BEGIN], table[:, END], clip])
+        self._spans = table[:, [BEGIN, END, CLIP]]
+        self.limits = np.where(self._spans[:, 2] < self.times, self._spans[:, 2], np.inf)
+        self.limits[begins] = np.inf
         # The values before a row are in its own line, those of it in the next one.
         self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
         self._discrete: FloatArray = freeze(np.vstack([discrete, table[begins, row.discrete]]))

@@ -176,6 +176,8 @@ class RunMemory(StructureArrays):
         system.link("rhs", program.rhs)
         system.link("signals", program.signal)
         self.parts["witnesses"].link("values", program.witness)
+        self.parts["clocks"].link("breaks", program.breaks)
+        self.fields.clocks.breaking = program.breaks is not None
 
     def _prepare_step(self) -> None:
         """Provide what a step computes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
+    CLIP,
     CROSSING,
     END,
     MOST_ROWS,
@@ -79,7 +79,6 @@ class RunOutput:
         self._reached = 0
         self._waiting: list[Entry] = []  # publishes of the last instant
         self._maker: StepRepeater | None = None
-        self._jump = math.inf
 
     def _find_logs(self) -> dict[tuple[int, ...], list[Entry]] | None:
         """Return one entry of each log by the bits at which it is due; None if others publish."""
@@ -120,7 +119,6 @@ class RunOutput:
         """Note the state from which a run starts."""
         self.ended = self.disturbed = False
         self._waiting = []
-        self._jump = float(memory.fields.jump)
         if self._simulation.history is not None:
             self._x = memory.x.copy()
             self._discrete = freeze(
@@ -173,7 +171,7 @@ class RunOutput:
             return
         begins, table = kinds[wanted] == CHANGE, self._table[wanted]
         before = self._x, self._discrete, self._abstract
-        history.append(StepRows(self._maker, self._row, begins, table, *before, self._jump))
+        history.append(StepRows(self._maker, self._row, begins, table, *before))
         self._x = freeze(table[-1, self._row.x].copy())
         if begins.any():
             self._discrete = freeze(table[begins][-1, self._row.discrete].copy())
@@ -193,6 +191,8 @@ class RunOutput:
             elif kind == STEP:
                 assert history is not None
                 history.extend(time, x, self._step(row))
+                if row[CLIP] < time:
+                    history.end_before(float(row[CLIP]))
                 self._x = x
             elif kind == CROSSING:
                 self._waiting = self._note_crossing(mask, row)
@@ -222,8 +222,7 @@ class RunOutput:
     def _step(self, row: FloatArray) -> NativeStep:
         """Return the interpolant of the step of a row."""
         assert self._maker is not None
-        begin, end = float(row[BEGIN]), float(row[END])
-        clip = math.nextafter(end, -math.inf) if end == self._jump else math.inf
+        begin, end, clip = row[[BEGIN, END, CLIP]].tolist()
         return NativeStep(self._maker, begin, end, self._x, self._discrete, clip)
 
     def publish(self) -> None:

@@ -28,6 +28,7 @@ from flexure.solvers.native.kernels.parts.pace import CONSPICUOUS, SENSIBLE, TOO
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
+    CLIP,
     CROSSING,
     END,
     SAMPLE,
@@ -93,7 +94,7 @@ def advance(run: Run, method: Static, eventful: Static) -> int:
             return status
         if run.step.time >= run.boundary:
             return COMPLETE
-        if run.step.time == run.jump:
+        if run.step.time == run.jump and run.clocks.breaking == 0:
             return INTERRUPTED
         if not has_room(run.rows):
             return PAUSED
@@ -208,6 +209,8 @@ def place_start(run: Run) -> int:
 def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
     """Find the next stop and prepare the integrator; tell whether it can start."""
     step, motion = run.step, run.motion
+    if run.clocks.breaking == 1:
+        pass_break(run)
     motion.stop = next_stop(run.clocks, run.rows.stepwise, smaller(run.boundary, run.jump))
     step.clip = INFINITY
     if motion.stop == run.jump:
@@ -228,6 +231,16 @@ def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
         return False
     motion.moving = 1
     return True
+
+
+def pass_break(run: Run) -> None:
+    """Note where the equations jump now, as an update would, and find the next break time."""
+    step = run.step
+    if step.time == run.jump:
+        run.motion.changed = 1
+    find = run.clocks.breaks
+    find(step.time, step.x, run.system.env, step.work)
+    run.jump = step.work[0]
 
 
 def move(run: Run, method: Static, eventful: Static) -> int:
@@ -398,6 +411,7 @@ def add_row(run: Run, kind: int, mask: int, time: float, x: Floats) -> None:
     row[TIME] = time
     row[BEGIN] = run.step.time_old
     row[END] = run.step.time_new
+    row[CLIP] = run.step.clip
     copy(system.n, x, row[STATE:])
     copy(system.m, system.env, row[rows.discrete :])
     if rows.logging == 1 and kind == SAMPLE:
