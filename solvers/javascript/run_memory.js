@@ -81,6 +81,8 @@ function describeEvents(run, asked) {
   rows.recording = 1;
   rows.width = STATE + system.n + system.m;
   rows.discrete = STATE + system.n;
+  rows.held = system.m;
+  rows.places = wholeNumbers([...Array(system.m).keys()]);
   rows.room = Math.max(MOST_ROWS, Math.min(1024, Math.ceil(65536 / rows.width)));
   rows.kinds = room(2 * rows.room);
   rows.table = room(rows.room * rows.width);
@@ -147,8 +149,8 @@ function describeUpdates({ updates, system }, changing) {
   updates.settles = updates.settling.some((each) => each === 1) ? 1 : 0;
   updates.first_target = wholeNumbers(ends);
   updates.targets = wholeNumbers(changing.flatMap(({ targets }) => targets.map(place)));
-  updates.staged = room(system.n + system.m);
-  updates.results = room(Math.max(0, ...changing.map(({ targets }) => targets.length)));
+  updates.staged = room(system.n);
+  updates.results = room(ends.at(-1));
 }
 
 function describeWitnesses(witnesses, changing, asked) {

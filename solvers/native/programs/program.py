@@ -40,6 +40,7 @@ from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_s
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
 from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.lines import Line
 from flexure.solvers.native.programs.methods import (
     METHODS,
     generic_attempt,
@@ -170,6 +171,12 @@ class Program:
     def updates(self) -> dict[EventKey, Update]:
         """Traced updates of periodic and witness events, and of those that settle."""
         return self.trace.updates
+
+    @property
+    def lines(self) -> list[tuple[EventKey, Line]]:
+        """The discrete values that updates pass on as a whole, in the order of their masks."""
+        updates = sorted(self.updates.items())
+        return [(key, each.line) for key, each in updates if each.line is not None]
 
     @property
     def signals(self) -> dict[EventKey, slice]:

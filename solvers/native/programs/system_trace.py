@@ -9,6 +9,7 @@ and compiled in `program`; nothing here depends on how.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
@@ -22,13 +23,14 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values import kinds
 from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
-from flexure.diagrams.values.kinds import DISCRETE
 from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.values import FloatArray, conform, freeze
-from flexure.solvers.native.emission.emission import depth_first
+from flexure.solvers.native.emission.emission import depth_first, key_of
+from flexure.solvers.native.programs.lines import MOST_LINES, Line, find_line
 from flexure.solvers.tracing.side_effects import without_trace
-from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore
+from flexure.solvers.tracing.trace import DISCRETE, TIME, Key, SymbolicStore
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -44,10 +46,25 @@ class Update:
         What it computes.
     targets : list of int
         Where each of them goes, in a vector of all states and then all discrete values.
+    line : Line or None
+        Discrete values that it passes on as a whole.
+    passed : range
+        The targets that need not be computed for that reason.
     """
 
     expressions: list[Any]
     targets: list[int]
+    line: Line | None = None
+    passed: range = range(0)
+
+    @property
+    def computed(self) -> Update:
+        """What is left when the line is passed on."""
+        if self.line is None:
+            return self
+        pairs = zip(self.expressions, self.targets, strict=True)
+        left = [pair for pair in pairs if pair[1] not in self.passed]
+        return Update([each for each, _ in left], [target for _, target in left], self.line)
 
 
 class DiscretePlaces:
@@ -89,7 +106,7 @@ class DiscretePlaces:
         values = freeze(values[: self.count].copy())
         for position, spans in self._spans.items():
             store.leaves[position].discrete = [values[span] for span in spans]
-        store.changed(DISCRETE)
+        store.changed(kinds.DISCRETE)
 
     def groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all values into those of the blocks."""
@@ -158,6 +175,7 @@ class SystemTrace:
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""
+        updates = [each.computed.expressions for each in self.updates.values()]
         functions = {
             "witness": self.witness_values,
             "signals": self.signal_values,
@@ -166,7 +184,7 @@ class SystemTrace:
         }
         return {
             **{name: values for name, values in functions.items() if values},
-            **{update_name(k): each.expressions for k, each in enumerate(self.updates.values())},
+            **{update_name(k): each for k, each in enumerate(updates)},
         }
 
     def read_derivatives(self, store: SymbolicStore) -> list[Any]:
@@ -210,6 +228,28 @@ class SystemTrace:
                     self._read_event(store, key, event)
                 except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                     self.refusals[key] = _reason(error)
+        self._find_lines(store)
+
+    def _find_lines(self, store: SymbolicStore) -> None:
+        """Find the lines that periodic updates pass on, and no other update writes."""
+        n, starts, lines = store.layout.num_states, self.discrete.starts, 0
+
+        def place(value: Any) -> int | None:
+            if not isinstance(value, scalars.Symbol) or value.op != "input":
+                return None
+            (what, where, index), component = key_of(value)
+            return starts[where][index] + component if what == DISCRETE else None
+
+        written = Counter(target - n for each in self.updates.values() for target in each.targets)
+        for (position, index), update in self.updates.items():
+            trigger = store.leaves[position].system.events[index].trigger
+            if not isinstance(trigger, Periodic) or lines == MOST_LINES:
+                continue
+            line = find_line(update.expressions, [t - n for t in update.targets], place)
+            if line is not None and all(written[k] == 1 for k in range(line.start, line.end)):
+                update.line = line
+                update.passed = range(n + line.start + line.apart, n + line.end)
+                lines += 1
 
     def _read_event(self, store: SymbolicStore, key: EventKey, event: Event) -> None:
         """Trace the functions of one event."""

@@ -254,9 +254,11 @@ class RunMemory(StructureArrays):
         ctypes.memmove(self.pointer, self._beginning, len(self._beginning))
         self.parts["system"].arrays.pop("env", None)
 
-    def make_rows(self, count: int, layout: RowLayout) -> None:
-        """Make room for so many rows."""
+    def make_rows(self, count: int, layout: RowLayout, places: NDArray[np.intp]) -> None:
+        """Make room for so many rows, with the discrete values at some places."""
         part = self.parts["rows"]
+        part.fields.held = len(places)
+        part.indices("places", places)
         part.fields.room, part.fields.width = count, layout.width
         part.fields.discrete, part.fields.signals = layout.discrete.start, layout.signals.start
         part.room("kinds", 2 * count, np.int64)

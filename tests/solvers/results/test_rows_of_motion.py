@@ -11,7 +11,7 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import resolve
 from tests.support.native import needs_llvmlite
 
-SIGNALS = ["plant.y", "plant.x", "pid.u", "noise.y"]
+SIGNALS = ["plant.y", "plant.x", "pid.u", "noise.y", "line.y", "line.samples"]
 
 
 def sampled_loop() -> fx.Diagram:
@@ -22,7 +22,12 @@ def sampled_loop() -> fx.Diagram:
         fx.Sum("measured", "++"),
         fx.Square("target", 1.0, 0.7),
         fx.SampledPIDController("pid", period=0.03, kp=8.0, ki=6.0, kd=2.0),
+        fx.TimeDelay("line", 0.6105, period=0.01, size=2),  # rows do not repeat its samples
     )
+    builder.add(fx.Multiplexer("both", [1, 1]))
+    builder.connect("plant.y", "both.u1")
+    builder.connect("pid.u", "both.u2")
+    builder.connect("both.y", "line.u")
     builder.connect("plant.y", "measured.u1")
     builder.connect("noise.y", "measured.u2")
     builder.connect("target.y", "pid.setpoint")

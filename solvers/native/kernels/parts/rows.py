@@ -58,6 +58,8 @@ class RowData(Structure):
     table: Floats
     width: int  # of a row
     discrete: int  # column of the first discrete value
+    held: int  # how many discrete values a row has
+    places: Ints  # which these are
     signals: int  # column of the first signal
 
 

@@ -119,27 +119,24 @@ def set_out(run: Run, method: Static, eventful: Static) -> int:
 
 def update(run: Run, kind: int) -> bool:
     """Run the pending updates of one kind on the same values; tell whether all are finite."""
-    updates, system = run.updates, run.system
+    updates = run.updates
     found = 0
     for e in range(updates.count):
         if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             found += 1
     if found == 0:
         return True
-    if not stage_updates(updates, kind, system, run.step):
+    if not compute_updates(updates, kind, run.system, run.step):
         return False
     for e in range(updates.count):
-        if updates.unrestricted[e] == kind:
+        if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             updates.pending[e] = 0
+            pass_on(run, e)
+            replace(run, updates.first_target[e], updates.first_target[e + 1])
     if kind == UNRESTRICTED:
         run.counts.unrestricted_updates += found
     else:
         run.counts.discrete_updates += found
-    if replace(system.n, updates.staged, run.step.x):
-        run.motion.changed = 1
-        run.witnesses.jumped = 1
-    if replace(system.m, updates.staged[system.n :], system.env):
-        run.motion.changed = 1
     return True
 
 
@@ -167,30 +164,49 @@ def settle(run: Run) -> bool:
     return settled
 
 
-def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
+def compute_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
-    copy(system.n, step.x, updates.staged)
-    copy(system.m, system.env, updates.staged[system.n :])
     for e in range(updates.count):
         if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             first, last = updates.first_target[e], updates.first_target[e + 1]
             call = updates.functions[e]
-            call(step.time, step.x, system.env, updates.results)
-            if not all_finite(last - first, updates.results):
+            call(step.time, step.x, system.env, updates.results[first:])
+            if not all_finite(last - first, updates.results[first:]):
                 return False
-            for g in range(first, last):
-                updates.staged[updates.targets[g]] = updates.results[g - first]
     return True
 
 
-def replace(n: int, new: Floats, old: Floats) -> bool:
-    """Replace values by new ones; tell whether some are different."""
-    changed = False
-    for i in range(n):
-        if old[i] != new[i]:
-            changed = True
-            old[i] = new[i]
-    return changed
+def pass_on(run: Run, e: int) -> None:
+    """Move the lines that an update passes on."""
+    updates, env = run.updates, run.system.env
+    bit = 1
+    for k in range(updates.lines):
+        if updates.mover[k] == e:
+            start, apart = updates.starts[k], updates.aparts[k]
+            count = updates.ends[k] - start - apart
+            for i in range(count):
+                to = start + apart + count - 1 - i
+                env[to] = env[to - apart]
+            run.motion.changed = 1
+            if updates.moved // bit % 2 == 0:
+                updates.moved += bit
+        bit *= 2
+
+
+def replace(run: Run, first: int, last: int) -> None:
+    """Put results of updates where they belong, and note whether that changes something."""
+    updates, x, env = run.updates, run.step.x, run.system.env
+    n = run.system.n
+    for g in range(first, last):
+        target, new = updates.targets[g], updates.results[g]
+        if target >= n:
+            if env[target - n] != new:
+                env[target - n] = new
+                run.motion.changed = 1
+        elif x[target] != new:
+            x[target] = new
+            run.motion.changed = 1
+            run.witnesses.jumped = 1
 
 
 # Motion ------------------------------------------------------------------------------------
@@ -220,7 +236,8 @@ def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
     if motion.changed == 1:
         motion.changed = 0
         if run.rows.recording == 1:
-            add_row(run, CHANGE, 0, step.time, step.x)
+            add_row(run, CHANGE, run.updates.moved, step.time, step.x)
+            run.updates.moved = 0
     step.time_old, step.time_new = step.time, step.time
     run.witnesses.crossed = 0
     motion.steps = 0
@@ -413,7 +430,9 @@ def add_row(run: Run, kind: int, mask: int, time: float, x: Floats) -> None:
     row[END] = run.step.time_new
     row[CLIP] = run.step.clip
     copy(system.n, x, row[STATE:])
-    copy(system.m, system.env, row[rows.discrete :])
+    if kind != STEP:  # which leaves discrete values as they are
+        for i in range(rows.held):
+            row[rows.discrete + i] = system.env[rows.places[i]]
     if rows.logging == 1 and kind == SAMPLE:
         system.signals(time, x, system.env, row[rows.signals :])
     rows.used += 1
