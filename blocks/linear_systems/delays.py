@@ -171,15 +171,11 @@ def _is_whole(ratio: Array) -> Any:
 
 
 def _pair(rows: Array, index: Array) -> tuple[Array, Array]:
-    """Return a row and the next one, in as many choices as there are rows and without a search."""
-    half = 1 << (len(rows) - 2).bit_length()
-    while half > 1:
-        half //= 2
+    """Return a row and the next one, by choices between halves."""
+    while len(rows) > 2:
+        half = (len(rows) - 1) // 2
         beyond = index >= half
-        first, second = rows[: half + 1], rows[half:][: half + 1]
-        rows = np.concatenate(
-            [np.where(beyond, second, first[: len(second)]), first[len(second) :]]
-        )
+        rows = np.where(beyond, rows[half:], rows[:-half])
         index = np.where(beyond, index - half, index)
     return rows[0], rows[1]
 
