@@ -119,6 +119,7 @@ class TimeDelay(LeafSystem):
         self.delay = self.declare_numeric_parameter(
             "delay", delay, unit="s", lower=self.period, upper=longest
         )
+        self.delay.remedy = "Make the TimeDelay with another max_delay or period"
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)
         self.samples = self.declare_discrete_state("samples", np.tile(start, self.length + 1))
@@ -142,27 +143,28 @@ class TimeDelay(LeafSystem):
 
     def interpolate(self, context: Any) -> Array:
         """Return the value at t − delay, on the straight line between two samples."""
-        time, period = context.time, self.period
-        ratio = self.delay(context) / period
-        oldest = np.ceil(ratio - _ROUNDING)  # of the two samples, while this is the newest
-        bend = self.sampled_at(context) + (ratio - oldest + 1.0) * period
+        time, period, latest = context.time, self.period, self.sampled_at(context)
+        ratio, bend = self.delay(context) / period, self._bend(context)
         bend = np.where(_is_whole(ratio), bend + _ROUNDING * period, bend)
         passed = np.where(time < bend, 0.0, np.floor((time - bend) / period) + 1.0)
-        newer = np.clip(oldest - 1.0 - passed, 0.0, self.length - 1.0)
-        age = np.clip(ratio - (time - self.sampled_at(context)) / period, 0.0, self.length)
-        newer_sample, older_sample = _pair(
-            self.samples(context).reshape(self.length + 1, self.size), newer
-        )
+        newer = np.clip(np.ceil(ratio - _ROUNDING) - 1.0 - passed, 0.0, self.length - 1.0)
+        age = np.clip(ratio - (time - latest) / period, 0.0, self.length)
+        rows = self.samples(context).reshape(self.length + 1, self.size)
+        newer_sample, older_sample = _pair(rows, newer)
         return newer_sample + (age - newer) * (older_sample - newer_sample)
+
+    def _bend(self, context: Any) -> Array:
+        """Return the first time, after that of the newest sample, when t − delay passes another."""
+        ratio = self.delay(context) / self.period
+        return self.sampled_at(context) + (ratio - np.ceil(ratio - _ROUNDING) + 1.0) * self.period
 
     def calc_next_break_time(self, context: Any) -> float:
         """Return when t − delay passes a sample, unless that is when the next one is taken."""
         time, period = context.time, self.period
-        ratio = self.delay(context) / period
-        bend = ratio - np.ceil(ratio - _ROUNDING) + 1.0
-        tick = np.floor(time / period) - 1.0
-        bends = [(tick + k) * period + bend * period for k in range(3)]
-        return first_after(time, np.where(_is_whole(ratio), np.inf, np.stack(bends)))
+        whole = _is_whole(self.delay(context) / period)
+        bend = np.where(whole, np.inf, self._bend(context))
+        passed = np.maximum(np.rint((time - bend) / period), 0.0)
+        return first_after(time, bend + passed * period, bend + (passed + 1.0) * period)
 
 
 def _is_whole(ratio: Array) -> Any:

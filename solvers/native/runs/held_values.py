@@ -32,7 +32,7 @@ class HeldValues:
         self, lines: Sequence[Line], first: FloatArray, table: FloatArray, moved: NDArray[np.int64]
     ) -> None:
         self._first = first
-        self._columns = np.arange(len(first))
+        self._columns = np.zeros(len(first), dtype=np.intp)  # of the table, where it has a value
         kept = kept_places(lines, len(first))
         self._columns[kept] = np.arange(len(kept))
         self._table: FloatArray = np.empty((1 + len(table), len(kept)))
@@ -51,11 +51,12 @@ class HeldValues:
 
         The shape is (number of updates, number of places).
         """
-        if not self._lines:
-            return self._table[updates] if places is None else self._table[updates][:, places]
-        places = np.arange(len(self._first)) if places is None else places
-        found = self._table[updates[:, np.newaxis], self._columns[places] % self._table.shape[1]]
+        found: FloatArray = self._table[updates]
+        if self._lines or places is not None:
+            places = np.arange(len(self._first)) if places is None else places
+            found = found[:, self._columns[places]]
         for line, count, rows in self._lines:
+            assert places is not None
             mine = np.flatnonzero((places >= line.start) & (places < line.end))
             behind, front = np.divmod(places[mine] - line.start, line.apart)
             moves = count[updates][:, np.newaxis]
