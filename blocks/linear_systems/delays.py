@@ -71,6 +71,10 @@ class TimeDelay(LeafSystem):
     the jump should. Samples are taken at multiples of T. `PadeDelay` needs no samples, and is
     accurate for slow signals.
 
+    A delay that changes takes effect at once, and reads the samples that are there. Native code and
+    JavaScript move the samples as a whole, so that a run costs little more than with a `UnitDelay`.
+    `linearize` needs a period, and is exact from sample to sample; margins need a `PadeDelay`.
+
     Examples
     --------
     >>> import flexure as fx

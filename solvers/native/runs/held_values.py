@@ -51,12 +51,10 @@ class HeldValues:
 
         The shape is (number of updates, number of places).
         """
-        found: FloatArray = self._table[updates]
-        if self._lines or places is not None:
-            places = np.arange(len(self._first)) if places is None else places
-            found = found[:, self._columns[places]]
+        places = np.arange(len(self._first)) if places is None else places
+        # Indexed in both directions at once, it is contiguous, as loops need it.
+        found: FloatArray = self._table[updates[:, np.newaxis], self._columns[places]]
         for line, count, rows in self._lines:
-            assert places is not None
             mine = np.flatnonzero((places >= line.start) & (places < line.end))
             behind, front = np.divmod(places[mine] - line.start, line.apart)
             moves = count[updates][:, np.newaxis]

@@ -73,3 +73,17 @@ def test_rows_give_the_numbers_of_an_interpreted_run() -> None:
     for signal in SIGNALS:
         found, expected = native.sample(signal, times), interpreted.sample(signal, times)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-7)
+
+
+@needs_llvmlite
+def test_a_record_does_not_repeat_the_samples_of_a_long_delay() -> None:
+    sizes = []
+    for delay in (0.02, 5.0):
+        builder = fx.DiagramBuilder("line")
+        builder.add_all(fx.Sine("wave"), fx.TimeDelay("pipe", delay, period=0.01))
+        builder.connect_chain("wave", "pipe", builder.add(fx.Integrator("area")))
+        simulator = fx.Simulator(builder.build(), compiled="native", record=True)
+        simulator.advance_to(8.0)
+        assert simulator.history is not None
+        sizes.append(simulator.history.size)
+    assert sizes[1] < 2.0 * sizes[0]  # in full, they would be thirty times as much
