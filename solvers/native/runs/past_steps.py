@@ -239,7 +239,7 @@ class StepRows:
         # The values before a row are in its own line, those of it in the next one.
         self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
         self._held = held
-        self._holds = np.cumsum(begins)  # how many changes there were
+        self._holds: NDArray[np.intp] = np.cumsum(begins)  # how many changes there were
         self._abstract = abstract
         arrays = (begins, self.times, self._spans, self._states, self._holds)
         self.size = float(held.size + sum(array.nbytes for array in arrays))
@@ -256,7 +256,7 @@ class StepRows:
     def interpolant(self, row: int) -> NativeStep:
         """Return what interpolates the step that ends with a row."""
         begin, end, clip = self._spans[row].tolist()
-        held = self._held.after(self._holds[row])
+        held = self._held.after(int(self._holds[row]))
         return NativeStep(self._maker, begin, end, self._states[row], held, clip)
 
     def inside(
@@ -268,7 +268,7 @@ class StepRows:
 
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
-        values = self._held.after(self._holds[row])
+        values = self._held.after(int(self._holds[row]))
         return Snapshot(self._maker.program.discrete_groups(values), self._abstract)
 
     def held(

@@ -180,7 +180,7 @@ class RunOutput:
             StepRows(self._maker, self._row, begins, table, self._x, held, self._abstract)
         )
         self._x = freeze(table[-1, self._row.x].copy())
-        self._discrete = held.after(np.count_nonzero(begins))
+        self._discrete = held.after(int(np.count_nonzero(begins)))
 
     def _held(self, table: FloatArray, masks: NDArray[np.int64]) -> HeldValues:
         """Return the discrete values before and after some changes."""
