@@ -171,7 +171,7 @@ def line(delay: float, period: float) -> fx.Diagram:
     return builder.build()
 
 
-def area(times: Any, delay: float) -> Any:
+def area(times: Any, delay: Any) -> Any:
     return np.maximum(np.asarray(times) - delay, 0.0) ** 2
 
 
@@ -211,7 +211,8 @@ def test_a_sweep_of_delays_up_to_the_longest_runs_natively() -> None:
     delays = [0.1, 0.25, 0.7, 1.5]
     end = {"end": fx.metrics.final("area.y")}
     sweep = fx.sweep(line(0.5, 0.1), {"pipe.delay": delays}, 2.0, metrics=end, compiled="native")
-    np.testing.assert_allclose(sweep.metrics["end"], area(2.0, np.array(delays)), atol=1e-6)
+    expected = [area(2.0, delay) for delay in delays]
+    np.testing.assert_allclose(np.asarray(sweep.metrics["end"]), expected, atol=1e-6)
 
 
 def test_a_delay_that_changes_on_the_way_reads_the_samples_that_are_there() -> None:
@@ -241,7 +242,7 @@ def test_a_saved_context_goes_on_in_the_midst_of_a_delay(tmp_path: Path) -> None
 def test_random_loops_follow_the_method_of_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     period = rng.uniform(0.02, 0.1)
-    delay = period * [rng.uniform(1.0, 4.0), rng.integers(2, 6), rng.uniform(101.0, 120.0)][seed]
+    delay = period * float([rng.uniform(1, 4), rng.integers(2, 6), rng.uniform(101, 120)][seed])
     rate, gain, begin = rng.uniform(0.2, 2.0), rng.uniform(-2.0, 0.5) / delay, rng.normal()
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
