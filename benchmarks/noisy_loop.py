@@ -21,6 +21,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ def delay_ratios() -> list[float]:
     for delay in (fx.UnitDelay("delay", 1e-3), *delays):
         loop = delayed_loop(delay)
         fx.simulate(loop, END)  # compiles
-        found.append(seconds(lambda loop=loop: fx.simulate(loop, END), time.process_time, 5))
+        found.append(seconds(partial(fx.simulate, loop, END), time.process_time, 5))
     return [each / found[0] for each in found[1:]]
 
 

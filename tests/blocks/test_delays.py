@@ -242,7 +242,12 @@ def test_a_saved_context_goes_on_in_the_midst_of_a_delay(tmp_path: Path) -> None
 def test_random_loops_follow_the_method_of_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     period = rng.uniform(0.02, 0.1)
-    delay = period * float([rng.uniform(1, 4), rng.integers(2, 6), rng.uniform(101, 120)][seed])
+    samples_of_seeds: list[float] = [
+        rng.uniform(1, 4),
+        int(rng.integers(2, 6)),
+        rng.uniform(101, 120),
+    ]
+    delay = period * samples_of_seeds[seed]
     rate, gain, begin = rng.uniform(0.2, 2.0), rng.uniform(-2.0, 0.5) / delay, rng.normal()
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
