@@ -150,7 +150,8 @@ class TimeDelay(LeafSystem):
         time, period, latest = context.time, self.period, self.sampled_at(context)
         ratio, bend = self.delay(context) / period, self._bend(context)
         bend = np.where(_is_whole(ratio), bend + _ROUNDING * period, bend)
-        passed = np.where(time < bend, 0.0, np.floor((time - bend) / period) + 1.0)
+        passed = np.floor((time - bend) / period) + 1.0
+        passed = np.where((latest <= time) & (time < bend), 0.0, passed)
         newer = np.clip(np.ceil(ratio - _ROUNDING) - 1.0 - passed, 0.0, self.length - 1.0)
         age = np.clip(ratio - (time - latest) / period, 0.0, self.length)
         rows = self.samples(context).reshape(self.length + 1, self.size)

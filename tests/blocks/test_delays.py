@@ -97,6 +97,21 @@ def test_the_delay_can_be_set_within_its_bounds(tick: Tick) -> None:
             block.delay.set(context, refused)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_output_is_on_straight_lines_between_the_samples_at_any_time(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, period = int(rng.integers(2, 12)), rng.uniform(0.01, 1.0)
+    ratio = float(rng.integers(1, count)) if seed % 2 else rng.uniform(1.0, count)
+    block = TimeDelay("pipe", ratio * period, period, max_delay=count * period)
+    context, samples = block.create_default_context(), rng.normal(size=count + 1)
+    block.samples.set(context, samples)
+    block.sampled_at.set(context, 3.0 * period)
+    for elapsed in (0.0, 1.0, *rng.uniform(-2.0, 14.0, 5)):  # far from a tick as well
+        context.time = (3.0 + elapsed) * period
+        expected = np.interp(ratio - elapsed, np.arange(count + 1), samples)
+        np.testing.assert_allclose(block.y.eval(context), [expected], rtol=0.0, atol=1e-7)
+
+
 def test_a_delay_line_simulated_in_a_diagram_follows_its_bends() -> None:
     builder = fx.DiagramBuilder("line")
     pipe = TimeDelay("pipe", 0.37, 0.1)
