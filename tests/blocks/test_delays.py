@@ -103,12 +103,12 @@ def test_the_output_is_on_straight_lines_between_the_samples_at_any_time(seed: i
     count, period = int(rng.integers(2, 12)), rng.uniform(0.01, 1.0)
     ratio = float(rng.integers(1, count)) if seed % 2 else rng.uniform(1.0, count)
     block = TimeDelay("pipe", ratio * period, period, max_delay=count * period)
-    context, samples = block.create_default_context(), rng.normal(size=count + 1)
+    context, samples = block.create_default_context(), rng.normal(size=block.length + 1)
     block.samples.set(context, samples)
     block.sampled_at.set(context, 3.0 * period)
     for elapsed in (0.0, 1.0, *rng.uniform(-2.0, 14.0, 5)):  # far from a tick as well
         context.time = (3.0 + elapsed) * period
-        expected = np.interp(ratio - elapsed, np.arange(count + 1), samples)
+        expected = np.interp(ratio - elapsed, np.arange(len(samples)), samples)
         np.testing.assert_allclose(block.y.eval(context), [expected], rtol=0.0, atol=1e-7)
 
 
