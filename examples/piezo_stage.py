@@ -23,7 +23,7 @@ MASS = 0.3  # of the table in kg
 FREE, PIEZO, DAMPING = 1e-6, 4e5, 60.0  # of the piezo, in m/V, N/m and N s/m
 VOLTAGE, TARGET = 100.0, 50e-6  # the greatest in V, and where the stage is to go, in m
 TOLERANCE, RUNS = "5 %", 100  # of the thickness of each leaf, and how many stages are made
-END, PLACE = 0.25, "stage.table.q[1]"
+END, PLACE = 0.25, "stage.table.q[y]"
 
 
 def build_stage() -> fx.Plant:
@@ -33,7 +33,7 @@ def build_stage() -> fx.Plant:
     table = builder.add_body(
         "table", fx.SpatialInertia.solid_box(MASS, size=size), com=(0.5 * size[0], 0.0, 0.0)
     )
-    joint = builder.add_joint(fx.PlanarJoint("table", builder.world, table))
+    joint = builder.add_joint(fx.RpyFloatingJoint("table", builder.world, table))
     joint.default_pose = np.eye(3), (LENGTH, 0.0, 0.0)
     guide = fx.ParallelGuide(
         "guide",
@@ -65,13 +65,13 @@ def build() -> fx.Diagram:
     """Wire the stage with an amplifier and a controller of its place."""
     builder = fx.DiagramBuilder("servo")
     arm = PIEZO * FREE  # force in N per V
-    amplifier = fx.MatrixGain("amplifier", [[0.0], [arm], [0.0]])
+    amplifier = fx.MatrixGain("amplifier", arm * np.eye(6)[:, 4:5])  # y, of angles and x, y, z
     builder.add_all(
         build_stage(),
         fx.Step("target", at=0.002, to=TARGET),
         fx.PIDController("pid", kp=0.0, ki=1e7, lower=-VOLTAGE, upper=VOLTAGE),
         amplifier,
-        fx.MatrixGain("sensor", [[0.0, 1.0, 0.0]]),
+        fx.MatrixGain("sensor", np.eye(6)[4:5]),
     )
     builder.connect("target.y", "pid.setpoint")
     builder.connect_chain("pid", "amplifier", "stage.drive")
@@ -88,8 +88,8 @@ def main() -> None:
 
     EI = STEEL.youngs_modulus * WIDTH * THICKNESS**3 / 12.0
     guide, per_volt = 24.0 * EI / LENGTH**3, PIEZO * FREE
-    path = fx.load_path(stage, {"drive[1]": VOLTAGE * per_volt}, signals="table.q")
-    x, y, _ = path["table.q"][-1] - path["table.q"][0]
+    path = fx.load_path(stage, {"drive[fy]": VOLTAGE * per_volt}, signals="table.q")
+    x, y = (path["table.q"][-1] - path["table.q"][0])[3:5]
     stroke, shorter = VOLTAGE * per_volt / (PIEZO + guide), -0.6 * y**2 / LENGTH
     print(f"at {VOLTAGE:.0f} V: {1e6 * y:.3f} um, closed form {1e6 * stroke:.3f} um")
     print(f"beside it {1e9 * x:.1f} nm, closed form {1e9 * shorter:.1f} nm")
@@ -138,7 +138,7 @@ def draw(
     figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.0), layout="constrained")
     bent = path.context(-1)
     fx.plot_mechanism(stage, bent, view=(-60, 40), stress=True, ax=axes[0, 0])
-    moved = 1e6 * (path["table.q"] - path["table.q"][0])
+    moved = 1e6 * (path["table.q"] - path["table.q"][0])[:, 3:]
     axes[0, 1].plot(moved[:, 1], 1e3 * moved[:, 0])
     axes[0, 1].set(xlabel="stroke in um", ylabel="motion beside it in nm")
     axes[1, 0].plot(1e3 * result.time, 1e6 * result[PLACE])

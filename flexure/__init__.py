@@ -31,6 +31,7 @@ else:
             "solvers": " ".join(solvers.__all__),
         },
         elsewhere=("compliance", "errors", "fitting", "laws", "metrics", "blocks.math"),
+        synonyms="synonyms",
     )
 
 if "IPython" in _sys.modules:

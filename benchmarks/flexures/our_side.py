@@ -11,15 +11,20 @@ from benchmarks.flexures.assemblies import Array, Assembly
 
 
 class PlainSection(fx.GeneralSection):
-    """A section of beams that do not become shorter where they are twisted.
+    """A section of beams whose fibers are not stretched where they are twisted.
 
-    Our beams do, by (Iy + Iz)/(2 A) times the square of the twist per length, as fibers away from
-    the axis become helices. Exudyn's do not.
+    Those of our beams become helices away from the axis, which makes beams shorter, by
+    (Iy + Iz)/(2 A) times the square of the twist per length, and leaves stiffer. Exudyn's do not.
     """
 
     @property
     def polar_moment(self) -> Any:
         """None; the inertia of beams is not made of it."""
+        return 0.0 * self.area
+
+    @property
+    def wagner_constant(self) -> Any:
+        """None."""
         return 0.0 * self.area
 
 

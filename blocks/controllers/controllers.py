@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.controllers.pid_law import AntiWindup, PIDLaw
+from flexure.diagrams.systems.leaf import LinearizeAs
 from flexure.diagrams.values.events import Initialization, Periodic
 from flexure.diagrams.values.values import Array
 
@@ -21,6 +22,9 @@ class PIDController(PIDLaw):
         u = v limited to [lower, upper]           output
         ż = e + (u − v) / (ki Tₜ)                 integral, with back-calculation
         d = (c r − y − x_f) / T_f,  ẋ_f = d       filtered derivative of c r − y
+
+    With conditional integration, ż is that of back-calculation while v is beyond a limit and e
+    pushes it further, but 0 where that has the sign opposite to e; elsewhere ż = e.
 
     With ``rate_inputs`` the derivative is exact instead, ``d = c ṙ − ẏ``, and with c = b = 1 and
     no limits the law is ``u = kp e + kd ė + ki ∫e dt``, that of Drake's ``PidController``.
@@ -53,13 +57,16 @@ class PIDController(PIDLaw):
         How the integral is kept from growing while the output is at a limit: pulled back with the
         time constant Tₜ; stopped while the error pushes further beyond; not at all.
     tracking_time : float or array_like, shape (size,), optional
-        Tₜ of back-calculation, positive, in s. When omitted the integral time kp/ki of the
-        arguments, or 1 s where that is no positive time.
+        Tₜ, positive, in s. When omitted the integral time kp/ki of the arguments, or 1 s where that
+        is no positive time; with conditional integration a hundredth of that.
     rate_inputs : bool
         Whether the rates of setpoint and measurement come from outside.
     gain_ports : bool
         Whether the gains come from outside, too; ``kp``, ``ki`` and ``kd`` are then the values of
         inputs that nothing is connected to.
+    linearize_as : {"exact", "gain"}
+        How the limits enter linear models: with slope zero where the output is at one, or not at
+        all.
 
     Attributes
     ----------
@@ -84,7 +91,8 @@ class PIDController(PIDLaw):
         Parameters of the same names; kd, c and T_f only with a derivative part. With
         ``gain_ports``, kp, ki and kd are inputs of ``size`` instead, each an `InputPort`.
     lower, upper, tracking_time : NumericParameter
-        Parameters of the same names; Tₜ only with back-calculation. Keep ``lower`` ≤ ``upper``.
+        Parameters of the same names; Tₜ only with protection from windup. Keep ``lower`` ≤
+        ``upper``.
 
     Raises
     ------
@@ -102,8 +110,9 @@ class PIDController(PIDLaw):
     for that correction. Changes of kp and kd show in the output at once, unless what they multiply
     is zero.
 
-    Conditional integration lets the derivative of z jump where v passes a limit, which costs an
-    integrator steps.
+    Conditional integration stops once v is beyond the limit by ki e Tₜ, which the integral would
+    add in the time Tₜ. If it stopped at the very limit, a falling proportional part could switch it
+    on and off infinitely often.
 
     Examples
     --------
@@ -137,6 +146,7 @@ class PIDController(PIDLaw):
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
         gain_ports: bool = False,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(
             name,
@@ -153,6 +163,7 @@ class PIDController(PIDLaw):
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
             gain_ports=gain_ports,
+            linearize_as=linearize_as,
         )
         parts = ["integral", "filtered"] if self.has_filter else ["integral"]
         self.x = self.declare_continuous_state(
@@ -197,6 +208,10 @@ class PIDController(PIDLaw):
         """Return u, the sum within the limits."""
         return self.limited(context, self.command(context))
 
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the output is at a limit."""
+        return self.limit_remark(context, self.command(context))
+
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return ż and, with a filter, ẋ_f."""
         integrand = self.integrand(context, self.command(context))
@@ -240,10 +255,12 @@ class SampledPIDController(PIDLaw):
         As in `PIDController`. The conditional way leaves out a sample of the error that would
         drive v further beyond its limit.
     tracking_time : float or array_like, shape (size,), optional
-        Tₜ of back-calculation in s, at least one period. The default is that of `PIDController`,
-        or the period where that is longer.
+        Tₜ of back-calculation in s, at least one period. When omitted the integral time kp/ki of
+        the arguments, or 1 s where that is no positive time, or the period where that is longer.
     offset : float
         Time of the first sample in s.
+    linearize_as : {"exact", "gain"}
+        As in `PIDController`.
 
     Attributes
     ----------
@@ -300,6 +317,7 @@ class SampledPIDController(PIDLaw):
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
         gain_ports: bool = False,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         clock = Periodic(period, offset)
         super().__init__(
@@ -317,6 +335,7 @@ class SampledPIDController(PIDLaw):
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
             gain_ports=gain_ports,
+            linearize_as=linearize_as,
             period=period,
         )
         self.period = period
@@ -340,11 +359,20 @@ class SampledPIDController(PIDLaw):
         change = self.differentiated(context) - self.previous(context)
         return (lag * self.rate(context) + self.started(context) * change) / (lag + self.period)
 
+    def calc_command(self, context: Any, rate: Array) -> Array:
+        """Return v of this sample, the sum of all parts."""
+        integral = self.integral(context) + self.period * self.integrated(context)
+        return self.total(context, integral, rate)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the output is at a limit."""
+        return self.limit_remark(context, self.calc_command(context, self.calc_rate(context)))
+
     def sample(self, context: Any) -> dict[Any, Any]:
         """Compute the output of the next period and carry the integral on."""
         integral = self.integral(context)
         rate = self.calc_rate(context)
-        total = self.total(context, integral + self.period * self.integrated(context), rate)
+        total = self.calc_command(context, rate)
         changes = {
             self.integral: integral + self.period * self.integrand(context, total),
             self.held: self.limited(context, total),

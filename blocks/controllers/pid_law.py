@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, per_component, refusal
+from flexure.blocks.signals.shapes import flag, full, linearization, per_component, refusal
 from flexure.diagrams.common.arguments import is_one_of
 from flexure.diagrams.common.errors import quoted
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, check_size
+from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: What keeps the integral from winding up while the output is at a limit.
 AntiWindup: TypeAlias = Literal["back_calculation", "conditional"]
@@ -46,9 +46,11 @@ class PIDLaw(LeafSystem):
         tracking_time: npt.ArrayLike | None,
         rate_inputs: bool,
         gain_ports: bool,
+        linearize_as: LinearizeAs,
         period: float = 0.0,
     ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         known = is_one_of(anti_windup, _ANTI_WINDUPS)
         if anti_windup is not None and not known:
             choices = f"{quoted(_ANTI_WINDUPS)} or None for anti_windup"
@@ -71,8 +73,11 @@ class PIDLaw(LeafSystem):
                 doc="time constant of the lag in the derivative",
             )
         self._declare_limits(lower, upper)
-        if anti_windup == "back_calculation":
-            time = self._default_tracking_time(period) if tracking_time is None else tracking_time
+        # A sample is taken or left out; a continuous integral has to be stopped gradually.
+        self.stops_gradually = anti_windup == "conditional" and period == 0.0
+        if anti_windup == "back_calculation" or self.stops_gradually:
+            usual = self._default_tracking_time(period) * (0.01 if self.stops_gradually else 1.0)
+            time = usual if tracking_time is None else tracking_time
             self.tracking_time = self.declare_numeric_parameter(
                 "tracking_time",
                 per_component(self, "tracking_time", time, self.size),
@@ -83,8 +88,15 @@ class PIDLaw(LeafSystem):
             )
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return that setpoint and measurement have one unit."""
-        return [(self.setpoint, self.measurement)]
+        """Return that setpoint and measurement have one unit, and output and feedforward another.
+
+        Rates have the unit of what they are the rates of, per second.
+        """
+        rates = []
+        if self.kd is not None and not self.has_filter:
+            rates.append((self.setpoint_rate, self.setpoint, "s"))
+            rates.append((self.measurement_rate, self.measurement, "s"))
+        return [(self.setpoint, self.measurement), (self.feedforward, self.u), *rates]
 
     def _declare_gains(
         self,
@@ -124,15 +136,13 @@ class PIDLaw(LeafSystem):
     def _declare_limits(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
         low = per_component(self, "lower", lower, self.size)
         high = per_component(self, "upper", upper, self.size)
-        if not np.all(low <= high):
-            found = f"lower={low.tolist()}, upper={high.tolist()}"
-            raise refusal(self, "lower <= upper", found)
         self.lower = self.declare_numeric_parameter(
             "lower", low, allow_infinite=True, doc="lower limit of the output"
         )
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the output"
         )
+        self.declare_relation(self.lower, "<=", self.upper)
 
     def _declare_inputs(self, rate_inputs: bool) -> None:
         self.setpoint = self.declare_vector_input("setpoint", self.size)
@@ -191,19 +201,32 @@ class PIDLaw(LeafSystem):
 
     def limited(self, context: Any, total: Array) -> Array:
         """Return the sum of all parts within the limits."""
-        return np.clip(total, self.lower(context), self.upper(context))
+        limited = np.clip(total, self.lower(context), self.upper(context))
+        return self.with_slope_of(limited, total)
+
+    def limit_remark(self, context: Any, total: Array) -> str | None:
+        """Tell whether the sum of all parts is beyond a limit."""
+        lower, upper = self.lower(context), self.upper(context)
+        if np.any((total < lower) | (total > upper)):
+            limits = f"{show(lower)} and {show(upper)}"
+            return f"its output would be {show(total)}, beyond its limits {limits}"
+        return None
 
     def integrand(self, context: Any, total: Array) -> Array:
         """Return the derivative of the integral: what it integrates, corrected against windup."""
         integrated = self.integrated(context)
         gain = self.gain_of_integral(context)
-        if self.anti_windup == "back_calculation":
+        if self.anti_windup is None:
+            return integrated
+        pulled = 0.0
+        if self.anti_windup == "back_calculation" or self.stops_gradually:
             excess = total - self.limited(context, total)
             # Without integral action there is nothing to unwind.
             unwinding = self.tracking_time(context) * np.where(gain == 0.0, np.inf, gain)
-            return integrated - excess / unwinding
-        if self.anti_windup == "conditional":
-            winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
-            winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
-            return np.where(winds_up | winds_down, 0.0, integrated)
-        return integrated
+            pulled = integrated - excess / unwinding
+        if self.anti_windup == "back_calculation":
+            return pulled
+        winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
+        winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
+        slowed = np.where(pulled * integrated > 0.0, pulled, 0.0)
+        return self.with_slope_of(np.where(winds_up | winds_down, slowed, integrated), integrated)

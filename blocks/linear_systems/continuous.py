@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, per_component, refusal
+from flexure.blocks.signals.shapes import flag, full, per_component, refusal, through_gain
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort
-from flexure.diagrams.values.events import Initialization, PerStep, Witness
+from flexure.diagrams.values.events import Initialization, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array, FloatArray, check_size
+from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: Stands for the distance to a limit that is infinite: witness functions are finite.
 _FAR = 1e100
+#: Added to a witness function that may rest at zero, so that it falls when it becomes negative.
+_TINY = 1e-300
 
 
 class Integrator(LeafSystem):
@@ -58,6 +60,9 @@ class Integrator(LeafSystem):
         connected.
     x : ContinuousState
         State "x", the integral.
+    mode : DiscreteState
+        State "mode" of ``size``, only with limits: 1 while a simulation holds the state at the
+        upper limit, -1 at the lower one, 2 while it is free. It is 0 until a simulation starts.
     y : LeafOutputPort
         Output "y", of ``size``; depends on the state alone.
     lower, upper : NumericParameter
@@ -71,14 +76,13 @@ class Integrator(LeafSystem):
 
     Notes
     -----
-    A witness function per component and limit finds the instant at which a limit is hit, and the
-    state is then put exactly on the limit. An initial state beyond the limits is put on them when
-    a simulation starts.
+    A witness function per component and limit finds the instant at which a limit is hit, where the
+    state is put exactly on the limit and held, and then the instant at which the input turns
+    around. A state beyond the limits is put on them before time goes on.
 
-    A reset that comes with continuous motion, or with a jump of a source such as a `Step`, takes
-    place at that very instant. A reset signal that a sampled block makes at t is seen after the
-    first integrator step that starts at t. A signal that is high from the beginning does not
-    reset. For its sake the simulation looks at every integrator step.
+    A reset takes place at the very instant at which its signal rises through 0.5, in continuous
+    motion or in a jump that a source or a sampled block makes. A signal that is high from the
+    beginning does not reset.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class Integrator(LeafSystem):
     upper: NumericParameter
     reset: InputPort
     reset_value: InputPort
+    mode: DiscreteState
     reset_level: DiscreteState
 
     def __init__(
@@ -124,12 +129,16 @@ class Integrator(LeafSystem):
             self._declare_limits(low, high, size)
         if self.has_reset:
             self._declare_reset(start)
+        if self.has_limits or self.has_reset:
+            for trigger in (Initialization(), Settling()):
+                self.declare_unrestricted_update(self.change_state, trigger)
         calc = self.calc_output if self.has_limits else self.x
         self.y = self.declare_vector_output("y", size, calc, prerequisites=[self.x])
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
         """Return that state and output have the unit of the input times s."""
-        return [(self.u, self.x, self.y, "s")]
+        resets = [(self.x, self.reset_value)] if self.has_reset else []
+        return [(self.u, self.x, self.y, "s"), *resets]
 
     def _declare_limits(self, low: FloatArray, high: FloatArray, size: int) -> None:
         self.lower = self.declare_numeric_parameter(
@@ -138,11 +147,14 @@ class Integrator(LeafSystem):
         self.upper = self.declare_numeric_parameter(
             "upper", high, allow_infinite=True, doc="upper limit of the state"
         )
-        self.declare_unrestricted_update(self.change_state, Initialization())
+        self.declare_relation(self.lower, "<=", self.upper)
+        self.mode = self.declare_discrete_state(
+            "mode", np.zeros(size), doc="1 held at the upper limit, -1 at the lower one, 2 free"
+        )
         for component in range(size):
-            for room in (self._room_below, self._room_above):
-                hit = Witness(partial(room, component), "falling")
-                self.declare_unrestricted_update(self.change_state, hit)
+            for margin in (self._margin_below, self._margin_above):
+                switch = Witness(partial(margin, component), "falling")
+                self.declare_unrestricted_update(self.change_state, switch)
 
     def _declare_reset(self, start: FloatArray) -> None:
         self.reset = self.declare_vector_input("reset", 1, doc="resets by rising through 0.5")
@@ -153,25 +165,37 @@ class Integrator(LeafSystem):
         self.reset_level = self.declare_discrete_state(
             "reset_level", 1.0, doc="1 where 'reset' was high when last seen, 0 where it was low"
         )
-        self.declare_unrestricted_update(self.change_state, PerStep())
-        self.declare_unrestricted_update(self.change_state, Witness(self._reset_margin, "either"))
+        edge = Witness(self._reset_margin, "falling")
+        self.declare_unrestricted_update(self.change_state, edge)
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return u, or 0 where the state is at a limit and u pushes beyond."""
         u = self.u(context)
         if not self.has_limits:
             return u
-        x = self.x(context)
-        pushes_up = (x >= self.upper(context)) & (u > 0.0)
-        pushes_down = (x <= self.lower(context)) & (u < 0.0)
-        return np.where(pushes_up | pushes_down, 0.0, u)
+        x, mode = self.x(context), self.mode(context)
+        # Within a step, trial states pass a limit, or the input turns around, before an event says
+        # so. What jumped there would mislead the control of errors.
+        unknown = mode == 0.0
+        above = (mode == 1.0) | unknown & (u > 0.0)
+        below = (mode == -1.0) | unknown & (u < 0.0)
+        stops = (x >= self.upper(context)) & above | (x <= self.lower(context)) & below
+        return np.where(stops, 0.0, u)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the state is held at a limit."""
+        held = self.has_limits and np.any(self.calc_time_derivatives(context) != self.u(context))
+        return f"its state {show(self.x(context))} is held at a limit" if held else None
 
     def calc_output(self, context: Any) -> Array:
         """Return the state within the limits."""
         return np.clip(self.x(context), self.lower(context), self.upper(context))
 
     def change_state(self, context: Any) -> dict[Any, Array]:
-        """Put the state on a limit that it has passed, or on the reset value at a rising edge."""
+        """Put the state on the reset value at a rising edge, and on a limit that it has passed.
+
+        It is held at a limit until the input leads away from there.
+        """
         x = self.x(context)
         changes = {}
         if self.has_reset:
@@ -180,17 +204,29 @@ class Integrator(LeafSystem):
             x = np.where(is_high & was_low, self.reset_value(context), x)
             changes[self.reset_level] = np.where(is_high, 1.0, 0.0)
         if self.has_limits:
-            x = np.clip(x, self.lower(context), self.upper(context))
+            u, lower, upper = self.u(context), self.lower(context), self.upper(context)
+            x = np.clip(x, lower, upper)
+            below = np.where((x <= lower) & (u <= 0.0), -1.0, 2.0)
+            changes[self.mode] = np.where((x >= upper) & (u >= 0.0), 1.0, below)
         return {self.x: x, **changes}
 
-    def _room_above(self, component: int, context: Any) -> Array:
-        return np.minimum(self.upper(context) - self.x(context), _FAR)[component]
+    def _margin_above(self, component: int, context: Any) -> Array:
+        room, u = self.upper(context) - self.x(context), self.u(context)
+        return _margin(room, u, self.mode(context) == 1.0)[component]
 
-    def _room_below(self, component: int, context: Any) -> Array:
-        return np.minimum(self.x(context) - self.lower(context), _FAR)[component]
+    def _margin_below(self, component: int, context: Any) -> Array:
+        room, u = self.x(context) - self.lower(context), self.u(context)
+        return _margin(room, -u, self.mode(context) == -1.0)[component]
 
     def _reset_margin(self, context: Any) -> Array:
-        return self.reset(context)[0] - 0.5
+        rise = self.reset(context)[0] - 0.5
+        return np.where(self.reset_level(context)[0] < 0.5, -rise, rise + _TINY)
+
+
+def _margin(room: Array, push: Array, is_held: Array) -> Array:
+    """Return how far the state is from a limit, and at the limit how far from leaving it."""
+    free = np.minimum(np.maximum(room, -push), _FAR)
+    return np.where(is_held, push + _TINY, free)
 
 
 class FirstOrderLag(LeafSystem):
@@ -208,6 +244,9 @@ class FirstOrderLag(LeafSystem):
         Number of components.
     initial : float or array_like, shape (size,)
         State in new contexts, in the unit of the output.
+    unit : str
+        Unit of the gain, such as ``"N/V"``, from which labels know that of y by that of u. When
+        omitted, a gain of 1 keeps the unit.
 
     Attributes
     ----------
@@ -244,17 +283,26 @@ class FirstOrderLag(LeafSystem):
         gain: npt.ArrayLike = 1.0,
         size: int = 1,
         initial: npt.ArrayLike = 0.0,
+        *,
+        unit: str = "",
     ) -> None:
         super().__init__(name)
         size = check_size(size, f"'{name}'", minimum=1)
         self.time_constant = _declare_time_constant(self, time_constant, size)
         self.gain = self.declare_numeric_parameter(
-            "gain", per_component(self, "gain", gain, size), doc="output per input, at rest"
+            "gain",
+            per_component(self, "gain", gain, size),
+            unit=unit,
+            doc="output per input, at rest",
         )
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)
         self.x = self.declare_continuous_state(z=size, default=start)
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that state and output have one unit, that of the input times that of the gain."""
+        return [(self.x, self.y), *through_gain(self.gain, self.u, self.y)]
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return (k u − x) / τ."""

@@ -119,6 +119,8 @@ class DiscreteTransferFunction(RationalEquations):
         Sampling period in s; that of the system, if it has one, when omitted.
     offset : float
         Time of the first sample in s.
+    unit : str
+        Unit of the output per unit of the input, such as ``"m/N"``, from which labels know it.
 
     Attributes
     ----------
@@ -157,11 +159,13 @@ class DiscreteTransferFunction(RationalEquations):
         denominator: npt.ArrayLike | None = None,
         period: float | None = None,
         offset: float = 0.0,
+        *,
+        unit: str = "",
     ) -> None:
         attempt = f"Cannot make the DiscreteTransferFunction '{name!s:.200}'"
         system, numerator, denominator = block_ratio(attempt, numerator, denominator)
         period = block_period(attempt, system, period)
-        super().__init__(name, numerator, denominator)
+        super().__init__(name, numerator, denominator, unit)
         self.x = self.declare_discrete_state("x", np.zeros(self.order))
         self.declare_discrete_update(self.update_state, Periodic(period, offset))
         self.y = self.declare_vector_output("y", 1, self.respond, prerequisites=self.needs)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size
+from flexure.blocks.signals.shapes import common_size, through_gain
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array
@@ -39,6 +39,9 @@ class LeadLag(LeafSystem):
         Size of u and y; by default that of the parameters.
     initial : float or array_like, shape (size,)
         State in new contexts: the input at which the block is at rest.
+    unit : str
+        Unit of the gain, such as ``"N/V"``, from which labels know that of y by that of u. When
+        omitted, a gain of 1 keeps the unit.
 
     Attributes
     ----------
@@ -79,17 +82,25 @@ class LeadLag(LeafSystem):
         gain: npt.ArrayLike = 1.0,
         size: int | None = None,
         initial: npt.ArrayLike = 0.0,
+        *,
+        unit: str = "",
     ) -> None:
         super().__init__(name)
         size = common_size(self, size, zero=zero, pole=pole, gain=gain, initial=initial)
         self.zero = _declare_frequency(self, "zero", zero, "where the gain begins to rise")
         self.pole = _declare_frequency(self, "pole", pole, "where the gain begins to fall")
-        self.gain = self.declare_numeric_parameter("gain", gain, doc="output per input, at rest")
+        self.gain = self.declare_numeric_parameter(
+            "gain", gain, unit=unit, doc="output per input, at rest"
+        )
         self.u = self.declare_vector_input("u", size)
         self.x = self.declare_continuous_state(
             z=size, default=np.full(size, initial), doc="lagged input"
         )
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u, self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that the state has the unit of the input, and y that times that of the gain."""
+        return [(self.u, self.x), *through_gain(self.gain, self.u, self.y)]
 
     def calc_y(self, context: Any) -> Array:
         """Return k (x + (ωp/ωz) (u − x))."""

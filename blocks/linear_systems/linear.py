@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flexure.blocks.linear_systems.foreign_systems import (
 )
 from flexure.blocks.signals.shapes import full, matrix, numbers, refusal
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 from flexure.diagrams.values.values import Array
@@ -252,10 +254,13 @@ class RationalEquations(LeafSystem):
     """
 
     x: ContinuousState | DiscreteState
+    y: LeafOutputPort
     #: What to do instead of an improper transfer function.
     advice = ""
 
-    def __init__(self, name: str, numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> None:
+    def __init__(
+        self, name: str, numerator: npt.ArrayLike, denominator: npt.ArrayLike, unit: str
+    ) -> None:
         super().__init__(name)
         above = np.atleast_1d(numbers(self, "numerator", numerator))
         below = np.atleast_1d(numbers(self, "denominator", denominator))
@@ -280,6 +285,7 @@ class RationalEquations(LeafSystem):
         self.order = below.size - 1
         self.has_feedthrough = above.size == below.size
         leads = np.arange(below.size) == 0
+        self._unit = unit
         self.numerator = self.declare_numeric_parameter("numerator", above)
         self.denominator = self.declare_numeric_parameter(
             "denominator",
@@ -290,6 +296,10 @@ class RationalEquations(LeafSystem):
             doc="the first coefficient keeps its sign",
         )
         self.u = self.declare_vector_input("u", 1)
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input differ by the unit of the transfer function, if known."""
+        return [(self.u, self.y, self._unit)] if self._unit else []
 
     @property
     def needs(self) -> list[Handle]:
@@ -327,6 +337,8 @@ class TransferFunction(RationalEquations):
         in continuous time of python-control or scipy.signal, which has the denominator as well.
     denominator : array_like, shape (n + 1,)
         Coefficients a in descending powers of s. The first one is not zero, and keeps its sign.
+    unit : str
+        Unit of the output per unit of the input, such as ``"m/N"``, from which labels know it.
 
     Attributes
     ----------
@@ -370,11 +382,13 @@ class TransferFunction(RationalEquations):
         name: str,
         numerator: npt.ArrayLike | ForeignSystem,
         denominator: npt.ArrayLike | None = None,
+        *,
+        unit: str = "",
     ) -> None:
         attempt = f"Cannot make the TransferFunction '{name!s:.200}'"
         system, numerator, denominator = block_ratio(attempt, numerator, denominator)
         refuse_period(attempt, system)
-        super().__init__(name, numerator, denominator)
+        super().__init__(name, numerator, denominator, unit)
         self.x = self.declare_continuous_state(z=self.order)
         self.y = self.declare_vector_output("y", 1, self.respond, prerequisites=self.needs)
 

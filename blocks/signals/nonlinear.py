@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, flag, refusal
+from flexure.blocks.signals.shapes import common_size, flag, linearization, refusal
 from flexure.diagrams import scalars
-from flexure.diagrams.systems.leaf import LeafSystem
-from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
+from flexure.diagrams.values.events import Initialization, Periodic, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array, show
 
@@ -34,9 +34,16 @@ class _Limited(LeafSystem):
     """An output computed from the input and two limits."""
 
     def __init__(
-        self, name: str, lower: npt.ArrayLike, upper: npt.ArrayLike, size: int | None = None
+        self,
+        name: str,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
+        size: int | None = None,
+        *,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         size = common_size(self, size, lower=lower, upper=upper)
         self.lower = self.declare_numeric_parameter(
             "lower", lower, allow_infinite=True, doc="lower limit"
@@ -44,9 +51,7 @@ class _Limited(LeafSystem):
         self.upper = self.declare_numeric_parameter(
             "upper", upper, allow_infinite=True, doc="upper limit"
         )
-        if not np.all(self.lower.default <= self.upper.default):
-            found = f"lower={show(self.lower.default)}, upper={show(self.upper.default)}"
-            raise refusal(self, "lower <= upper", found)
+        self.declare_relation(self.lower, "<=", self.upper)
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
 
@@ -74,16 +79,14 @@ class Saturation(_Limited):
         Limits, the parameters ``lower`` and ``upper``, in units of u; may be infinite.
     size : int, optional
         Size of u and y; by default that of the limits.
+    linearize_as : {"exact", "gain"}
+        With which slope the block enters linear models: its own, zero beyond the limits, or 1
+        everywhere.
 
     Raises
     ------
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
-
-    Notes
-    -----
-    Limits that are set in a context are not compared with each other. Where the lower limit is
-    above the upper limit, y is the upper limit.
 
     Examples
     --------
@@ -97,7 +100,14 @@ class Saturation(_Limited):
 
     def calc_y(self, context: Any) -> Array:
         """Return the limited input."""
-        return self._limited(context)
+        return self.with_slope_of(self._limited(context), self.u(context))
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the input is beyond a limit."""
+        u, lower, upper = self.u(context), self.lower(context), self.upper(context)
+        if np.any((u < lower) | (u > upper)):
+            return f"u = {show(u)} is beyond its limits {show(lower)} and {show(upper)}"
+        return None
 
 
 class DeadZone(_Limited):
@@ -114,16 +124,14 @@ class DeadZone(_Limited):
         Limits, the parameters ``lower`` and ``upper``, in units of u; may be infinite.
     size : int, optional
         Size of u and y; by default that of the limits.
+    linearize_as : {"exact", "gain"}
+        With which slope the block enters linear models: its own, zero between the limits, or 1
+        everywhere.
 
     Raises
     ------
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
-
-    Notes
-    -----
-    Limits that are set in a context are not compared with each other. Where the lower limit is
-    above the upper limit, y is ``u - upper``.
 
     Examples
     --------
@@ -137,7 +145,15 @@ class DeadZone(_Limited):
 
     def calc_y(self, context: Any) -> Array:
         """Return what exceeds the limits."""
-        return self.u(context) - self._limited(context)
+        u = self.u(context)
+        return self.with_slope_of(u - self._limited(context), u)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the input is between the limits."""
+        u, lower, upper = self.u(context), self.lower(context), self.upper(context)
+        if np.any((u >= lower) & (u <= upper) & (lower < upper)):
+            return f"u = {show(u)} is in its dead zone from {show(lower)} to {show(upper)}"
+        return None
 
 
 class Quantizer(LeafSystem):
@@ -153,6 +169,9 @@ class Quantizer(LeafSystem):
         Distance between two levels, the parameter ``step``, positive, in units of u.
     size : int, optional
         Size of u and y; by default that of ``step``.
+    linearize_as : {"gain", "exact"}
+        With which slope the block enters linear models: 1, which is that of its staircase as a
+        whole, or its own, which is zero between two jumps and so opens every loop.
 
     Raises
     ------
@@ -164,7 +183,8 @@ class Quantizer(LeafSystem):
     Notes
     -----
     y jumps, and no event tells the integrator. Let u be sampled, or use a fixed step, where the
-    quantized signal drives continuous state.
+    quantized signal drives continuous state. Sensitivities, fits and optimizations never take the
+    gain for the slope.
 
     Examples
     --------
@@ -176,8 +196,18 @@ class Quantizer(LeafSystem):
     array([0.5, 1. , 1. ])
     """
 
-    def __init__(self, name: str, step: npt.ArrayLike, size: int | None = None) -> None:
+    has_jumps = True
+
+    def __init__(
+        self,
+        name: str,
+        step: npt.ArrayLike,
+        size: int | None = None,
+        *,
+        linearize_as: LinearizeAs = "gain",
+    ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         size = common_size(self, size, step=step)
         self.step = self.declare_numeric_parameter(
             "step", step, lower=0.0, exclusive=True, doc="distance between two levels"
@@ -191,8 +221,12 @@ class Quantizer(LeafSystem):
 
     def calc_y(self, context: Any) -> Array:
         """Return the nearest multiple of the step."""
-        step = self.step(context)
-        return step * np.rint(self.u(context) / step)
+        step, u = self.step(context), self.u(context)
+        return self.with_slope_of(step * np.rint(u / step), u)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell that it rounds."""
+        return f"it rounds to multiples of {show(self.step(context))}"
 
 
 class RateLimiter(LeafSystem):
@@ -217,6 +251,9 @@ class RateLimiter(LeafSystem):
         Size of u and y; by default that of the parameters.
     initial : float or array_like, shape (size,)
         y in new contexts, the default of the state ``x``.
+    linearize_as : {"exact", "gain"}
+        How the block enters linear models: with its own slopes, zero where the rate is at a limit,
+        or as if there were no limits.
 
     Raises
     ------
@@ -243,8 +280,11 @@ class RateLimiter(LeafSystem):
         time_constant: npt.ArrayLike,
         size: int | None = None,
         initial: npt.ArrayLike = 0.0,
+        *,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         size = common_size(
             self,
             size,
@@ -272,8 +312,17 @@ class RateLimiter(LeafSystem):
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the limited rate of the lag."""
-        rate = (self.u(context) - self.x(context)) / self.time_constant(context)
-        return scalars.clip(rate, -self.falling(context), self.rising(context))
+        rate = self._wanted_rate(context)
+        limited = scalars.clip(rate, -self.falling(context), self.rising(context))
+        return self.with_slope_of(limited, rate)
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the rate is at a limit."""
+        return _rate_remark(self._wanted_rate(context), self.rising(context), self.falling(context))
+
+    def _wanted_rate(self, context: Any) -> Array:
+        """Return the rate of the lag without limits."""
+        return (self.u(context) - self.x(context)) / self.time_constant(context)
 
 
 class DiscreteRateLimiter(LeafSystem):
@@ -298,6 +347,9 @@ class DiscreteRateLimiter(LeafSystem):
         Size of u and y; by default that of the parameters.
     initial : float or array_like, shape (size,)
         y in new contexts, the default of the state ``x``.
+    linearize_as : {"exact", "gain"}
+        How the block enters linear models: with its own slopes, zero where the rate is at a limit,
+        or as if there were no limits.
 
     Raises
     ------
@@ -323,8 +375,11 @@ class DiscreteRateLimiter(LeafSystem):
         offset: float = 0.0,
         size: int | None = None,
         initial: npt.ArrayLike = 0.0,
+        *,
+        linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(name)
+        self.linearize_as = linearization(self, linearize_as)
         size = common_size(self, size, rising=rising, falling=falling, initial=initial)
         self.period = period
         self.rising, self.falling = _declare_rates(self, rising, falling)
@@ -341,7 +396,13 @@ class DiscreteRateLimiter(LeafSystem):
         """Return the state moved toward the input."""
         x = self.x(context)
         lower, upper = -self.falling(context) * self.period, self.rising(context) * self.period
-        return {self.x: x + scalars.clip(self.u(context) - x, lower, upper)}
+        change = self.u(context) - x
+        return {self.x: x + self.with_slope_of(scalars.clip(change, lower, upper), change)}
+
+    def linear_remark(self, context: Any) -> str | None:
+        """Tell whether the change is at a limit."""
+        rate = (self.u(context) - self.x(context)) / self.period
+        return _rate_remark(rate, self.rising(context), self.falling(context))
 
 
 class Relay(LeafSystem):
@@ -372,12 +433,7 @@ class Relay(LeafSystem):
     Notes
     -----
     A witness function finds the instant at which u, moving continuously, crosses a threshold. A
-    jump of u at the break time of a source switches at that instant, too. A jump that the update of
-    another block makes is seen after the first integrator step that starts there; for its sake the
-    simulation looks at every integrator step.
-
-    Thresholds that are set in a context are not compared with each other. Without a band between
-    them, the relay is on from ``on_threshold`` up, and switches only at the ends of steps.
+    jump of u switches at its instant, whether a source makes it or the update of another block.
 
     Examples
     --------
@@ -415,15 +471,13 @@ class Relay(LeafSystem):
         for threshold in (self.on_threshold, self.off_threshold):
             if threshold.shape:
                 raise refusal(self, f"one number for {threshold.name}", f"shape {threshold.shape}")
-        if not self.off_threshold.default < self.on_threshold.default:
-            found = f"off_threshold={off_threshold!r}, on_threshold={on_threshold!r}"
-            raise refusal(self, "off_threshold < on_threshold", found)
+        self.declare_relation(self.off_threshold, "<", self.on_threshold)
         self.mode = self.declare_discrete_state(
             "mode", float(flag(self, "initially_on", initially_on)), doc="1 on, 0 off"
         )
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.mode])
-        for trigger in (Initialization(), PerStep(), Witness(self.calc_margin, "falling")):
+        for trigger in (Initialization(), Witness(self.calc_margin, "falling"), Settling()):
             self.declare_discrete_update(self.update_mode, trigger)
 
     def calc_y(self, context: Any) -> Array:
@@ -436,11 +490,24 @@ class Relay(LeafSystem):
         u, is_on = self.u(context)[0], self.mode(context)[0] > 0.5
         return scalars.where(is_on, u - self.off_threshold(context), self.on_threshold(context) - u)
 
+    def linear_remark(self, context: Any) -> str:
+        """Tell the mode, which no small motion changes."""
+        return f"it stays {'on' if self.mode(context)[0] > 0.5 else 'off'} in small motions"
+
     def update_mode(self, context: Any) -> dict[Any, Array]:
         """Return the mode that the input demands, or else the present one."""
         u = self.u(context)
         kept = np.where(u <= self.off_threshold(context), 0.0, self.mode(context))
         return {self.mode: np.where(u >= self.on_threshold(context), 1.0, kept)}
+
+
+def _rate_remark(rate: Array, rising: Array, falling: Array) -> str | None:
+    """Tell whether a rate is beyond its limits."""
+    if np.any((rate > rising) | (rate < -falling)):
+        return (
+            f"its input asks for a rate of {show(rate)}, beyond {show(-falling)} or {show(rising)}"
+        )
+    return None
 
 
 def _declare_rates(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.arguments import is_one_of
 from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError, quoted
-from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
+from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import FloatArray, as_numbers, check_size
 
 
@@ -90,11 +93,25 @@ def one_of(block: LeafSystem, argument: str, choice: str, choices: Iterable[str]
     return choice
 
 
+def linearization(block: LeafSystem, choice: LinearizeAs) -> LinearizeAs:
+    """Return how linear models see a block, as an argument says."""
+    return cast("LinearizeAs", one_of(block, "linearize_as", choice, ("exact", "gain")))
+
+
 def flag(block: LeafSystem, argument: str, value: bool) -> bool:
     """Return an argument that is a truth value."""
     if not isinstance(value, (bool, np.bool_)):
         raise refusal(block, f"True or False for {argument}", f"{value!r:.200}")
     return bool(value)
+
+
+def through_gain(gain: NumericParameter, u: Handle, y: Handle) -> list[tuple[Any, ...]]:
+    """Return how the unit of an output follows from that of an input, as far as that is known.
+
+    A gain of 1 whose unit nobody has given is that of a filter, which keeps the unit.
+    """
+    unit = gain.unit or ("1" if np.all(gain.default == 1.0) else "")
+    return [(u, y, unit)] if unit else []
 
 
 def refusal(

@@ -6,11 +6,13 @@ it takes to import them all.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from opcode import opmap
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,7 +21,7 @@ from flexure.diagrams.concurrency import forks  # noqa: F401, from here on, fork
 
 
 def on_demand(
-    package: str, names: Mapping[str, str], elsewhere: Sequence[str] = ()
+    package: str, names: Mapping[str, str], elsewhere: Sequence[str] = (), synonyms: str = ""
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
 
@@ -31,8 +33,10 @@ def on_demand(
         What each of its modules contributes: by the name of the module in the package, the names
         with spaces between them.
     elsewhere : sequence of str
-        Modules in the package that offer names of their own. Who asks the package for one of those,
-        or for what its classes have, is told where it is.
+        Modules in the package that offer names of their own. An error about one of these names, or
+        about a member of a class that is imported, says where it is.
+    synonyms : str, optional
+        Module in the package whose ``SYNONYMS`` give, by other words, the names of the package.
 
     Examples
     --------
@@ -51,7 +55,8 @@ def on_demand(
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         elif find_spec(module) is None:
             imports = _is_import(sys._getframe(1))
-            raise _missing(package, name, imports=imports, homes=homes, elsewhere=elsewhere)
+            here = _synonym(package, name, synonyms) or _where(package, name, homes, elsewhere)
+            raise _missing(package, name, here, imports=imports)
         else:
             value = import_module(module)
         setattr(sys.modules[package], name, value)  # so that nobody asks again
@@ -64,12 +69,9 @@ def on_demand(
     return find, list_all
 
 
-def _missing(
-    package: str, name: str, *, imports: bool, homes: Iterable[str], elsewhere: Sequence[str]
-) -> Exception:
+def _missing(package: str, name: str, where: str, *, imports: bool) -> Exception:
     """Return the error for a name that is not there, with a hint where it is."""
-    where = _where(package, name, homes, elsewhere)
-    hint = "" if where is None else f": {where}"
+    hint = f": {where}" if where else ""
     if not imports:
         text = f"module '{package}' has no attribute '{name}'{hint}"
         # Told the name, Python does not add that of something similar in here.
@@ -80,14 +82,33 @@ def _missing(
     return ImportError(f"cannot import name '{name}' from '{package}'{hint}{guess}", name=package)
 
 
-def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[str]) -> str | None:
-    """Say where a name is that a package does not have: in one of its modules, or in classes."""
+def _synonym(package: str, name: str, synonyms: str) -> str:
+    """Return what a word of other programs is called here; nothing if it is not known."""
+    if not synonyms:
+        return ""
+    known = import_module(f"{package}.{synonyms}").SYNONYMS.get(name, "")
+    return f"here it is {package}.{known}" if known else ""
+
+
+def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[str]) -> str:
+    """Say where a name is that a package does not have: in a module, or in imported classes."""
     for place in elsewhere:
-        if name in import_module(f"{package}.{place}").__all__:
+        if name in _offered(f"{package}.{place}"):
             return f"it is {package}.{place}.{name}"
-    offered = [getattr(sys.modules[package], each) for each in homes] if elsewhere else []
-    having = [each.__name__ for each in offered if isinstance(each, type) and _defines(each, name)]
-    return f"it is a member of {quoted(having, 3)}" if having else None
+    loaded = vars(sys.modules[package])
+    classes = [loaded[each] for each in homes if isinstance(loaded.get(each), type)]
+    having = [each.__name__ for each in classes if _defines(each, name)] if elsewhere else []
+    return f"it is a member of {quoted(having, 3)}" if having else ""
+
+
+def _offered(module: str) -> list[str]:
+    """Return the ``__all__`` of a module, from its file where that spells it, else by import."""
+    spec = find_spec(module)
+    tree = ast.parse(Path(spec.origin).read_text("utf-8") if spec and spec.origin else "")
+    for each in tree.body:
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.List):
+            return list(ast.literal_eval(each.value))
+    return list(import_module(module).__all__)
 
 
 def _defines(kind: type, name: str) -> bool:

@@ -262,8 +262,19 @@ class Context(Shown, Completing):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        """Return a copy for the same system; that of a block is in a copy of the root context."""
-        return self.clone() if self.is_root else copy.deepcopy(self.root, memo).find(self.system)
+        """Return a copy for the same system, or for its copy where that was made before.
+
+        That of a block is in a copy of the root context.
+        """
+        system = memo.get(id(self.system), self.system)
+        if not self.is_root:
+            found: Context = copy.deepcopy(self.root, memo).find(system)
+            return found
+        if system is self.system:
+            return self.clone()
+        restore, (_, *values) = self.__reduce__()
+        twin: Context = restore(system, *copy.deepcopy(values, memo))
+        return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle values alone: what was computed from them is computed again."""
@@ -298,6 +309,7 @@ class Context(Shown, Completing):
         mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
         mine.required, mine.clock = list(theirs.required), theirs.clock
         mine.revision += 1
+        mine.unchecked = set(theirs.unchecked)
         for leaf, source in zip(mine.leaves, theirs.leaves, strict=True):
             leaf.take(source)
 
@@ -415,6 +427,8 @@ class LeafContext(Context):
     def write_parameter(self, index: int, number: Array) -> None:
         """Replace a checked parameter value."""
         self.parameters[index] = number
+        if self.system.relations:
+            self.store.unchecked.add(self.position)
         self.store.changed_in(self.position, PARAMETER)
 
     def write_abstract_parameter(self, index: int, value: Any) -> None:
@@ -537,6 +551,7 @@ def _restored(
         leaf.discrete = [_frozen(value) for value in discrete]
         leaf.abstract_parameters, leaf.abstract = abstract_parameters, abstract
         leaf.records = records
+    store.unchecked.update(leaf.position for leaf in store.leaves if leaf.system.relations)
     return context
 
 

@@ -104,7 +104,8 @@ class Place:
 
     def read(self, context: Context) -> Any:
         """Return the value in a context."""
-        value = self.handle(context)
+        is_output = isinstance(self.handle, OutputPort)
+        value = self.handle.eval(context) if is_output else self.handle(context)
         if self.part is None:
             return value
         number = np.reshape(np.reshape(value, -1)[self.part], self.shape or ())

@@ -101,6 +101,7 @@ def from_dict(system: System, data: Any) -> Context:
         for path, value in data["inputs"].items():
             port = inputs[path]
             port.fix(context, decode(value) if port.is_abstract else decode_numbers(value))
+        context.store.require_relations()
     return context
 
 

@@ -28,6 +28,7 @@ def prepare_start(context: Context) -> None:
 
 def require_start(context: Context) -> None:
     """Refuse a context that some block refuses to begin with."""
+    context.store.require_relations()
     for leaf in context.leaves():
         if leaf.system.restricts_starts:
             leaf.system.check_start(leaf)

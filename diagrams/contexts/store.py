@@ -14,7 +14,7 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import ContextError, EvaluationError
 from flexure.diagrams.systems.projection import Projection
-from flexure.diagrams.values.kinds import MOTION
+from flexure.diagrams.values.kinds import MOTION, STARTABLE
 from flexure.diagrams.values.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Store:
         self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
         self.clock = 0
         self.revision = 0
+        self.unchecked: set[int] = set()  # blocks of which related parameters have changed
         self.onlooker: str | None = None  # who is at work and may not change time and states
         self.masks = layout.masks
         self._jobs: list[tuple[Any, ...]] | None = None
@@ -112,6 +113,15 @@ class Store:
                 remedy="Declare an unrestricted or discrete update with the same trigger",
             )
 
+    def require_relations(self) -> None:
+        """Refuse parameters that contradict each other, of blocks in which some have changed."""
+        for position in sorted(self.unchecked):
+            leaf = self.leaves[position]
+            for relation in leaf.system.relations:
+                values = (leaf.parameters[each.index] for each in (relation.left, relation.right))
+                relation.require(*values)
+        self.unchecked.clear()
+
     def replace_states(self, span: slice, number: Array) -> None:
         """Replace a part of the continuous state; what depends on it is for the caller to mark."""
         self.require_no_onlooker("the continuous state")
@@ -132,8 +142,27 @@ class Store:
             self.update(slot)
         return self.cache[slot]
 
+    def asked(self, slot: int) -> Any:
+        """Return the value of a slot to somebody outside, or refuse values it presumes."""
+        if not self.masks[slot] & STARTABLE:
+            return self.value(slot)
+        self.require_start()
+        value = self.value(slot)
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_accuracy(leaf)
+        return value
+
+    def require_start(self) -> None:
+        """Refuse values of the context that some block refuses to begin a motion with."""
+        for leaf in self.leaves:
+            if leaf.system.restricts_starts:
+                leaf.system.check_start(leaf)
+
     def update(self, slot: int) -> None:
         """Compute a stale slot after everything stale that it needs, without recursion."""
+        if self.unchecked:
+            self.require_relations()
         layout, stamps, required = self.layout, self.stamps, self.required
         masks, needs = layout.masks, layout.needs
         stale: set[int] = set()
@@ -187,6 +216,8 @@ class Store:
 
     def time_derivatives(self) -> Array:
         """Return the time derivative of the whole continuous state, a fresh vector."""
+        if self.unchecked:
+            self.require_relations()
         self._refresh_plan()
         derivatives = np.empty_like(self.x)
         for position in self.layout.dynamic:

@@ -40,6 +40,7 @@ from flexure.diagrams.scalars.expressions.functions import (
     sinc,
     symbols,
     where,
+    with_slope_of,
 )
 from flexure.diagrams.scalars.expressions.guards import refuse_where
 from flexure.diagrams.scalars.notations.latex import latex_names, write_latex
@@ -69,6 +70,7 @@ __all__ = [
     "substitute",
     "symbols",
     "where",
+    "with_slope_of",
     "write_latex",
     "write_mathml",
     "write_python",

@@ -21,6 +21,7 @@ from flexure.diagrams.systems.system import MadeByBase, System
 from flexure.diagrams.values.events import Event, EventKind, PublishHandler, Recorder, Trigger
 from flexure.diagrams.values.handles import Handle, put_first
 from flexure.diagrams.values.parameters import AbstractParameter, NumericParameter
+from flexure.diagrams.values.relations import Comparison, Relation
 from flexure.diagrams.values.state import (
     AbstractState,
     ContinuousState,
@@ -41,6 +42,7 @@ _ITEMS = (
     "cache_entries",
     "events",
     "record_makers",
+    "relations",
 )
 
 
@@ -66,6 +68,7 @@ class DeclaringSystem(System):
     cache_entries: list[CacheEntry]
     events: list[Event]
     record_makers: list[Callable[[], Any]]
+    relations: list[Relation]
     _frozen: bool
     _names: dict[str, Handle]
     _input_ports: list[InputPort]
@@ -76,6 +79,7 @@ class DeclaringSystem(System):
         projection, tally = MadeByBase(), MadeByBase()
         numeric_parameters, abstract_parameters, discrete_states = (MadeByBase() for _ in range(3))
         abstract_states, cache_entries, events = (MadeByBase() for _ in range(3))
+        relations = MadeByBase()
         _input_ports, _output_ports = MadeByBase(), MadeByBase()
 
     def __init__(self, name: str) -> None:
@@ -171,6 +175,29 @@ class DeclaringSystem(System):
                 distribution=distribution,
             ),
         )
+
+    def declare_relation(
+        self, left: NumericParameter, comparison: Comparison, right: NumericParameter
+    ) -> None:
+        """Declare that a parameter is below another one, element by element.
+
+        Values that contradict each other are refused where they are used: by constructors,
+        evaluations, runs and analyses, loaded contexts and pages. They can be set in any order.
+
+        Parameters
+        ----------
+        left, right : NumericParameter
+            Parameters of this block; a scalar applies to every element of the other one.
+        comparison : {"<", "<="}
+            As in ``declare_relation(self.lower, "<=", self.upper)``.
+
+        Raises
+        ------
+        DeclarationError
+            When the defaults contradict each other, or the arguments are no such parameters.
+        """
+        self._refuse_when_frozen(f"a relation of '{self.label}'")
+        self.relations.append(Relation.checked(self, left, comparison, right))
 
     def declare_abstract_parameter(
         self, name: str, default: Any, *, doc: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +149,12 @@ class Diagram(System):
 
     def _freeze(self) -> None:
         """Do nothing: the blocks inside were frozen when they were added."""
+
+    @property
+    def periods(self) -> tuple[float, ...]:
+        """The different periods of the periodic events of all blocks."""
+        blocks: Iterable[Any] = self.children or ()
+        return tuple(sorted({period for block in blocks for period in block.periods}))
 
     @property
     def feedthrough(self) -> frozenset[tuple[str, str]]:

@@ -189,6 +189,8 @@ class Probe:
         computed: list[Computed] = [*self.system.cache_entries, *self.system.output_ports]
         return computed[slot].compute(self)
 
+    asked = value
+
 
 class _MadeWhenRead:
     """Values of one kind, made into symbols when they are read."""

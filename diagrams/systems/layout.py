@@ -16,7 +16,7 @@ from flexure.diagrams.common.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.concurrency.threads import Kept
 from flexure.diagrams.systems.feedthrough import needs_of
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort
-from flexure.diagrams.values.kinds import INPUT
+from flexure.diagrams.values.kinds import INPUT, STARTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -223,7 +223,7 @@ class Layout:
             self.needs.append(
                 [sources[i] for i in found.inputs] + [entries + i for i in found.entries]
             )
-            self.own_masks.append(found.mask)
+            self.own_masks.append(found.mask | (STARTABLE if port.needs_start else 0))
 
     def _order(self) -> None:
         """Order the slots topologically; refuse algebraic loops."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.systems.declarations import DeclaringSystem
 from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
@@ -15,6 +16,9 @@ from flexure.diagrams.values.handles import put_first
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.feedthrough import Needs
+
+#: How linear models see a hard nonlinearity.
+LinearizeAs: TypeAlias = Literal["exact", "gain"]
 
 
 class LeafSystem(DeclaringSystem):
@@ -89,6 +93,11 @@ class LeafSystem(DeclaringSystem):
     """
 
     known_needs: dict[Any, Needs]
+    #: How linear models see the block: "exact", or "gain" where `with_slope_of` replaces slopes.
+    linearize_as: LinearizeAs = "exact"
+
+    #: Whether an output jumps while its inputs do not, and no event marks the instant.
+    has_jumps: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -116,6 +125,32 @@ class LeafSystem(DeclaringSystem):
         """
         return math.inf
 
+    def linear_remark(self, context: Any) -> str | None:
+        """Return why small changes of the inputs do not pass here, in words; None if they do.
+
+        Blocks that saturate, round or switch override this method. Linear models, and margins and
+        poles that are found with them, name the block with this remark.
+        """
+        return None
+
+    # For equations -------------------------------------------------------------------------
+
+    def with_slope_of(self, value: Any, through: Any) -> Any:
+        """Return a value which linear models differentiate as another one.
+
+        Blocks with a hard nonlinearity call this in their equations. The slope is replaced in
+        linear models alone, and only if ``linearize_as`` is "gain". The value always is the first
+        one, and so are slopes in simulations, sensitivities, fits and optimizations.
+
+        Parameters
+        ----------
+        value : float or array
+            What is returned.
+        through : float or array
+            What it would be without the nonlinearity, of the same shape.
+        """
+        return scalars.with_slope_of(value, through) if self.linearize_as == "gain" else value
+
     @property
     def restricts_starts(self) -> bool:
         """Whether `check_start` may refuse a context."""
@@ -131,6 +166,13 @@ class LeafSystem(DeclaringSystem):
         ------
         EvaluationError
             When the values do not fit; the text names what, and the way out.
+        """
+
+    def check_accuracy(self, context: Any) -> None:
+        """Warn of computed values of a context that are not accurate.
+
+        Those who ask for an output that needs a start get such warnings. Blocks that restrict
+        starts may override it.
         """
 
     def start_limits(self, context: Any) -> Iterable[tuple[str, Any, Any]]:

@@ -161,9 +161,13 @@ class Computed(Handle):
     prerequisites : tuple or None
         Declared prerequisites; None means that they are found by tracing, or assumed to be
         everything. Parameters of the block are always prerequisites and need not be listed.
+    needs_start : bool
+        Whether the value means nothing where `check_start` of the block refuses a context. Such a
+        context is refused alike when the value, or one that depends on it, is asked for.
     """
 
     size: int | None
+    needs_start: bool = False
 
     def _adopt(self, calc: Calculation, prerequisites: Iterable[Prerequisite] | None) -> None:
         subject = f"{self.what} '{self.full_name}'"
@@ -244,7 +248,10 @@ class CacheEntry(Computed):
         leaf: Any = context if context.system is self.system else self._leaf(context)
         return leaf.store.value(leaf.entry_base + self.index)
 
-    eval = Handle._checked_call
+    def eval(self, context: Context) -> Any:
+        """Return the value in ``context``, which is the root context or the block's own."""
+        leaf = self._leaf(context)
+        return leaf.store.asked(leaf.entry_base + self.index)
 
 
 class OutputPort(Port):
@@ -263,7 +270,17 @@ class OutputPort(Port):
             context = context.find(self.system, self)
         return context.store.value(context.output_slot(self.index))
 
-    eval = Handle._checked_call
+    def eval(self, context: Context) -> Any:
+        """Return the value in ``context``, which is the root context or the block's own.
+
+        Raises
+        ------
+        EvaluationError
+            When no motion can begin with the values that it depends on, as of an open loop.
+        """
+        require_context(context, f"{self.what} '{self.full_name}'")
+        context = context.find(self.system, self)
+        return context.store.asked(context.output_slot(self.index))
 
 
 class LeafOutputPort(OutputPort, Computed):

@@ -294,6 +294,7 @@ class System(HandleOwner, Shown, Completing, ABC):
         """Return the time derivative of the continuous state of everything in this system."""
         require_context(context, f"'{self.label}'")
         window = context.find(self)
+        window.store.require_start()
         return window.store.time_derivatives()[window._span()]
 
     # Forced events -------------------------------------------------------------------------

@@ -40,6 +40,8 @@ def run(arguments: Namespace) -> int:
             period=arguments.period,
         )
         report.say(f"{found!r}; {found.how}")
+        for note in found.notes:
+            report.say(f"note: {note}")
         report.say()
         report.say(_poles(found))
         wide, long = np.add(found.D.shape[::-1], len(found.A))
@@ -56,6 +58,7 @@ def run(arguments: Namespace) -> int:
             how=found.how,
             period=found.period,
             stable=found.is_stable,
+            notes=found.notes,
             poles=found.poles,
             **{name: getattr(found, name) for name in (*_MATRICES, *_POINT, *_NAMES)},
         )

@@ -151,7 +151,15 @@ def _made(module: ModuleType, name: str, attempt: str) -> Any:
             found=f"{name}{_signature(function)}",
             remedy="Give its arguments defaults, or write a function that calls it with values",
         ) from error
-    return function()
+    try:
+        return function()
+    except SystemExit as error:
+        raise DeclarationError(
+            attempt,
+            expected=f"a function {name}() that returns a system",
+            found=f"one that ends the program, with the code {error.code!r}",
+            remedy="Return the system, and raise an error where there is none",
+        ) from error
 
 
 def _signature(function: Any) -> str:

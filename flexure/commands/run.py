@@ -6,6 +6,8 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flexure.commands.codes import DONE
 from flexure.commands.measures import metrics_of
 from flexure.commands.models import Model, load_model
@@ -16,6 +18,7 @@ from flexure.diagrams.values.tables import Table
 if TYPE_CHECKING:
     from flexure.solvers.results.records.result import SimulationResult
 
+_MOST_NUMBERS = 5_000_000  # of a file, which takes about 100 MB
 _MOST = 12  # outputs that are shown, and panels of a plot, where nobody named them
 
 
@@ -71,12 +74,29 @@ def _tell(report: Report, model: Model, result: SimulationResult, arguments: Nam
     if arguments.signals:
         report.add(signals={"time": result.time} | data)
     if report.keeps:
-        report.save("signals.csv", lambda file: result.to_csv(file, arguments.signals))
+        written = arguments.signals or list(result.signals)
+        times = _written_times(result, written)
+        report.save("signals.csv", lambda file: result.to_csv(file, written, times))
+        if times is not None:
+            report.say(
+                f"It has {len(times)} of {len(result.time)} times: all of them would be more than "
+                f"{_MOST_NUMBERS} numbers. Name fewer signals with --signals for more of them."
+            )
         report.save("context.json", result.context.save)
     if arguments.plot is not None:
         name = f"{result.system.name}_signals.png"
         plotted = arguments.plot or paths
         report.save(name, lambda file: result.plot(plotted, path=file))
+
+
+def _written_times(result: SimulationResult, signals: list[str]) -> Any:
+    """Return the times of a file, or None for all, of which the size is bounded."""
+    width = sum(result.resolve(path).size for path in signals) + 1
+    most = max(2, _MOST_NUMBERS // width)
+    if len(result.time) <= most:
+        return None
+    places = np.linspace(0, len(result.time) - 1, most).round().astype(int)
+    return np.unique(result.time[places])
 
 
 def _foremost(result: SimulationResult) -> list[str]:

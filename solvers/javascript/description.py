@@ -57,6 +57,7 @@ class ModelValues:
         self.places: dict[str, dict[str, Any]] = {}
         self.info: dict[str, list[dict[str, Any]]] = {
             "parameters": self._parameters(),
+            "relations": self._relations(),
             "inputs": self._inputs(),
         } | self._states()
 
@@ -94,6 +95,17 @@ class ModelValues:
                 }
             )
         return rows
+
+    def _relations(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "left": self._path_of(each.left),
+                "comparison": each.comparison,
+                "right": self._path_of(each.right),
+            }
+            for leaf in self._equations.layout.leaves
+            for each in leaf.relations
+        ]
 
     def _inputs(self) -> list[dict[str, Any]]:
         store = self._context.store

@@ -33,8 +33,25 @@ function startingValues(options = {}) {
     }
     (place.array === "x" ? x : env).set(numbers, place.at);
   }
+  for (const relation of info.relations) checkRelation(env, relation);
   equations.prepare(env);
   return { time: options.time ?? start.time, x, env };
+}
+
+// Refuse parameters that contradict each other, component by component.
+function checkRelation(env, { left, comparison, right }) {
+  const [low, high] = [left, right].map((path) => {
+    const { at, size } = places[path];
+    return env.subarray(at, at + size);
+  });
+  for (let k = 0; k < Math.max(low.length, high.length); k++) {
+    const [a, b] = [low, high].map((each) => each[each.length > 1 ? k : 0]);
+    if (comparison === "<" ? a < b : a <= b) continue;
+    throw new Error(
+      `Cannot use the parameters of '${info.name}': expected ${left} ${comparison} ${right}; ` +
+        `found ${a} and ${b}. Set both so that they agree`,
+    );
+  }
 }
 
 // A function f(t, x, env, out) of signals, and where each of them begins in `out`.

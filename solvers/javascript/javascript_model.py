@@ -18,7 +18,7 @@ The function ``flexureModel()`` is put together from
 the loops of `flexure.solvers.javascript.loops`
     for the methods that are wanted;
 ``run_memory.js``, ``recorder.js``, ``simulate.js``
-    ``simulate(options)`` runs the model.
+    ``simulate(options)`` runs the model, ``begin(options)`` does so in parts.
 
 All equations are functions ``f(t, x, env, out)`` over Float64Arrays. The environment ``env`` has
 ``equations.size`` numbers: the discrete values of all blocks, the parameters, the free inputs, and
@@ -105,6 +105,7 @@ class JavaScriptModel(Answer):
         - ``parameters``: ``path``, ``labels`` of the components (none where there is one without a
           name), ``unit``, ``doc``, ``lower`` and ``upper`` (None where there is no bound),
           ``exclusive``, whether values may be ``infinite``, ``value`` (row by row) and ``shape``;
+        - ``relations`` that parameters have to keep: ``left``, ``comparison``, ``right``;
         - ``inputs`` that nothing feeds: ``path``, ``labels``, ``unit``, ``doc``, ``value`` (None
           where there is none) and whether one is ``required``;
         - ``signals``: ``path``, ``labels``, ``unit``, ``size``, ``doc``;
@@ -160,7 +161,8 @@ class JavaScriptModel(Answer):
                 _asset("run_memory.js"),
                 _asset("recorder.js"),
                 _asset("simulate.js"),
-                "return { info, evaluate, simulate, startingValues, signalReader, equations };",
+                "return { info, evaluate, simulate, begin, startingValues, signalReader,",
+                "equations };",
                 "}\n",
             ]
         )

@@ -36,7 +36,7 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.settle, advance.finish_motion, advance.add_row),
+    *(advance.update, advance.settle, advance.finish_motion, advance.note_change),
     *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )

@@ -39,6 +39,7 @@ function newMemory(name, asked, env) {
 function prepareManifold(manifold, n, env) {
   const { count, deviations, projection } = equations.manifold;
   Object.assign(manifold, { count, deviations, projection, env, coded: 1, allowed: 1 });
+  manifold.farthest = Infinity;
   manifold.values = room(count);
   for (const part of ["landed", "shift", "slope"]) manifold[part] = room(n);
 }
@@ -167,7 +168,7 @@ function describeWitnesses(witnesses, changing, asked) {
   witnesses.handled = belongs(ending(), "witness", w).map((ends) => 1 - ends);
   witnesses.longest = Math.min(equations.witnesses.longest, asked.longest);
   if (equations.states === 0) witnesses.longest = Math.min(witnesses.longest, asked.maxStep);
-  for (const name of ["on_surface", "fast"]) witnesses[name] = new Int32Array(Math.max(w, 1));
+  for (const name of ["on_surface", "fast", "leaping"]) witnesses[name] = new Int32Array(Math.max(w, 1));
   witnesses.order = new Int32Array(samples);
 }
 

@@ -2,7 +2,7 @@
 // It needs the loops of `loops.py`, and what `recorder.js` needs and gives.
 
 const knownOptions = [
-  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals"],
+  ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals", "dense"],
   ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget", "assemble"],
 ];
 
@@ -28,10 +28,15 @@ function checkedRun(options) {
   };
   const positive = (name, otherwise) =>
     number(name, otherwise, Number.MIN_VALUE, "a number above 0");
+  const finite = (name, otherwise) => {
+    if (options[name] === Infinity) refuse(name, "a finite number", "Infinity");
+    return positive(name, otherwise);
+  };
   const t0 = number("time", start.time, -Number.MAX_VALUE, "a number");
   const tFinal = number("tFinal", NaN, t0, `a time not before ${t0}`);
   if (tFinal === Infinity) refuse("tFinal", "finite", "Infinity");
   const rtol = number("rtol", usual.rtol, 100 * Number.EPSILON, "at least 2.2e-14");
+  if (rtol >= 0.1) refuse("rtol", "below 0.1", String(rtol));
   const known = Object.keys(loops);
   if (known.includes(NONSTIFF_METHOD) && known.includes(STIFF_METHOD)) known.push("auto");
   const method = options.method ?? usual.method;
@@ -40,7 +45,11 @@ function checkedRun(options) {
     throw new Error(`Cannot simulate '${info.name}' with ${method}: ${equations.noJacobian}`);
   }
   const signals = options.signals ?? info.signals.map(({ path }) => path);
-  if (!Array.isArray(signals)) refuse("signals", "a list of paths", String(signals));
+  const dense = options.dense ?? [];
+  for (const [name, paths] of Object.entries({ signals, dense })) {
+    if (!Array.isArray(paths)) refuse(name, "a list of paths", String(paths));
+    signalReader(paths); // refuses what is not there, before anything runs
+  }
   const latest = Math.max(Math.abs(t0), Math.abs(tFinal));
   for (const { period, offset } of equations.clocks) {
     if (offset < tFinal && !(period > 10 * spacing(latest))) {
@@ -48,37 +57,35 @@ function checkedRun(options) {
     }
   }
   return {
-    ...{ t0, tFinal, rtol, method, signals },
-    atol: positive("atol", rtol / 1000),
+    ...{ t0, tFinal, rtol, method, signals, dense },
+    atol: finite("atol", rtol / 1000),
     maxStep: positive("maxStep", Infinity),
     longest: positive("maxCheckInterval", Infinity),
     budget: number("budget", 100000, 1, "a number of steps"),
-    times: checkedTimes(options, t0, tFinal),
-    sides: options.times === undefined,
+    ...checkedTimes(options, t0, tFinal),
     doubts: { time: NaN, count: 0, words: "" }, // about the events of a step, one after the other
   };
 }
 
-// The times to sample: those that are given, or evenly spaced ones.
+// The times to sample, or how many of them, at equal distances up to where the run comes.
 function checkedTimes({ times, samples = 500 }, t0, tFinal) {
   if (times === undefined) {
     if (!Number.isInteger(samples) || samples < 2) {
       refuse("samples", "a whole number from 2 on", String(samples));
     }
-    const share = (tFinal - t0) / (samples - 1);
-    return Float64Array.from({ length: samples }, (_, k) =>
-      k < samples - 1 ? t0 + k * share : tFinal,
-    );
+    return { samples };
   }
   if (!Array.isArray(times) && !ArrayBuffer.isView(times)) {
     refuse("times", "a list of numbers", String(times));
   }
-  return Float64Array.from(times).map((time, k, all) => {
-    if (!(time >= (k ? all[k - 1] : t0) && time <= tFinal)) {
-      refuse("times", `ascending from ${t0} to ${tFinal}`, String(time));
-    }
-    return time;
-  });
+  return {
+    times: Float64Array.from(times).map((time, k, all) => {
+      if (!(time >= (k ? all[k - 1] : t0) && time <= tFinal)) {
+        refuse("times", `ascending from ${t0} to ${tFinal}`, String(time));
+      }
+      return time;
+    }),
+  };
 }
 
 // Refuse numbers that a model cannot have; how many there are is known to be right.
@@ -151,7 +158,16 @@ function clocksDue(time) {
   });
 }
 
+// Run the model to its end.
 function simulate(options = {}) {
+  const run = begin(options);
+  while (!run.advance(Infinity));
+  return run.finish();
+}
+
+// Begin a run that goes on in parts: `advance(steps)` takes some steps and tells whether the run
+// has ended, `stop()` ends it where it is, and `finish()` gives what it has come to.
+function begin(options) {
   const asked = checkedRun(options);
   const { time, x, env } = startingValues(options);
   checkNumbers(options);
@@ -177,46 +193,67 @@ function simulate(options = {}) {
   });
   run.boundary = asked.tFinal;
   run.jump = Infinity; // until the first motion finds it
-  const recorder = newRecorder(asked, asked.signals, env);
+  const recorder = newRecorder(asked, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
+  let stepped = NaN; // when the updates of every step have run
   if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
-  while (end === null) {
+
+  function advance(most) {
+    if (end !== null) return true;
     const { step, motion, counts } = run;
     if (stepping.length) {
-      if (motion.moving === 0) waitForStep(run, asked, stepping);
+      if (motion.moving === 0) waitForStep(run, asked, step.time === stepped ? [] : stepping);
+      stepped = step.time;
       run.budget = 1;
     } else {
-      run.budget = left;
+      run.budget = most < left ? most : left; // which stays a whole number for engines
     }
     const before = counts.steps;
     const status = loops[name].advance(run);
     left -= Math.max(1, counts.steps - before, sampleRows(run.rows));
     end = recorder.take(name, run) ?? judge(run, status, left, asked, changing);
-    if (end !== null) break;
+    if (end !== null) return true;
     if (status === STIFF) {
       name = STIFF_METHOD;
       methods.push({ time: step.time, method: name });
       run = withOtherMethod(run, newMemory(name, asked, env));
     } else if (stepping.length && motion.moving === 1 && motion.unpublished === 0) {
       end = updateInside(run, stepping, changing);
+      stepped = step.time;
     }
+    return end !== null;
   }
-  const { counts } = run;
+
+  function finish() {
+    const { counts } = run;
+    const { record, events, present } = recorder;
+    const { signals, dense, t0, samples } = asked;
+    const times = asked.times ?? evenTimes(t0, present.time, samples);
+    return {
+      ...end,
+      ...readSignals(record, signals, times, asked.times === undefined, asked),
+      ...(dense.length && { dense: denseSignals(record, dense, asked) }),
+      events,
+      assembled,
+      state: present.x.slice(0, equations.states),
+      statistics: {
+        methods,
+        ...{ steps: counts.steps, rejected: counts.rejected, restarts: counts.restarts },
+        ...{ evaluations: counts.evaluations, jacobians: counts.jacobians },
+        factorizations: counts.factorizations,
+        updates: initialized + counts.discrete_updates + counts.unrestricted_updates,
+      },
+    };
+  }
+
   return {
-    ...end,
-    ...recorder.finish(),
-    events: recorder.events,
-    assembled,
-    state: recorder.present.x.slice(0, equations.states),
-    statistics: {
-      methods,
-      ...{ steps: counts.steps, rejected: counts.rejected, restarts: counts.restarts },
-      ...{ evaluations: counts.evaluations, jacobians: counts.jacobians },
-      factorizations: counts.factorizations,
-      updates: initialized + counts.discrete_updates + counts.unrestricted_updates,
+    advance,
+    stop() {
+      end ??= { outcome: "interrupted", message: `it was stopped at t = ${recorder.present.time}` };
     },
+    finish,
   };
 }
 
@@ -294,7 +331,7 @@ function doubt(run, changing) {
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
-  if (run.updates.unsettled === 1) return unsettled(run);
+  if (run.updates.unsettled > 0) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +
@@ -309,8 +346,7 @@ function doubt(run, changing) {
     );
   }
   if (!(motion.stop - step.time > 4 * spacing(step.time))) {
-    if (motion.changed === 1) add_row(run, CHANGE, 0, step.time, step.x, 0);
-    motion.changed = 0;
+    note_change(run);
     step.time = step.time_old = step.time_new = motion.stop;
     finish_motion(run);
     return null;
@@ -325,8 +361,13 @@ function doubt(run, changing) {
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
 }
 
-function unsettled({ step }) {
-  return `settling updates go on to change values at t = ${step.time}`;
+function unsettled({ step, updates, witnesses }) {
+  if (updates.unsettled === 1) {
+    return `settling updates go on to change values at t = ${step.time}`;
+  }
+  const leaping = [...witnesses.leaping.keys()].filter((k) => witnesses.leaping[k] === 1);
+  const events = leaping.map(witnessed).join(" and ");
+  return `the events ${events} go on to cause each other at t = ${step.time}`;
 }
 
 function witnessesOf({ witnesses }) {

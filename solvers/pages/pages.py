@@ -6,7 +6,7 @@ import html
 import keyword
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import flag, require
 from flexure.diagrams.common.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.common.files import replacing
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System, each_system, require_system
@@ -39,6 +40,7 @@ from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
 from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.pictures.panels import Scales
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ def page(
     rtol, atol, max_step : float, optional
         As for `simulate`, but of one number each.
     samples : int
-        Times at equal distances at which signals are drawn and figures measured.
+        Times at equal distances at which signals are drawn. Figures are those of the steps.
     path : str or Path, optional
         Where to save the page.
 
@@ -192,6 +194,7 @@ def page(
         )
     count = as_number(samples, (), f"{attempt} with samples={samples!r}")
     require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
+    checked_tolerances(rtol, atol, 1e-6, attempt)
     run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
     given = {
         name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
@@ -393,16 +396,22 @@ class _Content:
             "message": result.message,
             "time": as_text(times),
             "signals": dict(zip(chosen, map(as_text, values), strict=True)),
-            "breaks": self._breaks(result),
+            "figures": {
+                each["signal"]: self._figures(each["signal"], result) for each in self._responses
+            },
         }
 
-    def _breaks(self, result: SimulationResult) -> list[dict[str, Any]]:
-        """Return when the sources of responses break."""
-        found = []
-        for response in self._responses:
-            at = result.find_step(response["signal"]).at
-            found += [{"path": path, "time": at} for path in response["sources"]]
-        return found
+    def _figures(self, name: str, result: SimulationResult) -> dict[str, Any]:
+        """Return the figures of a response in the unit that is shown; None for what is lacking."""
+        try:
+            with quietly():
+                figures = asdict(result.step_info(name))
+        except ValueRefusedError as error:
+            return {"refused": str(error)}
+        scale = self._signals[self._path(name)]["scale"]
+        for each in ("initial", "final", "peak", "steady_state_error", "target", "iae"):
+            figures[each] *= scale
+        return {key: value if math.isfinite(value) else None for key, value in figures.items()}
 
 
 _KINDS = ("parameters", "inputs", "states", "discrete")
@@ -421,8 +430,7 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
     if ground is not None:
         ground = float(as_number(ground, (), attempt))
         require(math.isfinite(ground), ground, attempt, "a finite height of the ground")
-    if view != "auto":
-        Camera(view)  # refuses what is no view
+    Camera(view)  # refuses what is no view
     with_forces, with_stress = flag(forces, "forces", attempt), flag(stress, "stress", attempt)
     return Look(view, with_forces, trace, ground, with_stress)
 

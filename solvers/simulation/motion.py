@@ -130,6 +130,7 @@ class Motion:
         if self._dense_publishes and self._publish_before(step, end, last):
             return Stop(*self._accepted)
         self._accept(step, end)
+        simulation.surfaces.last = self._first
         simulation.progress_bar.update(end)
         if crossing is not None:
             self._crossed = simulation.surfaces.note_crossing(crossing)

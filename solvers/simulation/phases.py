@@ -29,6 +29,8 @@ def take_step(simulation: SimulationState, boundary: float) -> None:
         wrote = True
     if wrote and simulation.history is not None:
         simulation.history.begin(simulation.context)
+    if events.termination is not None:
+        return
     crossed = _move(simulation, boundary) if boundary > start else []
     if events.published:
         return
@@ -78,10 +80,12 @@ def _jump(simulation: SimulationState, stop: float) -> list[Entry]:
 
     try:
         first = surfaces.first_values()
-        crossing = surfaces.find_crossing(evaluate, start, stop, first).crossing
+        search = surfaces.find_crossing(evaluate, start, stop, first)
+        crossing = search.crossing
     finally:
         store.set_motion(start, x)
     _land(simulation, stop if crossing is None else crossing.time, x)
+    surfaces.last = search.values
     return [] if crossing is None else surfaces.note_crossing(crossing)
 
 

@@ -16,6 +16,9 @@ x+ for the values after them. A handler reads the values that the phase names::
         2. discrete updates: PerStep, pending Periodic, pending Witness        read x-, write x+
            then updates with the trigger Settling, unrestricted ones first in each round, again
            and again until they change nothing                                 write x+
+           then updates of the Witness events whose functions have changed sign from x- to x+, and
+           Settling again, until no function changes its sign any more. The publishes of these
+           events follow                                                       read x+
         3. motion from t to t': the continuous state follows its derivatives up to the next
            periodic event, break time, witness event or T; or over one integrator step where
            events per step or a monitor want to see every step. Where blocks declare projections,
@@ -27,14 +30,18 @@ Updates due at t' stay pending until the next repetition, so ``advance_to(T)`` e
 x- of T. ``advance_pending_events()`` is ``advance_to`` the present time: the pending updates run,
 a motion of zero length follows, and its publishes. All handlers of one phase read the same values;
 what phase 1 wrote is visible to phase 2. When a handler raises, nothing of its phase is written.
+An endless chain of updates at one instant is a `ZenoError` with their names.
 
 Events due together run in the order of the agenda (`flexure.solvers.simulation.events.agenda`).
 Periodic times are ``offset + k period`` in floating point, strictly later than the present time.
-These are Drake's semantics. Three things are done differently on purpose:
+These are Drake's semantics. Four things are done differently on purpose:
 
 * Without events per step, periodic publishes do not interrupt an integrator with error control:
   they read its interpolant. A log so leaves the motion as it was.
 * Integration stops at the break times of blocks, and until then sees their left limits.
+* Witness events also take place where a value jumps: an update of one block, or a value that is set
+  between two calls of ``advance_to``, triggers those of others at the same instant. In Drake such
+  a change of sign between two steps is not seen.
 * Witness events are located inside of a step as `flexure.solvers.simulation.events.witnesses` says,
   and not missed when a function changes its sign twice.
 """
@@ -70,7 +77,7 @@ from flexure.solvers.simulation.state.options import (
     checked_max_steps,
 )
 from flexure.solvers.simulation.state.simulation_state import SimulationState
-from flexure.solvers.simulation.state.tolerances import Tolerance, spread
+from flexure.solvers.simulation.state.tolerances import LOOSEST_RTOL, Tolerance, spread
 
 
 class Simulator:
@@ -167,7 +174,7 @@ class Simulator:
         require(monitor is None or callable(monitor), monitor, attempt, "monitor to be a function")
         choice = MethodChoice(method, step, options, context.store.layout)
         relative = spread("rtol", rtol, context.accuracy or 1e-6, context)
-        absolute = spread("atol", atol, 1e-3 * np.min(relative, initial=math.inf), context)
+        absolute = spread("atol", atol, 1e-3 * np.min(relative, initial=LOOSEST_RTOL), context)
         self._state = SimulationState(
             context,
             choice,

@@ -253,7 +253,8 @@ class Sweep(SweepPictures, Answer, HasSignals):
             )
         more = {path_of(each): resolve(self.system, each) for each in several(signals)}
         kept = self._readers | more
-        again = Measuring(measuring.metrics, kept | dict(measuring.readers), measuring.times)
+        known = (measuring.times, measuring.span, measuring.constants)
+        again = Measuring(measuring.metrics, kept | dict(measuring.readers), *known)
         if kept and not len(again.times):
             raise ValueRefusedError(
                 f"Cannot sample signals of run {row} of '{self.system.label}'",
@@ -320,6 +321,10 @@ class Sweep(SweepPictures, Answer, HasSignals):
         control: Signal | None = None,
     ) -> FloatArray:
         """Return a metric of sampled signals, or a figure of a step response, in all runs.
+
+        Samples are too coarse for that, so the runs are run once more, in this process. Name what
+        you want to measure in ``metrics=`` of the sweep to have it from the first runs. A study
+        that was loaded without its model is measured from its samples, with a warning.
 
         Parameters
         ----------

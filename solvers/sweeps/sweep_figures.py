@@ -1,23 +1,34 @@
-"""Figures of sampled signals in all runs of a sweep, measured after it."""
+"""Figures of signals in all runs of a sweep, measured after it, in the same runs once more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.places import path_of
 from flexure.diagrams.values.values import FloatArray, as_numbers
-from flexure.solvers.results.measures.metric_kinds import KNOWN_IN_MOTION, with_control
+from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.metric_kinds import with_control
 from flexure.solvers.results.measures.metrics import Metric
-from flexure.solvers.results.measures.step_characteristics import effort_figures, step_figures
 from flexure.solvers.results.measures.step_responses import require_single
-from flexure.solvers.sweeps.running.metric_columns import Measuring, check_names, warn_of_motion
+from flexure.solvers.sweeps.running.metric_columns import (
+    Measuring,
+    MetricColumns,
+    Steps,
+    check_names,
+)
+from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import Variants
+from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader, Signal
 
 if TYPE_CHECKING:
@@ -53,13 +64,18 @@ class SweepFigures:
         label = self._only_signal() if signal is None else path_of(signal)
         self._one_component(label)
         options = {key: self._for_each_run(key, item) for key, item in given.items()}
-        sweep = self._sweep
-        if len(sweep):
-            reader, span = self._readers[label], (sweep.times[0], sweep.times[-1])
-            found = find_steps(self._variants, reader, *span, options["at"])
+        for each in with_control(name, label, control)[1:]:
+            self._one_component(path_of(each))
+        metric = metric_kinds.step(name, label, band=band, control=control)
+
+        def steps(measuring: Measuring, variants: Variants, runs: NDArray[np.int64]) -> Steps:
+            chosen = {key: column[runs] for key, column in options.items()}
+            found = find_steps(variants, self._readers[label], *measuring.span, chosen["at"])
             for key, column in found.items():
-                options[key] = np.where(np.isnan(options[key]), column, options[key])
-        return self._measure(name, label, options, band, control)
+                chosen[key] = np.where(np.isnan(chosen[key]), column, chosen[key])
+            return {metric.responses[0]: chosen}
+
+        return self._measure(metric, steps)
 
     def metric(self, metric: Metric) -> FloatArray:
         """Return a metric of sampled signals in all runs."""
@@ -70,13 +86,7 @@ class SweepFigures:
                 found="a function of the whole result of a run",
                 remedy="Name it in metrics= of the sweep",
             )
-        read = {path_of(each): self._sweep[each] for each in metric.signals}
-        readers = {path: self._readers[path] for path in read}
-        measuring = Measuring({metric.label: metric}, readers, self._sweep.times)
-        steps = measuring.find_steps(self._variants)
-        found = measuring.measure(len(self._sweep), list(read.values()), steps, {})
-        found.warn_of_motion()
-        return found.columns[metric.label]
+        return self._measure(metric, lambda measuring, variants, _: measuring.find_steps(variants))
 
     def _one_component(self, label: str) -> FloatArray:
         """Return a sampled signal that has one component."""
@@ -87,22 +97,38 @@ class SweepFigures:
 
     def _measure(
         self,
-        name: str,
-        label: str,
-        options: Mapping[str, FloatArray],
-        band: float,
-        control: Signal | None,
+        metric: Metric,
+        find: Callable[[Measuring, Variants, NDArray[np.int64]], Steps],
     ) -> FloatArray:
-        """Return a figure of a signal in all runs; warn where it is NaN as that still moves."""
-        values, (_, *others) = self._one_component(label), with_control(name, label, control)
-        figures, longer = step_figures(self._sweep.times, values, **options, band=band)
-        if name not in figures:
-            u = self._one_component(path_of(others[0])) if others else None
-            figures |= effort_figures(self._sweep.times, values, figures, u)
-        moving = longer > 0.0
-        if name not in KNOWN_IN_MOTION and np.isnan(figures[name][moving]).any():
-            warn_of_motion(label, [name], longer)
-        return figures[name]
+        """Return a metric of all runs, which are run again for it, with steps that are found."""
+        sweep, variants = self._sweep, self._variants
+        samples = {path_of(each): sweep[each] for each in metric.signals}
+        readers = {path: self._readers[path] for path in samples}
+        runs = np.flatnonzero(sweep.outcomes != INTERRUPTED)
+        columns = MetricColumns({metric.label: metric}, len(sweep))
+        if isinstance(sweep.system, AbsentModel):
+            span = (float(sweep.times[0]), float(sweep.times[-1]))
+            measuring = Measuring({metric.label: metric}, readers, sweep.times, span)
+            steps = find(measuring, variants, runs)
+            blocks = [each.reshape(*each.shape[:2], -1) for each in samples.values()]
+            dense = DenseOutput.of_samples(sweep.times, np.concatenate(blocks, axis=2))
+            columns.put(np.arange(len(sweep)), measuring.measure(dense, steps, {}))
+            warn(
+                f"{metric.label} is measured from {len(sweep.times)} samples of each run, and what "
+                "is between them is unknown, since the study was loaded without its model"
+            )
+        elif len(runs):
+            variants = variants.loaded(variants.cargo(runs))
+            start = float(np.max(variants.lanes(())[TIME_KEY]))
+            span = (start, sweep.t_final)
+            measuring = Measuring({metric.label: metric}, readers, sweep.times[:0], span)
+            steps = find(measuring, variants, runs)
+            record, found = run_all(variants, sweep._settings, measuring, steps, 0)
+            if record.interruption is not None:
+                raise record.interruption
+            columns.put(runs, found)
+        columns.warn_of_motion()
+        return columns.columns[metric.label]
 
     def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
         """Return an option with one number for each run; NaN where it is not given."""

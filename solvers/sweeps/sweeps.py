@@ -18,12 +18,13 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import flag, items_of
+from flexure.diagrams.common.arguments import flag, items_of, require
 from flexure.diagrams.common.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.contexts.places import Place, find_place, is_signal, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
 from flexure.solvers.simulation.state.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
@@ -44,7 +45,7 @@ from flexure.solvers.sweeps.running.variants import GivenContexts, SweptContexts
 from flexure.solvers.sweeps.store.storing import Keeper, keeper, not_kept
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.signals import resolve
+from flexure.solvers.tracing.signals import Signal, resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
 
@@ -85,7 +86,8 @@ def sweep(
         beginning to the end when omitted.
     metrics : str, Metric, callable, sequence or mapping, optional
         What to measure, alone, in a list, or by names of your own in a mapping. Metrics of
-        `flexure.metrics` are computed from their signals at ``times``. Attributes of `StepInfo`,
+        `flexure.metrics` are computed from the steps of the runs, with events and with what is
+        between the steps, whatever ``times`` says. Attributes of `StepInfo`,
         such as "overshoot", are those of the step responses of all signals with one component,
         without signals of the only output of the system, measured as `Sweep.metric` does without
         options. A function of the `SimulationResult` of a run needs single simulations.
@@ -222,14 +224,14 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
     return Settings(system, end, cast("IntegrationOptions", integration), threads)
 
 
-def _checked_threads(threads: int | None, executor: Executor | None) -> int:
+def _checked_threads(threads: Any, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
-    if count < 1:
-        raise ValueRefusedError(
-            "Cannot use this number of threads", expected="a positive integer", found=repr(threads)
-        )
-    return count
+    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+    require(
+        whole and count >= 1, threads, "Cannot use this number of threads", "a positive integer"
+    )
+    return int(count)
 
 
 def _run(
@@ -246,12 +248,15 @@ def _run(
     metrics = chosen(pairs, responses, attempt)
     read = [each for metric in metrics.values() for each in metric.signals]
     others = {path_of(each): each for each in read if path_of(each) not in kept}
-    readers = kept | {path: resolve(system, each) for path, each in others.items()}
+    constants = {path: place for path, each in others.items() if (place := constant(system, each))}
+    readers = kept | {
+        path: resolve(system, each) for path, each in others.items() if path not in constants
+    }
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
     grid = checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
-    measuring = Measuring(metrics, readers, grid)
+    measuring = Measuring(metrics, readers, grid, (start, settings.t_final), constants)
     steps = measuring.find_steps(variants)
     executor = checked_executor(options.get("executor"))
     show = flag(options.get("progress", False), "progress", attempt)
@@ -268,6 +273,17 @@ def _run(
         raise record.interruption
     measured.warn_of_motion()
     return found
+
+
+def constant(system: System, way: Signal) -> Place | None:
+    """Return the place of a parameter, which metrics read as a signal that does not change."""
+    place = find_place(system, way, _can_be_read)
+    return place if isinstance(place.handle, NumericParameter) else None
+
+
+def _can_be_read(handle: Any) -> bool:
+    """Tell whether metrics can read a handle."""
+    return is_signal(handle) or isinstance(handle, NumericParameter)
 
 
 def checked_times(

@@ -179,7 +179,7 @@ def _reason(error: Exception) -> str:
     """Say in short why a calculation cannot be traced."""
     if isinstance(error, FlexureError):
         return error.attempt[0].lower() + error.attempt[1:]
-    return f"{type(error).__name__} at {line_behind(error)}: {error}"
+    return f"{type(error).__name__}{line_behind(error)}: {error}"
 
 
 class Interpreter:

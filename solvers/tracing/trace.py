@@ -53,8 +53,10 @@ def trace_derivatives(layout: Layout) -> list[Any]:
     return list(trace(layout, Store.time_derivatives))
 
 
-def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
+def trace(layout: Layout, read: Callable[[SymbolicStore], _T], *, as_gain: bool = False) -> _T:
     """Return what a function reads from the values of a root system when all of them are symbols.
+
+    With ``as_gain``, blocks that are to pass as gains in linear models have the slopes of gains.
 
     Raises
     ------
@@ -62,21 +64,23 @@ def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
         When some block cannot be traced; the text names it.
     """
     with quietly():
-        store = symbolic_store(layout)
+        store = symbolic_store(layout, as_gain=as_gain)
         try:
             return read(store)
-        except TraceError:
+        except TraceError as error:
+            if not getattr(error, "__notes__", ()):
+                error.add_note(f"while tracing '{layout.root.label}'")
             raise
         except Exception as error:
             doing = "; ".join(getattr(error, "__notes__", ())) or "while tracing"
             raise TraceError(
                 f"Cannot trace '{layout.root.label}'",
                 expected="equations that run on symbols",
-                found=f"{type(error).__name__} at {line_behind(error)}, {doing}: {error}",
+                found=f"{type(error).__name__}{line_behind(error)}, {doing}: {error}",
             ) from error
 
 
-def symbolic_store(layout: Layout) -> SymbolicStore:
+def symbolic_store(layout: Layout, *, as_gain: bool = False) -> SymbolicStore:
     """Make the values of a root context with a symbol for every number.
 
     Raises
@@ -91,7 +95,7 @@ def symbolic_store(layout: Layout) -> SymbolicStore:
                 expected="numeric parameters and states",
                 found="abstract ones",
             )
-    return SymbolicStore(layout)
+    return SymbolicStore(layout, as_gain=as_gain)
 
 
 class SymbolicStore(Store):
@@ -101,9 +105,9 @@ class SymbolicStore(Store):
     symbol can stand for, gets a `TraceError`.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, as_gain: bool = False) -> None:
         super().__init__(layout)
-        self.graph = scalars.Graph(effort.TRACED)
+        self.graph = scalars.Graph(effort.TRACED, as_gain=as_gain)
         self._adopt(make_context(layout).store.leaves)
         self.time = self._symbols(TIME, 0, 0, ())
         self.x = self._symbols(STATE, 0, 0, (layout.num_states,))
@@ -123,6 +127,9 @@ class SymbolicStore(Store):
             size = layout.slot_port[slot].size
             if size is not None:
                 self.hold(slot, self._symbols(INPUT, slot, 0, (size,)))
+
+    def require_start(self) -> None:
+        """Refuse nothing: whoever gives symbols their values checks these."""
 
     def _adopt(self, leaves: list[LeafContext]) -> None:
         """Take over the contexts of the blocks and of the diagrams around them."""

@@ -334,6 +334,7 @@ def test_a_block_in_use_refuses_declarations(block: fx.LeafSystem) -> None:
     late: list[Callable[[], Any]] = [
         lambda: block.declare_numeric_parameter("late", 1.0),
         lambda: block.declare_abstract_parameter("late", "value"),
+        lambda: block.declare_relation(None, "<", None),  # type: ignore[arg-type]
         lambda: block.declare_continuous_state(z=1, name="late"),
         lambda: block.declare_discrete_state("late", 1.0),
         lambda: block.declare_abstract_state("late", "value"),

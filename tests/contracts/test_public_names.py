@@ -8,12 +8,14 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import flexure as fx
+from flexure.synonyms import SYNONYMS
 from tests.support.public_methods import CALLS
 
 NAMES = [
@@ -415,6 +417,25 @@ def test_names_in_namespaces_are_documented_and_found_from_outside() -> None:
         if not str(refused.value).endswith(f"'{name}': it is flexure.{namespace}.{name}"):
             wrong.append(f"{namespace}.{name}: {refused.value}")
     assert wrong == []
+
+
+def test_words_of_other_programs_lead_to_the_name_that_it_has_here() -> None:
+    assert len(SYNONYMS) >= 150
+    for word, here in SYNONYMS.items():
+        assert word not in NAMES
+        found = attrgetter(here.partition("(")[0])(fx)
+        assert found is not None
+        with pytest.raises(AttributeError) as refused:
+            getattr(fx, word)
+        assert str(refused.value).endswith(f"'{word}': here it is flexure.{here}")
+
+
+def test_a_name_that_is_missing_imports_no_packages() -> None:
+    code = "import sys, flexure; print(hasattr(flexure, 'unheard_of'), *sys.modules)"
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert shown[0] == "False"
+    assert not {"numpy", "networkx", "flexure.diagrams.systems.system"} & set(shown)
 
 
 def test_namespaces_are_listed_before_they_are_imported() -> None:

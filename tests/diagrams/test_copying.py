@@ -326,3 +326,16 @@ def test_shallow_copies_of_joints_bodies_and_frames_are_refused() -> None:
     for thing in (pivot, bob, pivot.frame_on_parent):
         with pytest.raises(DeclarationError, match="or copy all of its plant with"):
             copy.copy(thing)
+
+
+def test_a_system_and_its_context_are_copied_as_a_pair() -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    context = lag.create_default_context()
+    context.set("u", 1.0)
+    for copied in (copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))):
+        twin, values = copied((lag, context))
+        assert values.system is twin is not lag
+        values.set("u", 3.0)
+        assert fx.simulate(twin, 1.0, values).outcome == "completed"
+    assert lag.u(context).item() == 1.0
+    assert copy.deepcopy(context).system is lag

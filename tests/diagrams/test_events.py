@@ -158,6 +158,8 @@ def test_events_keep_their_order_and_name_their_handlers() -> None:
     ]
     assert {event.label for event in cells.events} == {"cells.tick"}
     assert cells.periods == (0.1, 0.2)
+    whole = diagram_of(cells, Cells("others"), name="whole")
+    assert whole.periods == (0.1, 0.2)
     assert [event.trigger for event in cells.witnesses] == [fx.Witness(abs)]
 
 

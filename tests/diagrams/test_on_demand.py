@@ -94,6 +94,7 @@ def test_what_a_module_offers_by_itself_is_found_by_a_hint(package: ModuleType) 
 
 
 def test_an_import_of_what_is_elsewhere_has_the_same_hint(package: ModuleType) -> None:
+    _ = package.Circle
     for name, hint in {
         "measure": ": it is gallery.tools.measure",
         "area": ": it is a member of 'Circle'",
@@ -108,7 +109,10 @@ def test_an_import_of_what_is_elsewhere_has_the_same_hint(package: ModuleType) -
         assert getattr(package, name, None) is None
 
 
-def test_members_of_classes_are_found_by_a_hint(package: ModuleType) -> None:
+def test_members_of_imported_classes_are_found_by_a_hint(package: ModuleType) -> None:
+    assert not hasattr(package, "area")
+    assert imported() == {"gallery"}
+    _ = package.Circle
     with pytest.raises(AttributeError, match=r"'area': it is a member of 'Circle'$"):
         _ = package.area
 

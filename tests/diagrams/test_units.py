@@ -146,6 +146,50 @@ def test_units_are_multiplied_on_the_way() -> None:
     assert found == ["rad/s", "N m", "", "rad", "rad s", "rad"]
 
 
+def test_units_pass_lags_and_transfer_functions_by_the_unit_of_their_gain() -> None:
+    path = wired(
+        Angle(),
+        fx.FirstOrderLag("sensor", 0.1),
+        fx.FirstOrderLag("spring", 0.1, gain=3.0, unit="N m/rad"),
+        fx.FirstOrderLag("unknown", 0.1, gain=3.0),
+        fx.LeadLag("lead", 1.0, 2.0),
+        fx.TransferFunction("beam", [1.0], [1.0, 1.0], unit="m/rad"),
+        fx.DiscreteTransferFunction("wheel", [1.0], [1.0, 0.5], 0.1, unit="m/rad"),
+        fx.TransferFunction("nothing", [1.0], [1.0, 1.0]),
+        fx.Integrator("sum", reset=True),
+        fx.Constant("zero", 0.0),
+        fx.Constant("never", 0.0),
+        wires={
+            "axis.angle": "sensor.u spring.u unknown.u lead.u beam.u wheel.u nothing.u sum.u",
+            "zero.y": "sum.reset_value",
+            "never.y": "sum.reset",
+        },
+    )
+    keeping = units_in(path, "sensor.y", "sensor.x", "lead.y", "lead.x")
+    assert keeping == ["rad", "rad", "rad", "rad"]
+    assert units_in(path, "spring.y", "spring.x", "beam.y", "wheel.y") == ["N m", "N m", "m", "m"]
+    assert units_in(path, "unknown.y", "nothing.y", "zero.y") == ["", "", "rad s"]
+
+
+def test_units_pass_the_rates_and_the_feedforward_of_a_controller() -> None:
+    loop = wired(
+        Angle(),
+        fx.PIDController("pid", kp=1.0, kd=1.0, rate_inputs=True),
+        fx.FirstOrderLag("amplifier", 0.01),
+        *(fx.Constant(name, 0.0) for name in ("target", "slow", "fast")),
+        wires={
+            "axis.angle": "pid.measurement",
+            "pid.u": "amplifier.u",
+            "amplifier.y": "axis.torque",
+            "target.y": "pid.setpoint",
+            "slow.y": "pid.setpoint_rate",
+            "fast.y": "pid.measurement_rate",
+        },
+    )
+    paths = ("pid.u", "pid.feedforward", "target.y", "slow.y", "fast.y")
+    assert units_in(loop, *paths) == ["N m", "N m", "rad", "rad/s", "rad/s"]
+
+
 def test_components_keep_their_units_through_routing() -> None:
     routed = wired(
         Angle(),

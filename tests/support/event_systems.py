@@ -343,6 +343,28 @@ def delayed() -> fx.System:
     return builder.build()
 
 
+def caused() -> fx.System:
+    """A clock that makes functions jump, whose events make others jump."""
+    return Actor(
+        Act("discrete", fx.Periodic(0.2), lambda t, x, d: {"d": [d[0], 1.0 - d[1], d[2]]}),
+        Act(
+            "discrete",
+            Watch(lambda t, x, d: d[1] - 0.5),
+            lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]},
+        ),
+        Act(
+            "unrestricted",
+            Watch(lambda t, x, d: np.sin(0.5 + d[0]), "falling"),
+            lambda t, x, d: {"x": [x[0] + 1.0], "d": [d[0], d[1], t]},
+        ),
+        Act(
+            "unrestricted",
+            Watch(lambda t, x, d: x[0] - 3.0, "rising"),
+            lambda t, x, d: {"x": [x[0] - 2.0]},
+        ),
+    )
+
+
 SITUATIONS: dict[str, Callable[[], fx.System]] = {
     each.__name__: each
     for each in (
@@ -353,6 +375,7 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         two_writers,
         bouncing,
         settling,
+        caused,
         crossings_of_every_direction,
         simultaneous,
         turned_around,

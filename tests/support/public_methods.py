@@ -49,11 +49,8 @@ def handle_call(name: str, verb: str, **arguments: Any) -> Make:
     def make() -> Call:
         leaf = Relaxation()
         context = leaf.create_default_context()
-        return Call(
-            getattr(getattr(leaf, name), verb),
-            {"context": context, **arguments},
-            context.to_dict,
-        )
+        call = getattr(getattr(leaf, name), verb)
+        return Call(call, {"context": context, **arguments}, context.to_dict)
 
     return make
 
@@ -61,11 +58,8 @@ def handle_call(name: str, verb: str, **arguments: Any) -> Make:
 def joint_call(verb: str, **arguments: Any) -> Make:
     def make() -> Call:
         made, context = plant()
-        return Call(
-            getattr(made.joint("axis"), verb),
-            {"context": context, **arguments},
-            context.to_dict,
-        )
+        call = getattr(made.joint("axis"), verb)
+        return Call(call, {"context": context, **arguments}, context.to_dict)
 
     return make
 
@@ -95,6 +89,12 @@ def builder() -> tuple[Any, Any]:
 def declaring() -> tuple[Any, Any]:
     leaf = fx.LeafSystem("leaf")
     return leaf, lambda: None
+
+
+def relating() -> Call:
+    leaf = fx.LeafSystem("leaf")
+    low, high = (leaf.declare_numeric_parameter(name, 1.0) for name in ("low", "high"))
+    return Call(leaf.declare_relation, {"left": low, "comparison": "<=", "right": high})
 
 
 def declaring_state() -> tuple[Any, Any]:
@@ -385,15 +385,13 @@ def method_calls() -> dict[str, Make]:
             sparse=False,
             distribution=None,
         ),
-        "LeafSystem.declare_abstract_parameter": method(
-            declaring, "declare_abstract_parameter", name="k", default=1.0, doc=""
-        ),
-        "LeafSystem.declare_abstract_state": method(
-            declaring, "declare_abstract_state", name="k", default=1.0, doc=""
-        ),
-        "LeafSystem.declare_abstract_input": method(
-            declaring, "declare_abstract_input", name="k", default=1.0, doc=""
-        ),
+        **{
+            f"LeafSystem.declare_abstract_{what}": method(
+                declaring, f"declare_abstract_{what}", name="k", default=1.0, doc=""
+            )
+            for what in ("parameter", "state", "input")
+        },
+        "LeafSystem.declare_relation": relating,
         "LeafSystem.declare_abstract_output": method(
             declaring,
             "declare_abstract_output",

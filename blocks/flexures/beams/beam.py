@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
+    checked_segments,
     require_one_shape,
     require_parts,
+    require_plate,
     require_warping,
 )
 from flexure.blocks.flexures.beams.beam_segment import (
@@ -25,9 +27,14 @@ from flexure.blocks.flexures.beams.beam_segment import (
     rigid_halves,
     section_inertia,
 )
-from flexure.blocks.flexures.beams.beam_shapes import along_arc, along_chord, along_line
+from flexure.blocks.flexures.beams.beam_shapes import (
+    along_arc,
+    along_chord,
+    along_line,
+    default_length,
+    require_fit,
+)
 from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
-from flexure.blocks.flexures.beams.fit import distance_of, require_fit
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,
@@ -42,16 +49,16 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.sections.materials import Material
-from flexure.blocks.flexures.sections.section_forces import PLACES, place_names, section_force_names
+from flexure.blocks.flexures.sections.section_forces import place_names, section_force_names
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.blocks.flexures.sections.strength import safety
-from flexure.blocks.flexures.sections.warping import part_left_by_warping
-from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
-from flexure.blocks.math import (
-    RigidTransform,
-    relative_pose,
-    rotation_vector_from_rotation,
+from flexure.blocks.flexures.sections.strength import safety, stresses_along
+from flexure.blocks.flexures.sections.warping import (
+    part_left_by_warping,
+    unevenness,
+    warping_length,
 )
+from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
+from flexure.blocks.math import RigidTransform, relative_pose, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
@@ -63,7 +70,7 @@ from flexure.diagrams.common.arguments import flag
 from flexure.diagrams.common.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_name, check_size
+from flexure.diagrams.values.values import Array, as_number, check_name
 
 
 class Beam(HalfwayElement):
@@ -84,11 +91,13 @@ class Beam(HalfwayElement):
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
             + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
+            + ⅛ EW q_x⁴/h³
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
-    and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
-    deflection by shear over that by bending; shear turns no sections, and an axial force acts along
-    their normals, as in geometrically exact rods.
+    and softer along x while it bends, and takes any rigid motion. Twisted leaves are stiffer, since
+    their edges are stretched; W = w t (w⁴ + t⁴)/180 is that of a rectangle. Φ = 12 EI/(k G A h²) is
+    the deflection by shear over that by bending. Shear turns no sections, axial forces act along
+    their normals, and products of extension and shear are neglected.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
@@ -148,7 +157,7 @@ class Beam(HalfwayElement):
         That frequency > 0 in Hz.
     plate : bool
         Whether bending about z is that of a wide plate, which cannot bow across, stiffer by
-        1/(1 - ν²).
+        1/(1 - ν²). Not for round sections.
     clamped_warping : bool
         Whether both ends keep a wide leaf from warping as it twists, which makes twist stiffer by
         1/(1 - tanh(λ)/λ), with λ = (h/w) √(12 G/E). Only for a `RectangleSection`.
@@ -157,12 +166,12 @@ class Beam(HalfwayElement):
         the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
         refused when the plant is built.
     segments : int
-        Number of equal segments that the beam is divided into, for large deflections, buckling and
-        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
-        and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
+        Number of equal segments that the beam is divided into, at most 1000, for large deflections,
+        buckling and its own vibration. The plant then has bodies ``<name>_node1``, … inside, and
+        segments ``<name>_1`` …; this block has the parameters, and shows the whole.
     planar : bool
-        Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
-        coordinates, for mechanisms that move in that plane.
+        Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
+        move in that plane. The plane moves with A, as on a spinning hub.
 
     Raises
     ------
@@ -246,7 +255,7 @@ class Beam(HalfwayElement):
         planar: bool = False,
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
-        count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
+        count = checked_segments(segments, name)
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
@@ -269,6 +278,8 @@ class Beam(HalfwayElement):
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if self.plate:
+            require_plate(section, attempt)
         if self.clamped_warping:
             require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None
@@ -279,7 +290,7 @@ class Beam(HalfwayElement):
         self.material = MaterialParameters(self, material)
         self.length = self.declare_numeric_parameter(
             "length",
-            self._default_length(length, is_straight, attempt),
+            default_length(length, self.frame_a, self.frame_c, is_straight, attempt),
             unit="m",
             lower=0.0,
             exclusive=True,
@@ -316,22 +327,6 @@ class Beam(HalfwayElement):
             )
 
     # Declarations ----------------------------------------------------------------------------
-
-    def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
-        """Return the length that is given, or the distance of frames on one body."""
-        A, C = self.frame_a, self.frame_c
-        if length is None and is_straight and A.body is C.body:
-            return distance_of(A, C, attempt)
-        if length is None:
-            raise DeclarationError(
-                attempt,
-                expected="length, since the frames are on two bodies"
-                if is_straight
-                else "length, since that of a curved beam does not follow from its frames",
-                found="None",
-                remedy="Pass the length of the unstressed beam in m",
-            )
-        return length
 
     def _declare_state_at_rest(self, curvature: Any, pose: PoseLike | None, attempt: str) -> None:
         """Declare how the beam stands while it is unstressed."""
@@ -377,6 +372,7 @@ class Beam(HalfwayElement):
             inside.wires.append((constants[place], segment.input_port("constants")))
             inside.wires.append((lumps[place, both], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
+        self._winding_inputs = [] if self.planar else inside.declare_inputs(self, "winding")
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
             6,
@@ -403,8 +399,9 @@ class Beam(HalfwayElement):
             if self.inside
             else [self._frame_forces, self._deformation],
         )
+        wound = self._winding_inputs if self.inside else [self._deformation]
         self._stresses = self.declare_cache_entry(
-            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
+            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections, *wound]
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
@@ -476,9 +473,12 @@ class Beam(HalfwayElement):
             sections = [self.section_at(part, context) for part in STATIONS]
             law = TaperedBeamLaw.between(h, sections, material, **options)
         if self.clamped_warping:
-            slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
-            x = slope * length / self.section.handles["width"](context)
-            law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
+            x = warping_length(length, self.section(context), material)
+            law = replace(
+                law,
+                torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x),
+                wagner_stiffness=law.wagner_stiffness * unevenness(x)[0],
+            )
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
         if curved:
@@ -528,16 +528,23 @@ class Beam(HalfwayElement):
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        rows = self._forces_of_sections(context)
-        within = np.linspace(0.0, 1.0, len(PLACES))
-        segments = np.arange(self.num_segments)[:, None]
-        parts = np.ravel((segments + within) / self.num_segments)
-        return scalars.array(
-            [
-                self.section_at(part, context).equivalent_stress(N, T, y, z)
-                for part, (T, y, z, N, *_) in zip(parts, rows, strict=True)
-            ]
-        )
+        windings, E = self._calc_windings(context), self.youngs_modulus(context)
+        rows, at = self._forces_of_sections(context), partial(self.section_at, context=context)
+        return stresses_along(at, E, rows, windings, tapered=self.end_section is not None)
+
+    def _calc_windings(self, context: Any) -> list[Array]:
+        """Return of each segment half the square of its twist, and the torque of its fibers."""
+        if self.inside and self.planar:
+            return [np.zeros(2)] * self.num_segments
+        if self.inside:
+            windings = [port(context) for port in self._winding_inputs]
+        else:
+            windings = [self.law(context).winding(self._deformation(context))]
+        if self.clamped_warping:  # it twists most in the middle
+            section, length = self.section(context), self.length(context)
+            _, greatest = unevenness(warping_length(length, section, self.material(context)))
+            windings = [each * scalars.array([greatest**2, 1.0]) for each in windings]
+        return windings
 
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
@@ -566,8 +573,10 @@ class Beam(HalfwayElement):
         Warn of a beam that is tapered and curved and has too few segments for that.
         """
         if self.end_section is not None and not self.planar:
-            shape, ends = self._default_turn(), (self.section.default, self.end_section.default)
-            warn_of_curved_taper(self.name, ends, self.material.default, shape, self.num_segments)
+            ends = self.section.default, self.end_section.default
+            R = self.default_shape()(self.length.default).R
+            _, y, z = rotation_vector_from_rotation(R).tolist()
+            warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
         if self.prestressed:
             return
         length = float(self.length.default)
@@ -577,11 +586,6 @@ class Beam(HalfwayElement):
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self.default_shape(), float(self.length.default)
         return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
-
-    def _default_turn(self) -> tuple[float, float]:
-        """Return the angles about y and z by which the unstressed beam turns in new contexts."""
-        _, y, z = rotation_vector_from_rotation(self.default_shape()(self.length.default).R)
-        return float(y), float(z)
 
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""

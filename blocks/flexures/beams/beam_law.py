@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from flexure.blocks.flexures.beams.bending_forms import STRAIGHT, Bending, Form
 from flexure.blocks.flexures.beams.planar_motion import (
     in_plane,
     planar_deformation,
@@ -34,14 +35,15 @@ from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError
 from flexure.diagrams.values.values import Array
 
-_STATE_AT_REST = 6  # numbers that it has
+_OF_ALL = 9  # constants that all have, and
+_STATE_AT_REST = 6  # those of a state at rest
 _OTHERS = ("rest", "label", "planar")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
 def num_constants(*, damped: bool, curved: bool) -> int:
     """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
-    return 8 + damped + _STATE_AT_REST * curved
+    return _OF_ALL + damped + _STATE_AT_REST * curved
 
 
 class BeamStrains(NamedTuple):
@@ -77,74 +79,6 @@ class BeamStrains(NamedTuple):
     bending: tuple[Bending, Bending]
 
 
-class Form(NamedTuple):
-    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*).
-
-    Attributes
-    ----------
-    arc, curl : float or Symbol
-        Its entries on the diagonal.
-    """
-
-    arc: Array
-    curl: Array
-
-    def value(self, arc: Array, curl: Array) -> Array:
-        """Return the value of the form."""
-        return self.arc * arc * arc + self.curl * curl * curl
-
-    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
-        """Return half of its derivatives by the two angles."""
-        return self.arc * arc, self.curl * curl
-
-
-class MixedForm(NamedTuple):
-    """A quadratic form in which arcs and S mix, as in a beam that is tapered.
-
-    Attributes
-    ----------
-    arc, curl, mixed : float or Symbol
-        Its entries on the diagonal, and the one beside it.
-    """
-
-    arc: Array
-    curl: Array
-    mixed: Array
-
-    def value(self, arc: Array, curl: Array) -> Array:
-        """Return the value of the form."""
-        return self.arc * arc * arc + self.curl * curl * curl + 2.0 * self.mixed * arc * curl
-
-    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
-        """Return half of its derivatives by the two angles."""
-        return self.arc * arc + self.mixed * curl, self.curl * curl + self.mixed * arc
-
-
-AnyForm: TypeAlias = Form | MixedForm
-
-
-class Bending(NamedTuple):
-    """How a beam bends in one of its planes.
-
-    Attributes
-    ----------
-    stiffness : Form or MixedForm
-        Twice the energy, in N m.
-    shortening : Form or MixedForm
-        Twice the shortening of the chord, in m.
-    softness : Form or MixedForm
-        Axial compliance, in m/N.
-    """
-
-    stiffness: AnyForm
-    shortening: AnyForm
-    softness: AnyForm
-
-
-#: Of a beam that does not bend in one of its planes.
-STRAIGHT = Bending(Form(0.0, 0.0), Form(0.0, 0.0), Form(0.0, 0.0))
-
-
 @dataclass(frozen=True)
 class BeamLaw(RotationVectorAngles):
     """The law of a slender beam along x between a frame A and a frame C.
@@ -170,14 +104,19 @@ class BeamLaw(RotationVectorAngles):
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z²
             + 6 EI_z (1 + Φ_z) u*² + 6 EI_y (1 + Φ_y) w*²)/h
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
+            + ⅛ EW q_x⁴/h³
+
+    The term with the twist q_x alone is the trapeze effect (H. Wagner), with W = ∫ r⁴ dA - I_p²/A:
+    fibers far from the axis are stretched more than the mean of them, which pulls a twisted leaf
+    back by its edges, with the torque ½ E W k³ for k = q_x/h.
 
     A beam that is curved while unstressed has q⁰, u⁰, w⁰ and l⁰ then, and its sections are turned
     by u* = u⁰ + (u - u⁰)/(1 + Φ_z). In V the differences q - q⁰, u* - u⁰ and w* - w⁰ take the place
-    of q, u* and w*, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, and the last term is that of
-    EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y.
+    of q, u* and w*, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, the term with GJ in its denominator is
+    that of EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y, and q_x² - q_x⁰² is in place of q_x².
 
     Dampers are in proportion to the stiffness: with a time τ, they add τ times the rates of q, u*,
-    w* and of l + Q, each times its stiffness, to the loads. They only dissipate.
+    w*, q_x² and of l + Q, each times its stiffness, to the loads. They only dissipate.
 
     Attributes
     ----------
@@ -193,6 +132,8 @@ class BeamLaw(RotationVectorAngles):
         I_p/A >= 0, by which twist shortens a beam, in m².
     shear_ratio_y, shear_ratio_z : float or Symbol
         Φ_y, Φ_z >= 0 of bending about y and z; 0 without deflection by shear.
+    wagner_stiffness : float or Symbol
+        E W >= 0 of twist whose fibers are stretched unevenly, in N m⁴.
     damping_time : float or Symbol or None
         The time τ >= 0 in s; None without dampers.
     rest : array, shape (6,), or None
@@ -206,8 +147,8 @@ class BeamLaw(RotationVectorAngles):
     -----
     The constants may be symbols, and nothing is checked. The terms with N and N² are those of the
     series of the stability functions of a beam column with shear, so that one beam stiffens in
-    tension, buckles in compression, and is softer along x while it is bent. The last term is what
-    the energy loses as the twist inside follows from the bending.
+    tension, buckles in compression, and is softer along x while it is bent. The term with GJ in its
+    denominator is what the energy loses as the twist inside follows from the bending.
 
     With shear it is the expansion of a geometrically exact rod (E. Reissner, On one-dimensional
     finite-strain beam theory, ZAMP 23 (1972) 795-804) for a small extension: an axial force acts
@@ -219,8 +160,8 @@ class BeamLaw(RotationVectorAngles):
     bending. These errors of beams with shear fall with the second power of the number of segments.
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
-    for angles up to about 0.3. With the last term, a leaf that is bent by q_z has the bending
-    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way, as its twist gives way. A rotation θ of
+    for angles up to about 0.3. As its inside twists, a leaf that is bent by q_z has the bending
+    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. A rotation θ of
     more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
     The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
@@ -246,6 +187,7 @@ class BeamLaw(RotationVectorAngles):
     gyration_square: Any = 0.0
     shear_ratio_y: Any = 0.0
     shear_ratio_z: Any = 0.0
+    wagner_stiffness: Any = field(default=0.0, kw_only=True)
     damping_time: Any = None
     rest: Any = None
     label: str = field(default="beam", kw_only=True)
@@ -295,19 +237,20 @@ class BeamLaw(RotationVectorAngles):
             bend_z,
             section.polar_moment / A,
             *ratios,
+            wagner_stiffness=E * section.wagner_constant,
         )
 
     @classmethod
     def from_constants(cls, constants: Array, label: str = "beam") -> Self:
         """Return the law of an array of `constants`."""
-        is_curved = len(constants) > _STATE_AT_REST + 3  # there are 8 numbers, or 9, beside that
+        is_curved = len(constants) >= _OF_ALL + _STATE_AT_REST  # damped or not
         end = len(constants) - _STATE_AT_REST * is_curved
-        law = cls(*constants[:end], label=label)
+        law = cls(**dict(zip(_NAMES, constants[:end], strict=False)), label=label)
         return replace(law, rest=constants[end:]) if is_curved else law
 
     def constants(self) -> Array:
         """Return all constants in one array, in the order of the attributes, but for None."""
-        numbers = [getattr(self, each.name) for each in fields(BeamLaw) if each.name not in _OTHERS]
+        numbers = [getattr(self, name) for name in _NAMES]
         known = [number for number in numbers if number is not None]
         return scalars.array([*known, *([] if self.rest is None else self.rest)])
 
@@ -354,10 +297,11 @@ class BeamLaw(RotationVectorAngles):
         tilt = self._tilt(chord)
         turns, bending = turns_of(deformation.angles, tilt), self.bending()
         shortening, compliance = self._axial(bending, turns, tilt)
-        stretch = length - self.length + shortening
+        stretch = elongation(deformation.X_AC.p, length, self.length) + shortening
         if self.rest is not None:
             at_rest, _ = self._axial(bending, self.rest[:3], self.rest[3:5])
-            stretch = length - self.rest[5] + shortening - at_rest
+            longer = elongation(deformation.X_AC.p, length, self.rest[5])
+            stretch = longer + (shortening - at_rest)
         force = stretch / compliance
         return BeamStrains(length, direction, turns, chord, tilt, compliance, force, bending)
 
@@ -371,7 +315,8 @@ class BeamLaw(RotationVectorAngles):
         bending = Y.stiffness.value(qy, -w) + Z.stiffness.value(qz, u)
         stretching = strains.force**2 * strains.compliance
         torque, softness = self._relaxation(strains)
-        return 0.5 * (twisting + bending + stretching - softness * torque * torque)
+        wound = self.wagner_stiffness * self.length * self.twist(strains)[1] ** 2
+        return 0.5 * (twisting + wound + bending + stretching - softness * torque * torque)
 
     def slopes(self, deformation: Deformation) -> Loads:
         """Return ∂V/∂θ in N m and ∂V/∂p in N, the loads that hold the beam as it stands."""
@@ -390,9 +335,10 @@ class BeamLaw(RotationVectorAngles):
         resisting = self.length * relaxed * relaxed
         by_y = resisting * bend_z * arc_y - relaxed * (bend_y * arc_z - bend_z * qz)
         by_z = resisting * bend_y * arc_z - relaxed * (bend_y * qy - bend_z * arc_y)
+        k, wound = self.twist(strains)
         return self._loads(
             deformation,
-            self.torsion_stiffness / self.length * qx,
+            self.torsion_stiffness / self.length * qx + self.wagner_stiffness * wound * k,
             my - square * soft_y + by_y,
             mz - square * soft_z + by_z,
             mu - square * soft_u,
@@ -423,7 +369,8 @@ class BeamLaw(RotationVectorAngles):
         shortening = shortening + by_y * dqy - by_w * dw + by_z * dqz + by_u * du
         my, mw = Y.stiffness.slopes(dqy, -dw)
         mz, mu = Z.stiffness.slopes(dqz, du)
-        mx = self.torsion_stiffness / self.length * dqx
+        k, _ = self.twist(strains)
+        mx = (self.torsion_stiffness + self.wagner_stiffness * k * k) / self.length * dqx
         N = (rate + shortening) / strains.compliance
         return self._loads(deformation, *(tau * each for each in (mx, my, mz, mu, mw, N)))
 
@@ -493,6 +440,25 @@ class BeamLaw(RotationVectorAngles):
         if self.rest is None:
             return strains.turns, strains.tilt
         return strains.turns - self.rest[:3], strains.tilt - self.rest[3:5]
+
+    def twist(self, strains: BeamStrains) -> tuple[Array, Array]:
+        """Return the twist per length k in rad/m, and ½ k² less that at rest.
+
+        The latter, times r² - I_p/A, is by how much a fiber at r from the axis is strained beyond
+        the mean.
+        """
+        if self.planar:
+            return 0.0, 0.0
+        k = strains.turns[0] / self.length
+        at_rest = 0.0 if self.rest is None else self.rest[0] / self.length
+        return k, 0.5 * (k * k - at_rest * at_rest)
+
+    def winding(self, deformation: Deformation) -> Array:
+        """Return ½ k² less that at rest in 1/m², and the torque of stretched fibers in N m."""
+        strains = self.strains(deformation)
+        k, wound = self.twist(strains)
+        pull = self.wagner_stiffness * wound + strains.force * self.gyration_square
+        return scalars.array([wound, pull * k])
 
     def _twist_shortening(self) -> Array:
         """Return twice the shortening by a twist of one."""
@@ -567,6 +533,10 @@ class BeamLaw(RotationVectorAngles):
         )
 
 
+#: The constants in the order of their array, of which the last one may be missing.
+_NAMES = [each.name for each in fields(BeamLaw) if each.name not in _OTHERS]
+
+
 def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
     """Return l, n, and u and w, of the rotation vector θ and the position p."""
     tx, ty, tz = angles
@@ -575,6 +545,16 @@ def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
     u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
     w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
     return length, direction, scalars.array([u, w])
+
+
+def elongation(position: Array, length: Array, before: Array) -> Array:
+    """Return the length of a position less the one before, from the difference of their squares.
+
+    Along x of A, the difference is exact. That of the lengths is off by their rounding, which times
+    the axial stiffness is a force that shakes the nodes of a beam.
+    """
+    x, y, z = position
+    return ((x - before) * (x + before) + y * y + z * z) / (length + before)
 
 
 def turns_of(angles: Array, tilt: Array) -> Array:

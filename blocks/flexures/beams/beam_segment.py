@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -45,7 +45,8 @@ class BeamSegment(HalfwayElement):
 
     So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
     a `BeamLaw`, and ``lumps``, ten numbers for the inertia at each end. Outputs are those of a
-    bushing, ``section_forces``, and ``utilization`` of the limits up to which it may bend.
+    bushing, ``section_forces``, ``winding`` by twist, and ``utilization`` of the limits up to which
+    it may bend.
 
     Parameters
     ----------
@@ -85,6 +86,14 @@ class BeamSegment(HalfwayElement):
             prerequisites=[self._frame_forces, self._deformation, self.constants],
             element_names=section_force_names(PLACES),
         )
+        self.winding = self.declare_vector_output(
+            "winding",
+            2,
+            self._calc_winding,
+            prerequisites=[self._deformation, self.constants],
+            element_names=("wound", "torque"),
+            doc="half the square of the twist per length in 1/m², and the torque of fibers in N m",
+        )
         self.declare_limits(
             BENDING_LIMITS, self._calc_bent, prerequisites=[self._deformation, self.constants]
         )
@@ -100,6 +109,9 @@ class BeamSegment(HalfwayElement):
 
     def _calc_bent(self, context: Any) -> list[Array]:
         return bending_measures(self.law(context), self._deformation(context))
+
+    def _calc_winding(self, context: Any) -> Array:
+        return self.law(context).winding(self._deformation(context))
 
     def _calc_section_forces(self, context: Any) -> Array:
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
@@ -204,19 +216,18 @@ def node_joints(
     at : sequence of RigidTransform
         The poses of A and C in the world.
     in_plane : callable or None
-        Returns the bodies that move in planes across a direction in the world alone. With it nodes
-        move in the plane x-y of A alone; the first and the last segment learn whether their ends
-        do so, too.
+        Returns the bodies that move, relative to a body, in planes across a direction alone. With
+        it nodes move in the plane x-y of A alone, also where A moves. The last segment learns
+        whether C stays in that plane, too.
     """
     X_WA, X_WC = (RigidTransform(*each) for each in at)
     X_AC, unstressed = relative_pose(X_WA, X_WC), shape(length)
     turn = rotation_vector_from_rotation(unstressed.R.T @ X_AC.R)
     offset = X_AC.p - unstressed.p
-    if in_plane is not None and beam.inside:
-        _keep_in_plane(beam.inside.segments, length, X_AC, in_plane(X_WA.R[:, 2]))
     joints: list[Joint] = []
     nodes = beam.inside.nodes
-    plane = Frame(f"{beam.name}_plane", world, X_WA)
+    if in_plane is not None and beam.inside:
+        plane = _plane_of_nodes(beam, world, X_WA, X_AC, length, in_plane)
     for k, node in enumerate(nodes, start=1):
         part = k / (len(nodes) + 1)
         R, p = shape(part * length)
@@ -232,14 +243,28 @@ def node_joints(
     return joints
 
 
-def _keep_in_plane(
-    segments: Sequence[Any], length: float, X_AC: RigidTransform, bodies: Collection[Body]
-) -> None:
-    """Let the first and the last segment know whether its end is on one of some bodies."""
-    first, last = segments[0], segments[-1]
+def _plane_of_nodes(
+    beam: HalfwayElement,
+    world: Body,
+    X_WA: RigidTransform,
+    X_AC: RigidTransform,
+    length: float,
+    in_plane: InPlane,
+) -> Frame:
+    """Return the frame on whose plane x-y the nodes are, and let both outer segments know it.
+
+    It is on the world if A keeps to that plane, so that the plane rests and trees are flat, and
+    otherwise on the body of A.
+    """
+    A, normal, name = beam.frame_a, X_WA.R[:, 2], f"{beam.name}_plane"
+    base, bodies = world, in_plane(world, normal)
+    if A.body not in bodies:
+        base, bodies = A.body, in_plane(A.body, normal)
+    first, last = beam.inside.segments[0], beam.inside.segments[-1]
     is_flat = max(abs(X_AC.p[2]) / length, float(np.linalg.norm(X_AC.R[:2, 2]))) < EXACT
-    first.planar = first.link0 in bodies
+    first.planar = True
     last.planar = is_flat and last.link1 in bodies
+    return Frame(name, base, X_WA if base is world else A.X_BF)
 
 
 def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:

@@ -15,6 +15,7 @@ from flexure.diagrams.values.values import Array
 
 _DIVIDE = "Divide it into more segments, by segments=, or move it less"
 _MISLEADS = 3.0  # times the limits; at five times, other branches were followed without a word
+_BUCKLED = 1.6  # times the limit, at which a wide leaf does not stay as straight as it is
 
 #: How far one beam, or one segment of it, may bend.
 BENDING_LIMITS = (
@@ -41,6 +42,15 @@ BENDING_LIMITS = (
         "Its stiffness in bending is wrong by more than about 2 %",
         "Divide it into more segments, by segments=, or pull or push it less",
         _MISLEADS,
+    ),
+    Limit(
+        "twist per length times width squared, over thickness",
+        5.0,
+        "",
+        "Its middle is compressed by so much that its stiffness in bending is wrong by more than"
+        " about 5 %, and at about 8 it buckles",
+        "Make it narrower, thicker or longer, or twist it less",
+        _BUCKLED,
     ),
     Limit(
         "twist by bending, over the energy of bending",
@@ -90,13 +100,18 @@ def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
     twisting = law.relaxed_energy(strains)
     is_straight = bending == 0.0
     share = 2.0 * twisting / np.where(is_straight, 1.0, bending)
-    softest = law.bending_stiffness_z
+    softest, slimness = law.bending_stiffness_z, 0.0
     if not law.planar:
         softest = np.minimum(law.bending_stiffness_y, softest)
+        width = np.sqrt(np.sqrt(180.0 * law.wagner_stiffness / law.axial_stiffness))
+        ratio = law.bending_stiffness_y / law.bending_stiffness_z
+        flatness = np.sqrt(np.maximum(ratio, 1.0 / ratio))
+        slimness = np.abs(law.twist(strains)[0]) * width * flatness
     return [
         np.hypot(np.hypot(x, y), z),
         np.hypot(u, w),
         np.abs(strains.force) * law.length**2 / softest,
+        slimness,
         np.where(is_straight, 0.0, share),
     ]
 

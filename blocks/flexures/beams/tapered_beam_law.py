@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from flexure.blocks.flexures.beams.beam_law import STRAIGHT, BeamLaw, Bending, MixedForm
+from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.bending_forms import STRAIGHT, Bending, MixedForm
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section
@@ -80,6 +81,7 @@ class TaperedBeamLaw(BeamLaw):
         areas = scalars.array([each.area for each in sections])
         twist = scalars.array([1.0 / (G * each.torsion_constant) for each in sections])
         gyration = scalars.array([each.polar_moment for each in sections]) / areas
+        wagner = scalars.array([E * each.wagner_constant for each in sections])
         about_y = scalars.array([1.0 / (E * each.second_moment_y) for each in sections])
         about_z = scalars.array(
             [1.0 / (E * each.second_moment_z * plate_factor) for each in sections]
@@ -103,6 +105,7 @@ class TaperedBeamLaw(BeamLaw):
             mean(gyration * twist * twist) / mean(twist) ** 2,
             ratio_y,
             ratio_z,
+            wagner_stiffness=mean(wagner * twist**4) / mean(twist) ** 4,
             planes=scalars.array(planes),
         )
 

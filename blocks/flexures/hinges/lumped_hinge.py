@@ -22,7 +22,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.common.arguments import require
 from flexure.diagrams.common.errors import DeclarationError
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.values import Array, as_number
 
 _THICKEST = 0.1  # of the length
 
@@ -152,10 +152,18 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
             self, material, unused=["poissons_ratio", "shear_modulus", "density"]
         )
         self.length = self.declare_numeric_parameter(
-            "length", length, unit="m", lower=0.0, exclusive=True, doc="length of the flexure"
+            "length",
+            as_number(length, (), f"{attempt} with length"),
+            unit="m",
+            lower=0.0,
+            exclusive=True,
+            doc="length of the flexure",
         )
         self.rest_angle = self.declare_numeric_parameter(
-            "rest_angle", rest_angle, unit="rad", doc="angle at which the flexure is straight"
+            "rest_angle",
+            as_number(rest_angle, (), f"{attempt} with rest_angle"),
+            unit="rad",
+            doc="angle at which the flexure is straight",
         )
         self.damping_time = self.declare_numeric_parameter(
             "damping_time",

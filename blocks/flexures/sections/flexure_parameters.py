@@ -137,7 +137,7 @@ def time_of_damping(
 ) -> float | None:
     """Return the time of damping, which a loss factor at a frequency gives as well."""
     if loss_factor is None and frequency is None:
-        return time
+        return None if time is None else float(as_number(time, (), f"{attempt} with damping_time"))
     if time is not None or loss_factor is None or frequency is None:
         given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
         raise DeclarationError(

@@ -127,6 +127,36 @@ class Section(ABC):
         """The polar moment of area I_y + I_z in m⁴, of which turning about x has its inertia."""
         return self.second_moment_y + self.second_moment_z
 
+    @property
+    def wagner_constant(self) -> Array:
+        """The constant ∫ r⁴ dA - I_p²/A in m⁶, by which twist stretches fibers unevenly.
+
+        It is that of a rectangle of the same area and second moments. Sections other than thin open
+        ones resist twist by so much more that it hardly counts.
+        """
+        squares = self.second_moment_y**2 + self.second_moment_z**2
+        return 0.8 * squares / self.area
+
+    @property
+    def outermost_square(self) -> Array:
+        """The square of the distance of the outermost point from the axis in m², or more."""
+        z = self.normal_stress(0.0, self.second_moment_y, 0.0)
+        y = self.normal_stress(0.0, 0.0, self.second_moment_z)
+        return y * y + z * z
+
+    def winding_force(self, youngs_modulus: Array, wound: Array) -> Array:
+        """Return the tension in N whose stress is that of the outermost fiber of a twisted beam.
+
+        Parameters
+        ----------
+        youngs_modulus : float or Symbol
+            Young's modulus in Pa.
+        wound : float or Symbol
+            Half of the square of the twist per length in 1/m², less that at rest.
+        """
+        farther = self.outermost_square * self.area - self.polar_moment
+        return youngs_modulus * farther * np.abs(wound)
+
     def equivalent_stress(
         self, force: Array, torque: Array, moment_y: Array, moment_z: Array
     ) -> Array:
@@ -172,6 +202,16 @@ class RoundSection(Section):
     def torsion_constant(self) -> Array:
         """The torsion constant J in m⁴, which is the polar moment."""
         return 2.0 * self.second_moment_y
+
+    @property
+    def wagner_constant(self) -> Array:
+        """The constant ∫ r⁴ dA - I_p²/A in m⁶, which is A³/(12 π²)."""
+        return self.area**3 / (12.0 * np.pi**2)
+
+    @property
+    def outermost_square(self) -> Array:
+        """The square of the outer radius in m²."""
+        return 0.25 * self.outer_diameter**2
 
     def normal_stress(self, force: Array, moment_y: Array, moment_z: Array) -> Array:
         """Return ``|N|/A + √(M_y² + M_z²) D / (2 I)`` in Pa."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
 from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.section_forces import PLACES
+from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.diagrams import scalars
 from flexure.diagrams.systems.ports import LeafOutputPort, Prerequisite
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array
@@ -46,6 +49,44 @@ def stress_limits(strength: NumericParameter | None, material: Material) -> list
         for name, bound, why, look in known
         if bound is not None
     ]
+
+
+def stresses_along(
+    section_at: Callable[[float], Section],
+    youngs_modulus: Array,
+    rows: Array,
+    windings: Sequence[Any],
+    *,
+    tapered: bool,
+) -> Array:
+    """Return von Mises' stress at all places of all segments of a beam.
+
+    Parameters
+    ----------
+    section_at : callable
+        Returns the section at a part of the length.
+    youngs_modulus : float or Symbol
+        Young's modulus in Pa.
+    rows : array, shape (n, 6)
+        T, M_y and M_z in N m, N, V_y and V_z in N at each place.
+    windings : sequence of array, shape (2,)
+        Of each segment half of the square of its twist per length in 1/m², and the part of its
+        torque in N m with which stretched fibers resist twist, without shear stress.
+    tapered : bool
+        Whether sections differ, so that a segment twists most where it is thin.
+    """
+    stresses, count, places = [], len(windings), len(PLACES)
+    for k, (mean, torque) in enumerate(windings):
+        halfway = section_at((k + 0.5) / count)
+        for place in range(places):
+            section = section_at((k + place / (places - 1)) / count)
+            T, y, z, N, *_ = rows[places * k + place]
+            wound = mean
+            if tapered:
+                wound = mean * (halfway.torsion_constant / section.torsion_constant) ** 2
+            tension = np.abs(N) + section.winding_force(youngs_modulus, wound)
+            stresses.append(section.equivalent_stress(tension, T - torque, y, z))
+    return scalars.array(stresses)
 
 
 def safety(strength: Array, stress: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.fits.fit_figures import Labels
 
 _ROWS = 60  # constants in a notebook
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +110,8 @@ class FitReport(Shown):
     @property
     def standard_errors(self) -> dict[str, float]:
         """Estimated standard deviations of the fitted constants."""
-        return dict(zip(self.fitted, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+        errors = np.sqrt(np.diag(self.covariance)).tolist()
+        return self._named(dict(zip(self.fitted, errors, strict=True)))
 
     @property
     def correlation(self) -> FloatArray:
@@ -155,10 +157,15 @@ class FitReport(Shown):
         from scipy.special import stdtrit
 
         quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * share))
-        return {
+        intervals = {
             name: self._interval(name, quantile * error)
             for name, error in self.standard_errors.items()
         }
+        return self._named(intervals)
+
+    def _named(self, entries: dict[str, _Entry]) -> dict[str, _Entry]:
+        """Return a table by constant that takes all names which these have."""
+        return entries
 
     def _interval(self, name: str, half_width: float) -> tuple[float, float]:
         """Return the interval of a constant, given half of its width."""

@@ -115,11 +115,6 @@ class JointStop(CoordinateForceElement):
     ValueRefusedError
         When stiffness or damping is negative, or a number is not one.
 
-    Notes
-    -----
-    Limits that are set in a context are not compared with each other. Where the lower limit is
-    above the upper one, both stops act in between.
-
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body
@@ -174,6 +169,7 @@ class JointStop(CoordinateForceElement):
                 found=f"lower={show(limits[0])}, upper={show(limits[1])}",
                 remedy="Pass lower and upper, or set the position limits of the joint before",
             )
+        self.declare_relation(self.lower, "<=", self.upper)
 
     def law(self, context: Any) -> StopLaw:
         """Return the law with the constants of a context."""

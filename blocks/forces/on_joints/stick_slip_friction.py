@@ -121,6 +121,7 @@ class StickSlipFriction(StickingConstraint):
             self._defaults["stribeck_velocity"] = self._vector(
                 stribeck_velocity, "stribeck_velocity", exclusive=True
             )
+        self._has_own_static = static_friction is not None
         self._parameters: dict[str, NumericParameter] = {}
 
     def _vector(
@@ -160,6 +161,11 @@ class StickSlipFriction(StickingConstraint):
                 lower=0.0,
                 exclusive=what == "stribeck_velocity",
             )
+        if self._has_own_static:
+            sliding_force, breakaway = (
+                self._parameters[what] for what in ("coulomb_friction", "static_friction")
+            )
+            tree.declare_relation(sliding_force, "<=", breakaway)
 
     def law(self, context: Any) -> SlidingLaw:
         """Return the law of slip with the constants of a context."""

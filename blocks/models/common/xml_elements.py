@@ -7,6 +7,7 @@ Needs lxml, which `flexure[urdf]` installs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.values import FloatArray
 
 _MOST_ATTRIBUTES = 1000
+_NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
+)
 
 
 class Element:
@@ -125,6 +129,10 @@ class Element:
             raise self.refusal(expected=f"the attribute {attribute!r}", found=found)
         return value
 
+    def plant_name(self, attribute: str = "name") -> str:
+        """Return the name of an attribute with ``_`` for what names in plants cannot have."""
+        return plant_name(self.text(attribute))
+
     def text_or(self, attribute: str, default: str) -> str:
         """Return the text of an attribute, or another one in its absence."""
         self.take_as_known(attribute)
@@ -150,7 +158,7 @@ class Element:
     def _parsed(self, text: str, sizes: tuple[int, ...], where: str) -> FloatArray:
         """Return the numbers of a text, of one of some counts."""
         try:
-            values = np.array([float(word) for word in text.split()])
+            values = np.array([_number(word) for word in text.split()])
         except ValueError:
             values = np.array([np.nan])
         if values.size not in sizes or np.isnan(values).any():
@@ -227,6 +235,23 @@ class Element:
                 found=error.found,
                 remedy=error.remedy,
             ) from error
+
+
+def plant_name(name: str) -> str:
+    """Return a name with ``_`` for what names in plants cannot have, and before a first digit.
+
+    >>> plant_name("link_0.0"), plant_name("2dof")
+    ('link_0_0', '_2dof')
+    """
+    name = re.sub(r"[^\w\[\]\-]", "_", name)
+    return name if re.match(r"[^\W\d]", name) else f"_{name}"
+
+
+def _number(word: str) -> float:
+    """Return the number that a word is, of ASCII digits alone: Python takes ``1_0`` for 10."""
+    if not _NUMBER.fullmatch(word):
+        raise ValueError(word)
+    return float(word)
 
 
 def read_xml(source: str | Path, extra: str) -> Element:
@@ -313,4 +338,4 @@ def _malformed(file: str, line: int | None, message: str) -> DeclarationError:
     )
 
 
-__all__ = ["Element", "read_xml"]
+__all__ = ["Element", "plant_name", "read_xml"]

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
 from flexure.blocks.models.common.bases import loose_bases
+from flexure.blocks.models.common.inertias import Unphysical, check_unphysical, link_inertia
 from flexure.blocks.models.common.left_out import LeftOut
 from flexure.blocks.models.common.visuals import folder_of
-from flexure.blocks.models.common.xml_elements import Element, read_xml
+from flexure.blocks.models.common.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.sdf.sdf_joints import add_sdf_joint
 from flexure.blocks.models.sdf.sdf_poses import FrameGraph, pose_inside, scoped
 from flexure.blocks.models.sdf.sdf_visuals import SdfVisuals
@@ -38,6 +39,7 @@ def load_sdf(
     *,
     name: str | None = None,
     gravity: npt.ArrayLike | None = None,
+    unphysical: Unphysical = "refuse",
 ) -> PlantBuilder:
     """Read the models of an SDF file into a new builder, to which more can be added.
 
@@ -50,11 +52,14 @@ def load_sdf(
     gravity : array_like, shape (3,), optional
         Acceleration of free fall in the world in m/s²; that of the file when omitted, and
         (0, 0, -9.81) where it has none.
+    unphysical : {"refuse", "repair"}
+        What becomes of moments of inertia that no body can have, as for `load_urdf`.
 
     Returns
     -------
     PlantBuilder
-        It has the bodies, joints and frames of the file under their names.
+        It has the bodies, joints and frames of the file under their names, with ``_`` for
+        characters that names in plants cannot have, such as dots, and before a first digit.
 
     Raises
     ------
@@ -123,6 +128,7 @@ def load_sdf(
     >>> pendulum.force_elements
     (<JointSpring 'pivot_spring'>,)
     """
+    check_unphysical(unphysical, "Cannot load an SDF file")
     root = read_xml(source, "urdf")
     if root.tag != "sdf":
         raise root.refusal(expected="<sdf> as the outermost element", found=f"<{root.tag}>")
@@ -142,9 +148,10 @@ def load_sdf(
         gravity = _GRAVITY if given is None else given.numbers_inside(3)
     elif world is not None:
         world.pass_over("gravity")
-    title = (world if world is not None and len(models) > 1 else models[0]).text("name")
+    title = (world if world is not None and len(models) > 1 else models[0]).plant_name()
     builder = PlantBuilder(title if name is None else name, gravity=gravity)
-    loader = _Loader(builder, SdfVisuals(folder_of(source)), is_single=len(models) == 1)
+    visuals = SdfVisuals(folder_of(source))
+    loader = _Loader(builder, visuals, unphysical, is_single=len(models) == 1)
     if world is not None:
         world.pass_over(*_OF_WORLDS)
         loader.add_frames(world, "")
@@ -162,8 +169,15 @@ def load_sdf(
 class _Loader:
     """Adds models to a builder: first all frames, then what is in them."""
 
-    def __init__(self, builder: PlantBuilder, visuals: SdfVisuals, *, is_single: bool) -> None:
-        self.builder, self.visuals = builder, visuals
+    def __init__(
+        self,
+        builder: PlantBuilder,
+        visuals: SdfVisuals,
+        unphysical: Unphysical,
+        *,
+        is_single: bool,
+    ) -> None:
+        self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
         self.left_out = LeftOut()
         self._is_single = is_single
         self._frames = FrameGraph()
@@ -216,7 +230,7 @@ class _Loader:
 
     def _name(self, full: str) -> str:
         """Return the name in the plant."""
-        return (full.partition("::")[2] if self._is_single else full).replace("::", "__")
+        return plant_name(full.partition("::")[2] if self._is_single else full)
 
     # Contents --------------------------------------------------------------------------------
 
@@ -262,17 +276,38 @@ class _Loader:
             if given and given[0].content not in (usual, str(int(usual == "true"))):
                 self.left_out.add(f"{given[0]}: {given[0].content}", f"{key} of links")
         shape = self.visuals.shape_of(link)
-        inertia = _inertia(link)
+        inertia = self._inertia(link)
         if shape.primitives:
             inertia = inertia.with_shape(shape)
         with link.blamed():
             body = self.builder.add_body(
                 self._name(full),
                 inertia,
-                model_instance=scope.removesuffix("::").replace("::", "__"),
+                model_instance=plant_name(scope.removesuffix("::")),
             )
         self._bodies[full] = body
         self._links[body], self._names[body] = link, full
+
+    def _inertia(self, link: Element) -> SpatialInertia:
+        """Return the inertia of a link, with the numbers of SDF for what is not given."""
+        inertial = link.child("inertial")
+        if inertial is None:
+            return SpatialInertia(1.0, inertia=[1.0, 1.0, 1.0])
+        if inertial.text_or("auto", "false") in ("true", "1"):
+            raise inertial.refusal(expected="inertia that is given", found="auto")
+        mass, inertia = inertial.child("mass"), inertial.child("inertia")
+        six = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        if inertia is not None:
+            for k, key in enumerate(("ixx", "iyy", "izz", "ixy", "ixz", "iyz")):
+                entry = inertia.child(key)
+                six[k] = six[k] if entry is None else entry.number_inside()
+        pose = inertial.child("pose")
+        if pose is not None and pose.text_or("relative_to", ""):
+            raise pose.refusal(expected="a pose in the link", found="relative_to")
+        number = 1.0 if mass is None else mass.number_inside()
+        with inertial.blamed():
+            solid = link_inertia(inertial, number, six, self._unphysical, self.left_out)
+            return solid.moved(pose_inside(pose))
 
     def _add_joint(self, element: Element, scope: str) -> None:
         full = scope + element.text("name")
@@ -330,27 +365,6 @@ class _Loader:
             joint = QuaternionFloatingJoint(body.name, self.builder.world, body)
             joint.default_pose = self._frames.pose(self._names[body], self._links[body])
             self.builder.add_joint(joint)
-
-
-def _inertia(link: Element) -> SpatialInertia:
-    """Return the inertia of a link, with the numbers of SDF for what is not given."""
-    inertial = link.child("inertial")
-    if inertial is None:
-        return SpatialInertia(1.0, inertia=[1.0, 1.0, 1.0])
-    if inertial.text_or("auto", "false") in ("true", "1"):
-        raise inertial.refusal(expected="inertia that is given", found="auto")
-    mass, inertia = inertial.child("mass"), inertial.child("inertia")
-    six = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    if inertia is not None:
-        for k, key in enumerate(("ixx", "iyy", "izz", "ixy", "ixz", "iyz")):
-            entry = inertia.child(key)
-            six[k] = six[k] if entry is None else entry.number_inside()
-    pose = inertial.child("pose")
-    if pose is not None and pose.text_or("relative_to", ""):
-        raise pose.refusal(expected="a pose in the link", found="relative_to")
-    with inertial.blamed():
-        solid = SpatialInertia(1.0 if mass is None else mass.number_inside(), inertia=six)
-        return solid.moved(pose_inside(pose))
 
 
 __all__ = ["load_sdf"]

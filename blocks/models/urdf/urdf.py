@@ -17,10 +17,11 @@ from flexure.blocks.forces.between_points.spring_damper import LinearSpringDampe
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
 from flexure.blocks.models.common.bases import loose_bases
+from flexure.blocks.models.common.inertias import Unphysical, check_unphysical, link_inertia
 from flexure.blocks.models.common.joint_parts import BOUNDLESS, add_friction, set_limits
 from flexure.blocks.models.common.left_out import LeftOut
 from flexure.blocks.models.common.visuals import folder_of
-from flexure.blocks.models.common.xml_elements import Element, read_xml
+from flexure.blocks.models.common.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -51,6 +52,8 @@ _JOINT_TYPES = (
     *("ball", "screw", "universal"),
 )
 
+_WITHOUT_AXIS = ("fixed", "floating", "ball", "universal")
+
 #: Elements of a robot: a plant of so many would take minutes and gigabytes.
 _MOST = 100_000
 
@@ -67,6 +70,7 @@ def load_urdf(
     name: str | None = None,
     gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
     base: Base = "weld",
+    unphysical: Unphysical = "refuse",
 ) -> PlantBuilder:
     """Read a robot from a URDF file into a new builder, to which more can be added.
 
@@ -82,11 +86,17 @@ def load_urdf(
         What becomes of a link that is the child of no joint, unless it is connected to the link
         ``world``: it is welded to the world, where it has the identity as its pose, or it can move
         freely.
+    unphysical : {"refuse", "repair"}
+        What becomes of moments of inertia that no body can have, as dummies in files of robots
+        often are: they are refused, or the small ones are raised until a body can have them.
+        Moments of a link without mass become zero. The attribute ``left_out`` of the builder lists
+        them.
 
     Returns
     -------
     PlantBuilder
-        It has the bodies, joints and frames of the file under their names.
+        It has the bodies, joints and frames of the file under their names, with ``_`` for
+        characters that names in plants cannot have, such as dots, and before a first digit.
 
     Raises
     ------
@@ -162,11 +172,13 @@ def load_urdf(
             expected=f"base {quoted(('weld', 'free'))}",
             found=f"{base!r}",
         )
+    check_unphysical(unphysical, "Cannot load a URDF file")
     robot = read_xml(source, "urdf")
     if robot.tag != "robot":
         raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
-    title = robot.text("name") if name is None else name
-    loader = _Loader(PlantBuilder(title, gravity=gravity), UrdfVisuals(robot, folder_of(source)))
+    title = robot.plant_name() if name is None else name
+    builder = PlantBuilder(title, gravity=gravity)
+    loader = _Loader(builder, UrdfVisuals(robot, folder_of(source)), unphysical)
     loader.load(robot)
     if base == "weld":
         loader.weld_bases()
@@ -179,8 +191,8 @@ def load_urdf(
 class _Loader:
     """Adds the elements of a robot to a builder."""
 
-    def __init__(self, builder: PlantBuilder, visuals: UrdfVisuals) -> None:
-        self.builder, self.visuals = builder, visuals
+    def __init__(self, builder: PlantBuilder, visuals: UrdfVisuals, unphysical: Unphysical) -> None:
+        self.builder, self.visuals, self._unphysical = builder, visuals, unphysical
         self.left_out = LeftOut()
         self._bodies: dict[str, Body] = {"world": builder.world}
         self._frames: dict[str, Frame] = {}
@@ -234,33 +246,46 @@ class _Loader:
                 self.left_out.add(f"{inertial} is left out: the world has no inertia")
                 inertial.pass_over()
             return
-        inertia = SpatialInertia(0.0) if inertial is None else _inertia(inertial)
+        inertia = SpatialInertia(0.0) if inertial is None else self._inertia(inertial)
         if shape.primitives:
             inertia = inertia.with_shape(shape)
         with link.blamed():
             self._bodies[name] = self.builder.add_body(
-                name, inertia, model_instance=self.builder.name
+                link.plant_name(), inertia, model_instance=self.builder.name
             )
 
+    def _inertia(self, inertial: Element) -> SpatialInertia:
+        """Return the inertia of a link."""
+        mass = inertial.required("mass").number("value")
+        inertia = inertial.required("inertia")
+        moments = [inertia.number(key) for key in ("ixx", "iyy", "izz")]
+        others = [inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz")]
+        pose = origin_pose(inertial.child("origin"))
+        six = np.array([*moments, *others])
+        with inertial.blamed():
+            solid = link_inertia(inertial, mass, six, self._unphysical, self.left_out)
+            return solid.moved(pose)
+
     def _add_joint(self, element: Element) -> None:
-        name = element.text("name")
+        name = element.plant_name()
         element.pass_over("safety_controller", "calibration")
         parent = self._find(element.required("parent"), "link", self._bodies)
         child = self._find(element.required("child"), "link", self._bodies)
         kind = element.text("type")
-        axis = _axis(element)
+        axis = _axis(element, kind)
         # Planar joints move across their z axis, so their frames are turned on both bodies.
         R_BM = _turn_from_z(axis) if kind == "planar" else np.eye(3)
         X_PB = origin_pose(element.child("origin"))
         with element.blamed():
             F = self.builder.add_frame(f"{name}_parent", parent, (X_PB.R @ R_BM, X_PB.p))
             M = self.builder.add_frame(f"{name}_child", child, (R_BM, np.zeros(3)))
-        self._frames |= {F.name: F, M.name: M}
+        own = element.text("name")
+        self._frames |= {f"{own}_parent": F, f"{own}_child": M}
         joint = _make_joint(element, kind, name, F, M, axis)
         self._read_dynamics(element, joint)
         self._read_limits(element, joint, has_positions=kind != "continuous")
         with element.blamed():
-            self._joints[name] = self.builder.add_joint(joint)
+            self._joints[own] = self.builder.add_joint(joint)
 
     def _add_mimic(self, element: Element) -> None:
         """Couple a joint to the one that it follows: q = multiplier q' + offset."""
@@ -327,7 +352,7 @@ class _Loader:
         driven = element.required("joint")
         joint = self._find(driven, "name", self._joints)
         actuator = element.required("actuator")
-        name = actuator.text("name")
+        name = actuator.plant_name()
         for each in (driven, actuator):
             each.pass_over("hardwareInterface")
         if joint.num_velocities == 0:
@@ -354,7 +379,8 @@ class _Loader:
             raise element.refusal(expected="a name that no link has", found=repr(name))
         body = self._find(element, "link", self._bodies)
         with element.blamed():
-            self._frames[name] = self.builder.add_frame(name, body, origin_pose(element))
+            frame = self.builder.add_frame(element.plant_name(), body, origin_pose(element))
+        self._frames[name] = frame
 
     def _add_bushing(self, element: Element, name: str) -> None:
         places = ChainMap[str, Any](self._bodies, self._frames)
@@ -369,7 +395,7 @@ class _Loader:
         with element.blamed():
             self.builder.add_force_element(
                 LinearBushingRollPitchYaw(
-                    element.text_or("name", name), frame_a, frame_c, **constants
+                    plant_name(element.text_or("name", name)), frame_a, frame_c, **constants
                 )
             )
 
@@ -387,14 +413,19 @@ class _Loader:
         with element.blamed():
             self.builder.add_force_element(
                 LinearSpringDamper(
-                    element.text_or("name", name), body_a, p_ap, body_b, p_bq, **constants
+                    plant_name(element.text_or("name", name)),
+                    body_a,
+                    p_ap,
+                    body_b,
+                    p_bq,
+                    **constants,
                 )
             )
 
     def _add_ball(self, element: Element, name: str) -> None:
         """Let two points stay together."""
         frames = []
-        name = element.text_or("name", name)
+        name = plant_name(element.text_or("name", name))
         for body, point in (("body_A", "p_AP"), ("body_B", "p_BQ")):
             owner = element.required(f"drake:ball_constraint_{body}")
             place = element.required(f"drake:ball_constraint_{point}").vector("value")
@@ -415,20 +446,12 @@ class _Loader:
         return known[name]
 
 
-def _inertia(inertial: Element) -> SpatialInertia:
-    """Return the inertia of a link."""
-    mass = inertial.required("mass").number("value")
-    inertia = inertial.required("inertia")
-    moments = [inertia.number(key) for key in ("ixx", "iyy", "izz")]
-    others = [inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz")]
-    pose = origin_pose(inertial.child("origin"))
-    with inertial.blamed():
-        return SpatialInertia(mass, inertia=[*moments, *others]).moved(pose)
-
-
-def _axis(joint: Element) -> FloatArray:
+def _axis(joint: Element, kind: str) -> FloatArray:
     """Return the direction of the axis of a joint, which is x unless it is given."""
     element = joint.child("axis")
+    if element is not None and kind in _WITHOUT_AXIS:
+        element.pass_over()
+        return _X
     axis = _X if element is None else element.vector("xyz")
     if element is not None and not axis.any():
         raise element.refusal(expected="an axis that is not zero", found="zeros")

@@ -237,7 +237,7 @@ class Frame:
             In rad/s² and m/s².
         """
         tree, _ = self.place()
-        A = tree.body_accelerations(context)
+        A = tree.body_accelerations.eval(context)
         return self._expressed(self._motion(context, A, measured_in).A, context, expressed_in)
 
     def _motion(

@@ -25,6 +25,7 @@ from flexure.diagrams.values.values import (
 # Errors of this size, relative to the greatest moment, are taken for rounding. Rotation matrices
 # are accepted with the same error.
 _ROUNDING = 1e-9
+_NOTHING = 1e-30  # m², of a body smaller than an atomic nucleus
 
 
 def mass_properties(mass: Array, com: Array, unit_inertia_six: Array) -> MassProperties:
@@ -93,7 +94,7 @@ def validity_problem(unit_inertia_six: FloatArray) -> str | None:
     if not np.isfinite(unit_inertia_six).all():
         return f"{show(unit_inertia_six)}, which is not finite"
     moments = np.linalg.eigvalsh(symmetric_matrix(unit_inertia_six))
-    tolerance = _ROUNDING * np.max(np.abs(moments))
+    tolerance = _ROUNDING * np.max(np.abs(moments)) + _NOTHING
     if moments[0] < -tolerance:
         return f"principal moments {show(moments)}, of which the smallest is negative"
     if moments[0] + moments[1] < moments[2] - tolerance:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import accumulate, islice
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constraints.constraint import Condition
+from flexure.blocks.multibody.constraints.stabilization import REGULARIZATION
 from flexure.blocks.multibody.trees.articulated_body import Articulation, Push
 from flexure.diagrams import scalars
 from flexure.diagrams.values.values import Array
 
-#: What is added to the diagonal of the equations, relative to it, so that redundant ones, too, have
-#: a solution; refinements take its influence away again.
-_REGULARIZATION = 1e-6
 _REFINEMENTS = 2
+_ROUNDING = 1e-14
 #: What counts at least, as a part of all, of what a multiplier does to its own equation.
 _LEAST_SCALE = 1e-2
 
@@ -33,11 +34,17 @@ class Multipliers(NamedTuple):
         What a multiplier of 1 adds to the second derivative of its own equation.
     rates : array, shape (num_velocities,)
         The rates of all velocities.
+    equations : UpheldEquations or None
+        What was solved; None without constraints.
+    wanted : sequence of array
+        Its right-hand side, for each constraint.
     """
 
     values: list[Array]
     compliances: list[Array]
     rates: Array
+    equations: UpheldEquations | None = None
+    wanted: Sequence[Array] = ()
 
 
 class UpheldEquations:
@@ -49,15 +56,26 @@ class UpheldEquations:
         The tree; the forces on it do not matter.
     conditions : sequence of Condition
         The equations of each constraint, of which the values do not matter.
+    regularization : float or Symbol
+        What is added to the diagonal of the equations, relative to it, so that redundant ones, too,
+        have a solution; refinements remove its influence.
 
     Attributes
     ----------
+    articulation : Articulation
+        The tree.
     rows : list of list of Push
         The rows of J for each constraint, as pushes by a multiplier of 1.
     """
 
-    def __init__(self, articulation: Articulation, conditions: Sequence[Condition]) -> None:
-        self._articulation = articulation
+    def __init__(
+        self,
+        articulation: Articulation,
+        conditions: Sequence[Condition],
+        regularization: Array = REGULARIZATION,
+    ) -> None:
+        self.articulation = articulation
+        self._regularization = regularization
         self._held = [each.held for each in conditions]
         self.rows = [
             [articulation.push(*row) for row in zip(each.forces, each.efforts, strict=True)]
@@ -76,14 +94,52 @@ class UpheldEquations:
 
         Which equations hold is what the conditions say when it is not given.
         """
-        added = [e for each in self._compliances for e in _added(each)]
+        held = self._held if held is None else held
+        changes = self._changes(wanted, held, self._regularization)
+        return self._by_constraint([reduce(add, each) for each in zip(*changes, strict=True)])
+
+    def _changes(
+        self,
+        wanted: Sequence[Array],
+        held: Sequence[Sequence[Array] | None],
+        regularization: Array,
+    ) -> list[list[Array]]:
+        """Return the multipliers without any refinement, and what each refinement adds to them."""
+        added = [e for each in self._compliances for e in _added(each, regularization)]
         holds = [
             hold
-            for rows, each in zip(self.rows, self._held if held is None else held, strict=True)
+            for rows, each in zip(self.rows, held, strict=True)
             for hold in ([1.0] * len(rows) if each is None else each)
         ]
-        found = _solve(self._columns, added, [w for each in wanted for w in each], holds)
-        return self._by_constraint(found)
+        return _solve(self._columns, added, [w for each in wanted for w in each], holds)
+
+    def inaccuracy(
+        self, wanted: Sequence[Array], regularization: float
+    ) -> tuple[float, list[float]]:
+        """Estimate what the refinements leave, from how fast they become smaller.
+
+        Parameters
+        ----------
+        wanted : sequence of array
+            What the multipliers are to change, for each constraint.
+        regularization : float
+            What is added to the diagonal.
+
+        Returns
+        -------
+        error : float
+            The error of the changes of the velocities, relative to the largest of them.
+        shares : list of float
+            How much of it comes from each constraint.
+        """
+        found = self._changes(wanted, self._held, regularization)
+        changes = [self._by_constraint(each) for each in found]
+        first, second, third = (_largest(self.added(each)) for each in changes)
+        last = zip(changes[-1], self._compliances, strict=True)
+        shares = [_largest(values * compliances) for values, compliances in last]
+        if third <= _ROUNDING * first:
+            return 0.0, shares
+        return third / first * (third / (second - third) if third < 0.5 * second else 1.0), shares
 
     def compliances(self) -> list[Array]:
         """Return what a multiplier of 1 adds to its own equation, for each constraint."""
@@ -96,7 +152,7 @@ class UpheldEquations:
 
     def added(self, multipliers: Sequence[Array]) -> Array:
         """Return what multipliers add to the rates of all velocities, or to the velocities."""
-        return self._articulation.rates(self.pushed({}, multipliers))
+        return self.articulation.rates(self.pushed({}, multipliers))
 
     def pushed(self, own: Mapping[int, Array], multipliers: Sequence[Array]) -> dict[int, Array]:
         """Return rates of pushes, by numbers of outboard bodies, and those of the multipliers."""
@@ -112,7 +168,7 @@ class UpheldEquations:
 
 
 def find_multipliers(
-    articulation: Articulation, conditions: Sequence[Condition], pace: Array
+    equations: UpheldEquations, conditions: Sequence[Condition], pace: Array
 ) -> Multipliers:
     """Return the multipliers with which all constraints are upheld.
 
@@ -130,17 +186,19 @@ def find_multipliers(
     Redundant equations make the matrix singular: its diagonal is made larger by a part ε of what
     a multiplier of 1 does to its own equation, and refinements make the solution that of the
     equations without ε, with the least sum of squares of the multipliers in this measure. An
-    equation that keeps a part μ of that beside all others errs by (ε/μ)³ after two refinements,
-    1e-15 for a tenth and 1e-12 for a hundredth; that drives no motion that constraints leave free,
-    and what it opens is stabilized. An equation that does not hold gets a row and a column of the
-    identity, and zero on the right-hand side.
+    equation that keeps a part μ of that beside all others errs by (ε/(ε + μ))³ after two
+    refinements: with ε = 1e-6 by 1e-15 for a tenth and 1e-12 for a hundredth, but by 3 % for
+    2e-6, as two ball joints of a gate have when they are 2 mm apart. Such mechanisms need a smaller
+    ε, see `fit_regularization`. Others are better off with 1e-6: it takes them through change
+    points, where a part μ goes through zero and errors of the state would be divided by it. An
+    equation that does not hold gets a row and a column of the identity, and zero on the right.
 
     Parameters
     ----------
-    articulation : Articulation
-        The tree under the other forces.
+    equations : UpheldEquations
+        The equations, with the tree under the other forces.
     conditions : sequence of Condition
-        The equations of each constraint.
+        The same for each constraint.
     pace : float or Symbol
         The pace α in 1/s, at which errors decay.
 
@@ -148,7 +206,7 @@ def find_multipliers(
     -------
     Multipliers
     """
-    equations = UpheldEquations(articulation, conditions)
+    articulation = equations.articulation
     own, steady = articulation.own_rates, articulation.steady_accelerations()
     wanted = [
         scalars.array(
@@ -167,7 +225,7 @@ def find_multipliers(
     ]
     values = equations.multipliers(wanted)
     rates = articulation.rates(equations.pushed(own, values))
-    return Multipliers(values, equations.compliances(), rates)
+    return Multipliers(values, equations.compliances(), rates, equations, wanted)
 
 
 def _pull(condition: Condition, k: int, pace: Array) -> Array:
@@ -190,14 +248,14 @@ def _columns(rows: Sequence[Sequence[Push]]) -> list[dict[int, Array]]:
     return columns
 
 
-def _added(compliances: Array) -> Array:
+def _added(compliances: Array, regularization: Array) -> Array:
     """Return what is added to the diagonal for the equations of a constraint.
 
     It is a part of what multipliers do to their own equations, and of what all of them do. For an
     equation that is about nothing it is a constant, so that such ones cost nothing.
     """
-    least = (_REGULARIZATION * _LEAST_SCALE) * np.sum(compliances)
-    return np.where(compliances > 0.0, _REGULARIZATION * compliances + least, _REGULARIZATION)
+    scales = compliances + _LEAST_SCALE * np.sum(compliances)
+    return regularization * np.where(compliances > 0.0, scales, 1.0)
 
 
 def _solve(
@@ -205,8 +263,10 @@ def _solve(
     added: Sequence[Array],
     wanted: Sequence[Array],
     holds: Sequence[Array],
-) -> list[Array]:
+) -> list[list[Array]]:
     """Solve the equations that hold, redundant ones included; the other multipliers are zero.
+
+    The solution is the sum of what is returned: without any refinement, and by each.
 
     Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
     that refinements need no product with A.
@@ -217,11 +277,16 @@ def _solve(
     for j, hold in enumerate(holds):
         regular[j][j] = regular[j][j] + (1.0 - hold) + added[j]
     factors = _Factors(regular)
-    values = change = factors.solve([h * w for h, w in zip(holds, wanted, strict=True)])
+    changes = [factors.solve([h * w for h, w in zip(holds, wanted, strict=True)])]
     for _ in range(_REFINEMENTS):
-        change = factors.solve([e * dx for e, dx in zip(added, change, strict=True)])
-        values = [x + dx for x, dx in zip(values, change, strict=True)]
-    return values
+        rest = [e * dx for e, dx in zip(added, changes[-1], strict=True)]
+        changes.append(factors.solve(rest))
+    return changes
+
+
+def _largest(values: Array) -> float:
+    """Return the largest magnitude."""
+    return float(np.max(np.abs(values), initial=0.0))
 
 
 class _Factors:

@@ -250,7 +250,9 @@ def _let_strike(
     Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
     with the rebound r of each. Which impulses are zero is found by pivoting.
     """
-    equations = UpheldEquations(tree.articulation(context), tree.conditions(context))
+    equations = UpheldEquations(
+        tree.articulation(context), tree.conditions(context), tree.regularization(context)
+    )
     taking_part = [np.logical_or(each.strikes, each.held > 0.0) for each in contacts]
     jumps = [each.rebound - each.rate for each in contacts]
     wanted = _by_constraint(tree, contacts, jumps)

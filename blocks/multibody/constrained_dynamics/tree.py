@@ -329,7 +329,7 @@ class MultibodyTree(TreeDynamics):
 
     def _calc_constraint_reaction(self, k: int, constraint: FrameConstraint, context: Any) -> Array:
         condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
-        return constraint.reaction(self.placements(context), condition, values)
+        return constraint.reaction_of(self.placements(context), condition, values)
 
     def _calc_pose(self, number: int, context: Any) -> Array:
         placement = self.placements(context)[number]

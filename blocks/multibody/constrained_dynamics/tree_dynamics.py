@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties, dot
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constrained_dynamics.accuracy import warn_if_inaccurate
 from flexure.blocks.multibody.constrained_dynamics.consistency import (
     compared,
     require_consistent,
@@ -18,6 +19,7 @@ from flexure.blocks.multibody.constrained_dynamics.consistency import (
 )
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import (
     Multipliers,
+    UpheldEquations,
     find_multipliers,
 )
 from flexure.blocks.multibody.constrained_dynamics.mode_changes import declare_mode_changes
@@ -108,6 +110,7 @@ class TreeDynamics(ConstrainedTree):
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
         )
         self._stabilization = declare_constraints(self, self.constraints)
+        self._is_judged = False
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -244,6 +247,7 @@ class TreeDynamics(ConstrainedTree):
             self._calc_multipliers,
             prerequisites=[*acting, self.motions, self.conditions],
         )
+        self.multipliers.needs_start = True
         self.rates = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
@@ -358,6 +362,14 @@ class TreeDynamics(ConstrainedTree):
         """Refuse positions and velocities that constraints do not allow."""
         if self._stabilization is not None:
             require_consistent(self, context, self._stabilization)
+            if not self._is_judged:  # once, since native runs start much faster than this takes
+                self._is_judged = True
+                self.check_accuracy(context)
+
+    def check_accuracy(self, context: Any) -> None:
+        """Warn of accelerations and reactions that are not accurate."""
+        if self._stabilization is not None:
+            warn_if_inaccurate(self, context)
 
     def _calc_deviations(self, context: Any) -> list[Array]:
         assert self._stabilization is not None
@@ -366,8 +378,13 @@ class TreeDynamics(ConstrainedTree):
     def _describe_deviations(self, context: Any) -> str:
         assert self._stabilization is not None
         error = float(self._stabilization.tolerance(context))
-        v = self.moving_velocities(context)
-        return unmet(self, context, error, float(self._stabilization.rate(context, error, v)))
+        rate = float(self._stabilization.rate(context, error, self.moving_velocities(context)))
+        found = unmet(self, context, error, rate)
+        if not found:  # less is tolerated near a singular position
+            limits = compared(self, context, error, rate)
+            what, value, _ = max(limits, key=lambda each: float(each[1]) / each[2])
+            found = f"{what} {float(value):.3g}, too large so near a singular position"
+        return found
 
     def _calc_projected(self, context: Any) -> list[Array]:
         """Return (q, v), moved to where the constraints are met, or nearer to it."""
@@ -420,6 +437,17 @@ class TreeDynamics(ConstrainedTree):
         v, forces = self.moving_velocities(context), self._applied_body_forces(context)
         return self._articulated(context, v, forces, self.joint_forces(context))
 
+    def upheld_equations(self, context: Any) -> UpheldEquations:
+        """Return the equations of all constraints in this tree."""
+        return UpheldEquations(
+            self.articulation(context), self.conditions(context), self.regularization(context)
+        )
+
+    def regularization(self, context: Any) -> Array:
+        """Return what is added to the equations of constraints, relative to their diagonal."""
+        assert self._stabilization is not None
+        return self._stabilization.regularization(context)
+
     def _articulated(
         self, context: Any, v: Array, forces: dict[int, Array], tau: Array
     ) -> Articulation:
@@ -443,11 +471,10 @@ class TreeDynamics(ConstrainedTree):
         return [each.condition(context, placements, motions) for each in self.constraints]
 
     def _calc_multipliers(self, context: Any) -> Multipliers:
-        articulation = self.articulation(context)
         if self._stabilization is None:
-            return Multipliers([], [], articulation.rates())
-        pace = self._stabilization.pace(context)
-        found = find_multipliers(articulation, self.conditions(context), pace)
+            return Multipliers([], [], self.articulation(context).rates())
+        equations, conditions = self.upheld_equations(context), self.conditions(context)
+        found = find_multipliers(equations, conditions, self._stabilization.pace(context))
         return found._replace(rates=held_still(self, context, found.rates))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:

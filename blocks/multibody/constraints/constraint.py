@@ -97,6 +97,10 @@ class ConstrainedTree(TreeBase):
         """Return the tree under all forces but those of constraints, its joints eliminated."""
 
     @abstractmethod
+    def regularization(self, context: Any) -> Array:
+        """Return what is added to the equations of constraints, relative to their diagonal."""
+
+    @abstractmethod
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
 

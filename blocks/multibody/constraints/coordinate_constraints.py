@@ -243,9 +243,10 @@ class PrescribedMotion(CoordinateConstraint):
     The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
     what the input says, and simulations project them there where errors are above
     ``constraint_tolerance``: a corner of the input is a blow, and what jumps there jumps with all
-    that is coupled to it. Velocities and accelerations that are not the rates of the positions
-    give a motion that follows neither, and efforts that mean nothing: simulations warn where they
-    have to move the states farther than a method errs at one step after the other.
+    that is coupled to it. Simulations warn of positions that jump. Velocities and accelerations
+    that are not the rates of the positions give a motion that follows neither, and efforts that
+    mean nothing: simulations warn where they have to move the states farther than a method errs at
+    one step after the other.
     """
 
     def __init__(self, name: str, joint: Joint) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,10 @@ from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.common.arguments import require
 from flexure.diagrams.common.errors import DeclarationError
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_bounds
+from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds
+
+if TYPE_CHECKING:
+    from flexure.diagrams.contexts.context import Context
 
 
 class FrameConstraint(Constraint):
@@ -60,6 +63,7 @@ class FrameConstraint(Constraint):
     def __init__(self, name: str, frame_F: FrameLike, frame_M: FrameLike) -> None:
         super().__init__(name)
         attempt = f"Cannot make constraint '{name}'"
+        self._tree: ConstrainedTree | None = None
         self.frame_F = as_frame(frame_F, attempt)
         self.frame_M = as_frame(frame_M, attempt)
         if self.frame_F.body is self.frame_M.body:
@@ -76,6 +80,7 @@ class FrameConstraint(Constraint):
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Refuse bodies that are welded together, which no constraint can move."""
+        self._tree = tree
         owners = _owners(tree.topology)
         F, M = self.bodies
         if owners[_number(F)] == owners[_number(M)]:
@@ -86,7 +91,33 @@ class FrameConstraint(Constraint):
                 remedy="Remove the constraint, or one of the welds",
             )
 
-    def reaction(
+    def reaction(self, context: Context) -> FloatArray:
+        """Return what the constraint exerts on the body of M: moment about Mo and force, in M.
+
+        The body of F gets the opposite force at the same place. The plant has the output
+        ``<constraint>.reaction`` of the same numbers.
+
+        Returns
+        -------
+        array, shape (6,)
+            Moment in N m, then force in N, about the origin of M and expressed in M.
+
+        Raises
+        ------
+        EvaluationError
+            When the constraints of the plant are not met in the context.
+        """
+        if self._tree is None:
+            raise DeclarationError(
+                f"Cannot use constraint '{self.name}' with a context",
+                expected="a constraint of a plant that is built",
+                found="one whose plant is not built yet",
+                remedy="Add it with the PlantBuilder and call build() first",
+            )
+        F: FloatArray = self._tree.output_port(f"{self.name}_reaction").eval(context)
+        return F
+
+    def reaction_of(
         self, placements: Sequence[Placement], condition: Condition, values: Array
     ) -> Array:
         """Return the spatial force of the constraint on the body of M about Mo, expressed in M.

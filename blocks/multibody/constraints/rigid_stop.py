@@ -179,6 +179,7 @@ class RigidStop(SwitchedConstraint):
             self._declare(
                 tree, what, limit, unit=angle, allow_infinite=True, problem=_Pattern(limit)
             )
+        tree.declare_relation(self._parameters["lower"], "<", self._parameters["upper"])
         self._declare(tree, "restitution", self._restitution, lower=0.0, upper=1.0)
         if self._rest_velocity is None:
             slowest = np.zeros(self.joint.num_positions)

@@ -14,6 +14,8 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array
 
 GRAVITY = 9.81  # m/s², by which a length gives a time
+#: What is added to the diagonal of the equations of constraints, relative to it, by default.
+REGULARIZATION = 1e-6
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian
 _ALLOWED = 1e-3  # error at the start, as a part of the length of the mechanism
 _TOLERATED = 1e-6  # error of a motion, as a part of the same
@@ -30,11 +32,14 @@ class Stabilization(NamedTuple):
         Largest error with which a motion may begin.
     tolerance : NumericParameter
         Largest error that a simulation leaves after a step.
+    regularization : NumericParameter
+        What is added to the diagonal of the equations, relative to it.
     """
 
     pace: NumericParameter
     start_tolerance: NumericParameter
     tolerance: NumericParameter
+    regularization: NumericParameter
 
     def rate(self, context: Any, error: Any, v: Array) -> Array:
         """Return the rate that goes with an error, at the velocities of all joints.
@@ -100,7 +105,15 @@ def declare_constraints(
         allow_infinite=True,
         doc="largest error of constraints that simulations leave after a step; inf leaves all",
     )
-    return Stabilization(pace, tolerance, tolerated)
+    regularization = tree.declare_numeric_parameter(
+        "regularization",
+        REGULARIZATION,
+        lower=0.0,
+        exclusive=True,
+        doc="part that is added to the equations of constraints, so that redundant ones share "
+        "forces; assemble(context) makes it smaller for loops that are held by short levers",
+    )
+    return Stabilization(pace, tolerance, tolerated, regularization)
 
 
 def longest_link(topology: Topology) -> float:
@@ -112,4 +125,4 @@ def longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["GRAVITY", "Stabilization", "declare_constraints", "longest_link"]
+__all__ = ["GRAVITY", "REGULARIZATION", "Stabilization", "declare_constraints", "longest_link"]

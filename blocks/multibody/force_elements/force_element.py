@@ -450,7 +450,7 @@ class BodyForceElement(ForceElement):
         poses : sequence of RigidTransform
             The default poses of the frames in it.
         in_plane : InPlane
-            Finds the bodies that move in planes across a direction in the world alone.
+            Finds the bodies that move, relative to a body, in planes across a direction alone.
         """
         return ()
 

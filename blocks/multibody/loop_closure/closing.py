@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.multibody.constrained_dynamics.accuracy import fit_regularization
 from flexure.blocks.multibody.constrained_dynamics.projection import equation_row
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
@@ -222,6 +223,7 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     iterations = close_anyhow(tree, context, trial, freedom, tolerance)
     fit_velocities(tree, trial, held, tolerance)
     tree.state.set(context, tree.state.get(trial))
+    fit_regularization(tree, context)
     equations = calc_equations(tree, trial)
     holding = _holding(tree, trial)
     keep = np.concatenate([np.zeros(0, dtype=bool), *holding])

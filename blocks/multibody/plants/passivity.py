@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-12
 #: How far to go along a motion to see the energy change, as a part of the scale of positions.
 _STEP = 1e-5
+#: Mismatch of conservative power and stored energy, as a part of the scale of powers.
+_MISMATCH = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,8 +36,9 @@ class PassivityReport:
     Attributes
     ----------
     is_passive : bool
-        Whether the element could be evaluated, and its non-conservative power was positive in no
-        motion, up to rounding.
+        Whether the element could be evaluated, its non-conservative power was positive in no
+        motion, up to rounding, and its conservative power was what its stored energy loses, within
+        a thousandth of the scale of powers.
     greatest_power : float
         The greatest non-conservative power of all motions in W.
     power_scale : float
@@ -82,8 +85,8 @@ def check_passivity(
     """Evaluate the non-conservative power P_nc of a force element in random motions.
 
     A passive element has P_nc <= 0 in every motion: beside what it stores, it only takes energy.
-    Whether its conservative power P_c is the rate at which it gives back what it stores, the report
-    tells as well.
+    And its conservative power P_c is the rate at which it gives back what it stores; else it could
+    give more than it ever got.
 
     Continuous states of the element, such as the stretch of dampers inside, are drawn as positions
     are, and move with their own rates.
@@ -155,7 +158,11 @@ def check_passivity(
         power_scale = max(power_scale, abs(power), abs(conservative))
         if power > greatest:
             greatest, worst = power, context.clone()
-    passive = refused < count and greatest <= _ROUNDING * power_scale
+    passive = (
+        refused < count
+        and greatest <= _ROUNDING * power_scale
+        and mismatch <= _MISMATCH * power_scale
+    )
     return PassivityReport(
         passive, greatest, power_scale, mismatch, count - refused, refused, worst
     )

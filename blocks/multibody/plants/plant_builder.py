@@ -496,7 +496,7 @@ class PlantBuilder:
             ends = [(poses[each.body], each.frame.X_BF) for each in element.attachments]
             at = [compose_transforms(*each) for each in ends]
             element.check_assembly(at)
-            in_plane = partial(bodies_in_plane, graph, self.world, poses)
+            in_plane = partial(bodies_in_plane, graph, poses)
             made = element.make_joints(self.world, at, in_plane)
             for joint in made:
                 graph.add_joint(joint)

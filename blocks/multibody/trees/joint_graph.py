@@ -14,8 +14,8 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.common.errors import DeclarationError, quoted
 from flexure.diagrams.values.values import FloatArray
 
-#: Returns the bodies that joints let move in planes across a direction in the world alone.
-InPlane: TypeAlias = Callable[[FloatArray], Collection[Body]]
+#: Returns the bodies that joints let move, relative to a body, in planes across a direction alone.
+InPlane: TypeAlias = Callable[[Body, FloatArray], Collection[Body]]
 #: How far what is in a plane may be out of it, in rad and of its size: no more than by rounding.
 EXACT = 1e-12
 
@@ -133,23 +133,23 @@ def default_poses(graph: JointGraph, world: Body) -> dict[Body, RigidTransform]:
 
 
 def bodies_in_plane(
-    graph: JointGraph, world: Body, poses: Mapping[Body, RigidTransform], normal: FloatArray
+    graph: JointGraph, poses: Mapping[Body, RigidTransform], base: Body, normal: FloatArray
 ) -> set[Body]:
-    """Return the bodies that joints let move in planes across a direction alone.
+    """Return the bodies that joints let move, relative to a base, in planes across a direction.
 
     Parameters
     ----------
     graph : JointGraph
         The joints.
-    world : Body
-        The world, which belongs to them.
     poses : mapping
         The default poses of all bodies in the world.
+    base : Body
+        The body relative to which they move, such as the world; it is among them.
     normal : array, shape (3,)
-        The direction in the world.
+        The direction in the world, by default.
     """
-    found = {world}
-    for inboard, joint, outboard in graph.outwards(world):
+    found = {base}
+    for inboard, joint, outboard in graph.outwards(base):
         X_WF = compose_transforms(poses[joint.parent_body], joint.frame_on_parent.X_BF)
         n = X_WF.R.T @ normal
         w, v = np.split(joint.calc_motion_matrix(joint.default_positions), 2)

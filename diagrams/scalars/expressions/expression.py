@@ -54,6 +54,8 @@ class Graph:
         Answers the decisions of the calculation that is being explored, if one is.
     most : float
         How many operations may be recorded before the next one is refused.
+    as_gain : bool
+        Whether `with_slope_of` replaces slopes, as in linear models.
 
     Examples
     --------
@@ -65,10 +67,11 @@ class Graph:
     [<#0 input 'x'>, <#1 constant 2.0>, <#2 multiply(#0, #1)>, <#3 constant 1.0>, <#4 add(#2, #3)>]
     """
 
-    __slots__ = ("_known", "branches", "most", "nodes")
+    __slots__ = ("_known", "as_gain", "branches", "most", "nodes")
 
-    def __init__(self, most: float = math.inf) -> None:
+    def __init__(self, most: float = math.inf, *, as_gain: bool = False) -> None:
         self.most = most
+        self.as_gain = as_gain
         self.nodes: list[Symbol] = []
         self.branches: Decisions | None = None
         self._known: dict[tuple[Any, ...], Symbol] = {}

@@ -154,6 +154,37 @@ def sinc(x: Any) -> Any:
     return _unboxed(np.where(near, series, np.sin(far) / far))
 
 
+def with_slope_of(value: Any, through: Any) -> Any:
+    """Return a value; where a graph asks for gains, with the slope of another value.
+
+    Parameters
+    ----------
+    value : float, Symbol or array
+        What is returned.
+    through : float, Symbol or array
+        Of the same shape: what has the slope.
+
+    Examples
+    --------
+    >>> from flexure.diagrams.scalars import evaluate, jacobian
+    >>> for graph in (Graph(), Graph(as_gain=True)):
+    ...     u = graph.input("u")
+    ...     y = with_slope_of(np.rint(u), u)
+    ...     print(evaluate(y, {"u": 2.3}), evaluate(jacobian([y], ["u"]).entries, {"u": 2.3}))
+    2.0 []
+    2.0 [1.]
+    """
+    symbols_of = [each for each in np.ravel(objects(through)) if isinstance(each, Symbol)]
+    if not (symbols_of and symbols_of[0].graph.as_gain):
+        return value
+    return _held(value) + (_operand(through) - _held(through))
+
+
+def _held(value: Any) -> Any:
+    """Return a value without its slope: rounded to 2⁻²⁰⁰, which changes no digit of it."""
+    return np.rint(_operand(value) * 2.0**200) * 2.0**-200
+
+
 def _unboxed(result: Any) -> Any:
     """Turn an array without axes into a scalar."""
     return result[()] if isinstance(result, np.ndarray) else result

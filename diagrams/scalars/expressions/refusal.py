@@ -23,16 +23,15 @@ _LIBRARIES = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib",
 def refusal(
     attempt: str, *, remedy: str, expected: str | None = None, found: str | None = None
 ) -> TraceError:
-    """Make the error for an attempt, with the user's line added to it."""
-    return TraceError(
-        f"{attempt} at {source_line()}", expected=expected, found=found, remedy=remedy
-    )
+    """Make the error for an attempt, with the user's line added to it, if there is one."""
+    return TraceError(f"{attempt}{_source_line()}", expected=expected, found=found, remedy=remedy)
 
 
-def source_line() -> str:
-    """Return ``file.py:line, 'code'`` of the innermost caller outside this package and NumPy.
+def _source_line() -> str:
+    """Return `` at file.py:line, 'code'`` of the innermost caller outside this package and NumPy.
 
-    If that is a line of another library, the line of the user that called it is named instead.
+    If that is a line of another library, the line of the user that called it is named instead. For
+    a line of Flexure itself the text is empty; the notes of the error name the block.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
@@ -40,18 +39,21 @@ def source_line() -> str:
     caller: FrameType | None = frame
     while caller is not None and _is_library(caller.f_code.co_filename):
         caller = caller.f_back
-    if caller is not None and not caller.f_code.co_filename.startswith(_FLEXURE):
-        frame = caller
+    frame = frame if caller is None else caller
+    if frame.f_code.co_filename.startswith(_FLEXURE):
+        return ""
     filename, number = frame.f_code.co_filename, frame.f_lineno
     return _quoted(filename, number, linecache.getline(filename, number, frame.f_globals))
 
 
 def line_behind(error: BaseException) -> str:
-    """Return ``file.py:line, 'code'`` of the innermost line of a user that raised an error."""
+    """Return `` at file.py:line, 'code'`` of the innermost line of a user that raised an error.
+
+    The text is empty where no line of a user was at work.
+    """
     lines = traceback.extract_tb(error.__traceback__)
     mine = [line for line in lines if not line.filename.startswith((_FLEXURE, *_LIBRARIES))]
-    line = (mine or lines)[-1]
-    return _quoted(line.filename, line.lineno, line.line)
+    return _quoted(mine[-1].filename, mine[-1].lineno, mine[-1].line) if mine else ""
 
 
 def _is_library(filename: str) -> bool:
@@ -61,7 +63,7 @@ def _is_library(filename: str) -> bool:
 
 def _quoted(filename: str, number: int | None, code: str | None) -> str:
     """Quote a line of code and say where it is."""
-    place = f"{Path(filename).name}:{number}"
+    place = f" at {Path(filename).name}:{number}"
     return f"{place}, '{code.strip()}'" if code and code.strip() else place
 
 

@@ -38,6 +38,8 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 OPERATIONS: dict[str, np.ufunc] = {name: getattr(np, name) for name in (*UNARY, *BINARY, *LOGICAL)}
 CONDITIONS = frozenset((*_TESTS, *_COMPARISONS, *LOGICAL))
+#: Operations that jump at some of their arguments, unless others in the same equation undo it.
+JUMPING = frozenset((*_ROUNDING, *_DIVISION, "sign", "copysign", "where"))
 COMMUTATIVE = frozenset(("add", "multiply", "equal", "not_equal", *LOGICAL))
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from flexure.blocks.linear_systems.delays import TimeDelay
 from flexure.diagrams.common.errors import (
     EvaluationError,
     TraceError,
@@ -32,6 +33,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
@@ -42,6 +44,8 @@ from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_b
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
+#: Values that blocks compute themselves, before code is written for them, which takes as long.
+_FEW = 16
 #: Number beyond which squares and products overflow.
 LARGEST = 1e100
 
@@ -287,6 +291,8 @@ def refuse_sampled(
             system.continuous_state is not None
             or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
         ):
+            if isinstance(system, TimeDelay):
+                remedy = f"{remedy}. Or put a PadeDelay in the place of '{system.label}'"
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",
@@ -310,6 +316,8 @@ class Equations:
         Slots whose values come behind those of the outputs.
     shares : bool
         Whether code that large systems share will do, of which there is no ``exact``.
+    as_gain : bool
+        Whether blocks with ``linearize_as="gain"`` have the slopes of gains, as in linear models.
 
     Attributes
     ----------
@@ -330,24 +338,30 @@ class Equations:
         slots: Sequence[int] = (),
         *,
         shares: bool = False,
+        as_gain: bool = False,
     ) -> None:
         self._store = store = context.store
+        self._as_gain = as_gain and any(gains(context))
         self._variables = variables
         self._shown = [shown(context, place) for place in outputs]
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         self._compiled: BoundProgram | None = None
+        self._shared: SharedEquations | None = None
+        self._traced_equations: TracedEquations | None = None
+        self._asked = 0
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         read = tuple([(slot, tuple(part)) for slot, part in self._shown])
-        self._shared = self._found_shared(Question(read, tuple(keys))) if shares else None
+        question = Question(read, tuple(keys), as_gain=self._as_gain)
+        self._shared = self._found_shared(question) if shares else None
         if self._shared is not None:
             return
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", read, tuple(keys)),
+                ("rates and outputs", read, tuple(keys), self._as_gain),
                 lambda: self._traced(keys),
                 lambda known: self._take(known, known.computed(store)),
             )
@@ -360,7 +374,7 @@ class Equations:
 
     def _traced(self, keys: list[Key]) -> TracedEquations:
         store = self._store
-        expressions = trace(store.layout, self._read)
+        expressions = trace(store.layout, self._read, as_gain=self._as_gain)
         return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
 
     def _take(self, traced: TracedEquations, found: FloatArray) -> bool:
@@ -371,6 +385,7 @@ class Equations:
             terms = sizes_of_terms(exact(store.time, store.x), self.point())
         agrees = agree(found, self.present, terms)
         self.exact = exact if agrees else None
+        self._traced_equations = traced if agrees else None
         return agrees
 
     def _found_shared(self, question: Question) -> SharedEquations | None:
@@ -422,8 +437,20 @@ class Equations:
     def values(self, point: FloatArray) -> FloatArray:
         """Return the derivatives and outputs at a point, end to end."""
         self._move_to(point)
+        found = self._computed()
+        if found is not None and np.isfinite(found).all():
+            return found  # else blocks themselves say what is refused
         with np.errstate(all="ignore"):
             return np.array(self._read(self._store))
+
+    def _computed(self) -> FloatArray | None:
+        """Return the values by code; None where there is none, or it does not pay yet."""
+        if self._shared is not None:
+            return self._shared.computed()
+        self._asked += 1
+        if self._traced_equations is None or self._asked <= _FEW:
+            return None
+        return self._traced_equations.computed(self._store)
 
     def jacobian(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of `values` by the point."""

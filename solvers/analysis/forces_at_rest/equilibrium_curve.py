@@ -39,7 +39,6 @@ _CLOSE = 1e-8  # length of a correction that is the last one, as the next is its
 _NOISE = 1e-5  # length below which corrections that do not shrink any more are rounding
 _STRAY = 0.3  # correction in parts of the prediction, beyond which a step is refused
 _SLACK = 1e-6  # length that is always allowed to a correction
-_SYMMETRIC = 1e-6  # asymmetry that is rounding
 _TRIES = 40
 _FREE = 1e-14  # part of the largest stiffness that is rounding, and
 _NEUTRAL = 1e-10  # part of the largest stiffness that counts as none
@@ -288,6 +287,8 @@ class EquilibriumCurve:
         nodes = self._counts([self._linear(p.x, p.reactions, p.load)[1] for p in points])
         if len(np.unique(nodes)) < len(nodes):  # two stiffnesses at once
             points, near, nodes = points[:1], near[:1], nodes[:1]
+        if abs(nodes[0]) > np.ptp(nodes):  # it jumps over zero, and is nowhere near it
+            points, near, nodes = points[:1], near[:1], nodes[:1]
         others = [np.delete(nodes, k) for k in range(len(nodes))]
         parts = [np.prod(o / (o - node)) for node, o in zip(nodes, others, strict=True)]
 
@@ -528,7 +529,7 @@ class EquilibriumCurve:
             H = point.directions * columns
             basis = np.linalg.svd(H)[2][np.linalg.matrix_rank(H) :].T
             K = basis.T @ K @ basis
-        if point.asymmetry < _SYMMETRIC:
+        if point.is_symmetric(self.scales):
             return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T)))
         found = np.linalg.eigvals(K)
         sizes = np.abs(found)

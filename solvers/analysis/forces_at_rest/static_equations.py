@@ -60,6 +60,9 @@ from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
 
 _OPEN = 1e-8  # error of a constraint, from which on it is open
 _MOST_BY_DIFFERENCES = 600  # unknowns, beyond which each point takes minutes
+_ROUNDING = 1e-12  # asymmetry, as a part of the largest stiffness, that is always rounding
+_SOFTEST = 1e-10  # part of the largest stiffness that is none
+_SLIGHT = 1e-3  # asymmetry, beside the stiffness of what it couples, that changes no sign
 _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 
 
@@ -121,19 +124,28 @@ class StaticPoint:
         """The shortest increments by which constraints are met."""
         return np.asarray(-self.errors @ self.normals)
 
-    @property
-    def asymmetry(self) -> float:
-        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials.
+    def is_symmetric(self, scales: FloatArray) -> bool:
+        """Tell whether K is symmetric but for rounding, as under forces that have a potential.
 
         Where a force follows other states, there is no potential: their rates are no forces, and
-        numbers of different units say nothing about each other.
+        numbers of different units say nothing about each other. Dead moments have none either: they
+        are small beside the largest stiffness, and not beside that of soft directions.
+
+        Parameters
+        ----------
+        scales : ndarray, shape (n,)
+            Increments of the unknowns that count as 1.
         """
-        d = self.num_displacements
-        if np.any(self.stiffness[:d, d:]) or np.any(self.stiffness[d:, :d]):
-            return 1.0
-        largest = np.max(np.abs(self.stiffness), initial=0.0)
-        difference = np.max(np.abs(self.stiffness - self.stiffness.T), initial=0.0)
-        return float(difference / largest) if largest > 0.0 else 0.0
+        d, K = self.num_displacements, scales[:, np.newaxis] * self.stiffness * scales
+        if np.any(K[:d, d:]) or np.any(K[d:, :d]):
+            return False
+        difference, largest = 0.5 * (K - K.T), np.max(np.abs(K), initial=0.0)
+        if np.max(np.abs(difference), initial=0.0) <= _ROUNDING * largest:
+            return True
+        values, shapes = np.linalg.eigh(0.5 * (K + K.T))
+        sizes = np.sqrt(np.abs(values) + _SOFTEST * largest)
+        seen = np.abs(shapes.T @ difference @ shapes)
+        return bool(np.all(seen <= _SLIGHT * np.outer(sizes, sizes)))
 
 
 class StaticEquations:

@@ -13,7 +13,7 @@ from flexure.diagrams.common.arguments import items_of, one_of, require
 from flexure.diagrams.common.errors import ValueRefusedError
 from flexure.diagrams.values.values import FloatArray, as_numbers
 from flexure.solvers.analysis.frequency.margins import margins
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.realizations import is_regular
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
@@ -93,6 +93,7 @@ def to_decibels(ratio: FloatArray) -> FloatArray:
 def labelled(models: Models, attempt: str, *, ports: bool = True) -> list[tuple[str, LinearModel]]:
     """Return models with their labels; what is none, or cannot be drawn, is refused."""
     wanted = "a LinearModel, as fx.linearize returns it, or a list or dictionary of them"
+    refuse_systems(models, attempt, wanted)
     if isinstance(models, LinearModel):
         found = [("", models)]
     elif isinstance(models, Mapping):

@@ -13,13 +13,13 @@ import numpy as np
 
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import require
+from flexure.diagrams.common.errors import quoted
 from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
-from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.poles import all_decay, fate
-from flexure.solvers.analysis.linear_models.realizations import reduction
-
-_HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
+from flexure.solvers.analysis.linear_models.poles import Poles, fate, lasting_states, stability
+from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,8 @@ class Margins(Answer):
     Attributes
     ----------
     is_stable : bool
-        Whether the closed loop is stable.
+        Whether the closed loop is stable: all its poles decay by more than rounding, and so do
+        states that the loop does not reach or does not see, where a block lets nothing through.
     gain_margins, gain_margin_frequencies : ndarray
         Factors ``1/|L|`` wherever L is real and negative, and the frequencies in rad/s, zero and
         inf (or half the sampling frequency) among them.
@@ -48,6 +49,9 @@ class Margins(Answer):
     disk_margin, disk_frequency : float
         The least ``2 |1 + L| / |1 - L|``, and where: gain and phase may change at once, as
         `disk_gain_margins` and `disk_phase_margin` say.
+    notes : tuple of str
+        What the verdict rests on: states that neither decay nor grow, blocks that pass no small
+        changes, and blocks that are linearized as gains.
     """
 
     is_stable: bool
@@ -61,6 +65,7 @@ class Margins(Answer):
     modulus_frequency: float
     disk_margin: float
     disk_frequency: float
+    notes: tuple[str, ...] = ()
 
     @property
     def gain_margin(self) -> float:
@@ -111,7 +116,8 @@ class Margins(Answer):
 
     def __str__(self) -> str:
         if not self.is_stable:
-            return "closed loop     not stable, so it has no margins"
+            verdict = "closed loop     not stable, so it has no margins"
+            return "\n".join([verdict, *self._note_lines()])
         low, high = self.disk_gain_margins
         angle, both = math.degrees(self.phase_margin), math.degrees(self.disk_phase_margin)
         lines = [
@@ -124,7 +130,10 @@ class Margins(Answer):
             f"disk margin     {self.disk_margin:.4g}{_at(self.disk_frequency)}",
             f"  at once       gains from {low:.4g} to {high:.4g}, or phases up to {both:.4g}°",
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._note_lines()])
+
+    def _note_lines(self) -> list[str]:
+        return [f"note            {note}" for note in self.notes]
 
 
 def margins(loop: LinearModel) -> Margins:
@@ -150,7 +159,8 @@ def margins(loop: LinearModel) -> Margins:
     All crossings are found, however sharp: from the eigenvalues of the loop gain together with its
     adjoint, each refined as a root. Peaks are those of bounded-real conditions of the closed loop.
     States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do
-    not count, unless they grow.
+    not count, unless they grow. Those that stay are named in ``notes``; where a block passes no
+    small changes, such as a `Saturation` beyond its limits, they count as well.
 
     Examples
     --------
@@ -173,6 +183,7 @@ def margins(loop: LinearModel) -> Margins:
       at once       gains from 0.5966 to 1.676, or phases up to 28.36°
     """
     attempt = "Cannot find margins"
+    refuse_systems(loop, attempt, "the LinearModel of a loop gain")
     require(isinstance(loop, LinearModel), loop, attempt, "the LinearModel of a loop gain")
     require(
         loop.D.shape == (1, 1),
@@ -182,9 +193,10 @@ def margins(loop: LinearModel) -> Margins:
         remedy="Take one component, such as fx.loop_gain(diagram, 'plant.y[0]')",
     )
     loop = loop.on_tangent()
-    seen = reduction(loop.A, loop.B, loop.C, _HIDDEN)
-    A, B, C, D = seen.A, seen.B, seen.C, loop.D
-    curve = NyquistCurve(A, B, C, D, loop.period)
+    seen = reduction(loop.A, loop.B, loop.C, HIDDEN)
+    hides = len(seen.A) < len(loop.A)
+    A, B, C, D = (seen.A, seen.B, seen.C, loop.D) if hides else (loop.A, loop.B, loop.C, loop.D)
+    curve = NyquistCurve(A, B, C, D, loop.period, rotated=hides)
     crossings = curve.real_crossings()
     real = [*curve.ends(), *zip(crossings, curve.at(crossings)[0].real, strict=True)]
     negative = sorted((w, value) for w, value in real if value < 0.0 and curve.is_faithful(w))
@@ -194,7 +206,7 @@ def margins(loop: LinearModel) -> Margins:
     delays = [(angle % (2.0 * np.pi) / w, float(w)) for angle, w in zip(phases, unit, strict=True)]
     if abs(curve.ends()[-1][1]) >= 1.0:  # any delay in continuous time, or one of a whole sample
         delays.append((loop.period or 0.0, curve.end))
-    is_stable = _is_stable(A, B, C, D, loop, seen.hidden_poles)
+    is_stable, notes = _verdict(A, B, C, D, loop, seen.hidden_poles)
     delay, modulus, disk = ((math.nan, math.nan),) * 3
     if is_stable:
         delay = min(delays, default=(math.inf, math.nan))
@@ -211,23 +223,39 @@ def margins(loop: LinearModel) -> Margins:
         modulus_frequency=modulus[1],
         disk_margin=disk[0],
         disk_frequency=disk[1],
+        notes=notes,
     )
 
 
-def _is_stable(
+def _verdict(
     A: FloatArray,
     B: FloatArray,
     C: FloatArray,
     D: FloatArray,
     loop: LinearModel,
-    hidden: np.ndarray[tuple[int], np.dtype[np.complex128]],
-) -> bool:
-    """Tell whether the closed loop is stable, and no hidden state grows."""
+    hidden: Poles,
+) -> tuple[bool, tuple[str, ...]]:
+    """Tell whether the closed loop is stable and no hidden state grows, and what this rests on.
+
+    Hidden states may stay, as the integral of an outer loop does, but not where a block in the way
+    passes nothing: then they may be what the loop is there for.
+    """
     if D[0, 0] == -1.0:
-        return False  # an algebraic loop without a solution
-    poles = np.linalg.eigvals(A - B @ C / (1.0 + D[0, 0]))
-    rest = fate(hidden, np.linalg.eigvals(loop.A).astype(complex), loop.period)
-    return all_decay(poles, loop.period) and rest != "grow"
+        return False, ("the loop gain is -1 at infinite frequency: no solution", *loop.notes)
+    is_open = not (len(A) or D[0, 0])  # then all states are hidden
+    back = 1.0 / (1.0 + D[0, 0])
+    is_stable, neutral = stability(loop.A if is_open else A - back * B @ C, loop.period)
+    every = np.linalg.eigvals(loop.A).astype(complex)
+    rest = fate(hidden, every, loop.period)
+    notes = ["the loop gain is zero: no small change comes back"] if is_open else []
+    staying = lasting_states(loop.A - back * loop.B @ loop.C, loop.state_names, loop.period)
+    if neutral.size:
+        notes.append(f"motions of {quoted(staying)} neither decay nor grow in the closed loop")
+    elif staying:
+        notes.append(f"motions of {quoted(staying)} beside the loop neither decay nor grow")
+    if not is_open and rest == "stay":
+        is_stable = is_stable and not any(BLOCKS in note for note in loop.notes)
+    return is_stable and rest != "grow", (*notes, *loop.notes)
 
 
 def _distances(

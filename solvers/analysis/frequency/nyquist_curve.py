@@ -33,20 +33,34 @@ class NyquistCurve:
         The model; hidden states only cost time.
     period : float or None
         In s, of a sampled model.
+    rotated : bool
+        Whether the matrices come from orthogonal transformations, which spread rounding over all
+        entries: then zeros among them are not exact.
     """
 
     def __init__(
-        self, A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray, period: float | None
+        self,
+        A: FloatArray,
+        B: FloatArray,
+        C: FloatArray,
+        D: FloatArray,
+        period: float | None,
+        *,
+        rotated: bool = False,
     ) -> None:
         from scipy.linalg import schur
 
-        unit = scaling(A, B, C)
+        unit = np.ones(len(A)) if rotated else scaling(A, B, C)
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
         self.D, self.period = D, period
+        self._sizes = [
+            np.full(each.shape, np.linalg.norm(each)) if rotated else np.abs(each)
+            for each in (self.A, self.B, self.C)
+        ]
         self.end = np.inf if period is None else np.pi / period
         triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
-        self._triangle, self._inputs = triangle, (turn.conj().T @ self.B)[:, 0]
-        self._outputs = (self.C @ turn)[0]
+        self._triangle: Curve = np.asarray(triangle, dtype=complex)
+        self._turn: Curve = np.asarray(turn, dtype=complex)
         poles = np.diagonal(triangle).astype(complex)
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
@@ -56,22 +70,22 @@ class NyquistCurve:
     def at(self, frequency: FloatArray) -> tuple[Curve, FloatArray]:
         """Return L at frequencies in rad/s, inf at poles, and how far off rounding may make it.
 
-        That of A, to first order: it counts near a pole.
+        That is the rounding of each entry of the matrices, to first order. One step of refinement
+        keeps their zeros: where L falls as 1/s², no rounding of a term with 1/s hides its phase.
         """
         s = self._points(frequency)
-        T, n = self._triangle, len(self._triangle)
+        T, turn = self._triangle, self._turn
         away = s - np.diagonal(T)[:, np.newaxis]
         poles = np.any(away == 0.0, axis=0)
         away[away == 0.0] = 1.0
-        x, y = np.zeros((2, n, len(s)), dtype=complex)
-        for k in reversed(range(n)):
-            x[k] = (self._inputs[k] + T[k, k + 1 :] @ x[k + 1 :]) / away[k]
-        for k in range(n):
-            y[k] = (self._outputs[k] + T[:k, k] @ y[:k]) / away[k]
-        direct = self.D[0, 0]
-        noise = np.sum(np.abs(y) * (np.abs(T) @ np.abs(x)), axis=0)
-        noise = _ROUNDING * (noise + np.abs(self._outputs) @ np.abs(x) + abs(direct))
-        values = np.where(poles, np.inf, self._outputs @ x + direct)
+        x = turn @ _back_substitution(T, away, turn.conj().T @ self.B)
+        left_over = self.B - (s * x - self.A @ x)
+        x = x + turn @ _back_substitution(T, away, turn.conj().T @ left_over)
+        y = turn.conj() @ _forward_substitution(T, away, (self.C @ turn)[0])
+        (by_A, by_B, by_C), direct = self._sizes, self.D[0, 0]
+        noise = np.sum(np.abs(y) * (by_A @ np.abs(x) + by_B), axis=0)
+        noise = _ROUNDING * (noise + (by_C @ np.abs(x))[0] + abs(direct))
+        values = np.where(poles, np.inf, (self.C @ x)[0] + direct)
         return values, np.where(poles, np.inf, noise)
 
     def ends(self) -> list[tuple[float, float]]:
@@ -172,7 +186,8 @@ class NyquistCurve:
         """Return where a function changes its sign, if it is continuous there."""
         from scipy.optimize import brentq
 
-        points = self._between(np.union1d(places, self.natural))
+        around = np.concatenate([places * share for share in (0.8, 1.0, 1.25)])
+        points = self._between(np.union1d(around[around < self.end], self.natural))
         values = function(points)
         points, values = points[values != 0.0], values[values != 0.0]
         roots = []
@@ -218,6 +233,22 @@ class NyquistCurve:
             )
         with np.errstate(all="ignore"):
             return self._frequencies(eig(left, right, right=False))
+
+
+def _back_substitution(T: Curve, away: Curve, right: Curve) -> Curve:
+    """Return (s - T)⁻¹ right for an upper triangle T, given s minus its diagonal."""
+    x = np.zeros(away.shape, dtype=complex)
+    for k in reversed(range(len(T))):
+        x[k] = (right[k] + T[k, k + 1 :] @ x[k + 1 :]) / away[k]
+    return x
+
+
+def _forward_substitution(T: Curve, away: Curve, right: Curve) -> Curve:
+    """Return the solution y of yᵀ (s - T) = right for an upper triangle T."""
+    y = np.zeros(away.shape, dtype=complex)
+    for k in range(len(T)):
+        y[k] = (right[k] + T[:k, k] @ y[:k]) / away[k]
+    return y
 
 
 __all__ = ["NyquistCurve"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,11 @@ from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace
 from flexure.diagrams.common.arguments import require
 from flexure.diagrams.common.errors import ValueRefusedError
 from flexure.diagrams.common.html import Shown
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.equations.tangents import tangent
 from flexure.solvers.analysis.linear_models import exchange
-from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
+from flexure.solvers.analysis.linear_models.poles import least_stable_first, stability
 from flexure.solvers.analysis.linear_models.realizations import (
     invariant_zeros,
     reduction,
@@ -55,6 +56,12 @@ class LinearModel(Shown):
         States of locked joints, which nothing moves either.
     normals : ndarray, shape (r, n), or None
         Slopes of the errors of constraints, and of their rates, by the states: no motion has them.
+    sampled_inputs : tuple of str
+        Inputs of a sampled model that a block inside, such as a `UnitDelay`, samples at the
+        instants.
+    notes : tuple of str
+        Which blocks pass no small changes at this point, such as a `Saturation` beyond its limits,
+        and which of them are linearized as gains, as their ``linearize_as`` says.
     """
 
     A: FloatArray
@@ -74,6 +81,8 @@ class LinearModel(Shown):
     quaternions: tuple[int, ...] = ()
     locked: tuple[int, ...] = ()
     normals: FloatArray | None = None
+    sampled_inputs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not fit together or are not finite, and what is no period."""
@@ -155,8 +164,12 @@ class LinearModel(Shown):
 
     @property
     def is_stable(self) -> bool:
-        """Whether all poles have a negative real part, or lie inside of the unit circle."""
-        return all_decay(self.poles, self.period)
+        """Whether all poles have a negative real part, or lie inside of the unit circle.
+
+        By more than rounding: integrators and undamped modes are not stable. It is the verdict
+        about small motions around the point, and rests on what ``notes`` says.
+        """
+        return stability(self.on_tangent().A, self.period)[0]
 
     def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
         """Return ``C (s I - A)⁻¹ B + D`` for s = jω, or of a sampled model for z = exp(jω period).
@@ -377,4 +390,20 @@ class LinearModel(Shown):
         return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
-__all__ = ["LinearModel"]
+def refuse_systems(value: Any, attempt: str, expected: str) -> None:
+    """Refuse a block or diagram in the place of its linear model, and say how to get one."""
+    if isinstance(value, (list, tuple, Mapping)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            refuse_systems(each, attempt, expected)
+    if isinstance(value, System):
+        raise ValueRefusedError(
+            attempt,
+            expected=expected,
+            found=f"{value!r} ({type(value).__name__})",
+            remedy=f"fx.loop_gain({value.name}, at), with a port on one of its wires, is the model "
+            f"of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from inputs "
+            "to outputs",
+        )
+
+
+__all__ = ["LinearModel", "refuse_systems"]

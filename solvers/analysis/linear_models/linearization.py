@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
-from flexure.diagrams.common.errors import EvaluationError, quoted, warn
+from flexure.diagrams.common.errors import EvaluationError, TraceError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, Way
 from flexure.diagrams.contexts.starts import require_start
@@ -22,6 +22,7 @@ from flexure.solvers.analysis.equations.equations import (
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.equations.linear_notes import gains, linear_notes
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import (
     constraint_ports,
@@ -98,6 +99,10 @@ def linearize(
     out of several is taken: that inside of the limits at the very limit of a saturation, and zero
     at the tip of ``abs``. Discrete states, such as the mode of a `Relay`, stay what they are.
 
+    Blocks with ``linearize_as="gain"``, a `Quantizer` by default, pass changes with gain 1. The
+    ``notes`` of the model name them, and blocks that pass no small changes, such as a `Saturation`
+    beyond its limits.
+
     Constraints of a mechanism leave states a curved surface. Where it is at rest, or goes on
     steadily, the poles of small motions on it do not depend on coordinates. Where it accelerates
     they do: ``poles``, the eigenvalues of A and `modes` differ there, and a warning says so.
@@ -169,8 +174,12 @@ def linearized(
     *,
     openings: Way | Iterable[Way] = (),
     period: float | None = None,
+    as_gain: bool = True,
 ) -> LinearModel:
-    """Return what `linearize` does, for what is attempted with it."""
+    """Return what `linearize` does, for what is attempted with it.
+
+    Without ``as_gain``, all slopes are exact.
+    """
     start = start_context(system, context, attempt)
     require_start(start)
     require_holding(start, attempt)
@@ -185,11 +194,18 @@ def linearized(
     entries = LinearInputs(start, inputs, openings, attempt)
     places = find_ports(system, outputs, "an output")
     if period is not None:
-        return _sampled(entries, places, period, attempt, chosen=chosen)
+        return _sampled(entries, places, period, attempt, chosen=chosen, as_gain=as_gain)
     constrained = [Place.of(port) for port in constraint_ports(start)]
     equations = Equations(
-        entries.context, entries.variables, [*constrained, *places], entries.slots, shares=True
+        entries.context,
+        entries.variables,
+        [*constrained, *places],
+        entries.slots,
+        shares=True,
+        as_gain=as_gain,
     )
+    if as_gain and equations.obstacle is not None:
+        _refuse_gains(start, equations.obstacle, attempt)
     point = equations.point()
     values, matrix = equations.present, equations.jacobian(point)
     states = state_names(start)
@@ -223,7 +239,20 @@ def linearized(
         quaternions=quaternions,
         locked=locked,
         normals=normals,
+        notes=linear_notes(start.leaves(), as_gain=as_gain),
     )
+
+
+def _refuse_gains(context: Context, obstacle: TraceError, attempt: str) -> None:
+    """Refuse blocks that are to pass as gains where there are differences in place of slopes."""
+    for leaf in gains(context):
+        raise EvaluationError(
+            f"{attempt} with '{leaf.system.label}' as a gain",
+            expected="equations that can be traced, which have slopes to be replaced",
+            found=f"{obstacle.attempt[0].lower()}{obstacle.attempt[1:]}",
+            remedy="Make that block traceable, or pass linearize_as='exact' to "
+            f"'{leaf.system.label}'",
+        )
 
 
 def _names(places: list[Place]) -> list[str]:
@@ -248,14 +277,21 @@ def _not_infinite(system: System, values: FloatArray, shown: list[str]) -> npt.N
 
 
 def _sampled(
-    entries: LinearInputs, places: list[Place], period: float, attempt: str, *, chosen: bool
+    entries: LinearInputs,
+    places: list[Place],
+    period: float,
+    attempt: str,
+    *,
+    chosen: bool,
+    as_gain: bool,
 ) -> LinearModel:
     """Return the model from one sample instant to the next."""
     from flexure.solvers.analysis.sampled.sampling import SampledEquations  # which seldom is needed
 
     length = float(as_number(period, (), f"{attempt} with this period"))
     check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
-    sampled = SampledEquations(entries, places, length, attempt)
+    as_gain = as_gain and any(gains(entries.context))
+    sampled = SampledEquations(entries, places, length, attempt, as_gain=as_gain)
     first, shown = len(state_names(entries.context)), _names(places)
     states = [*state_names(entries.context), *sampled.names]
     values, slopes, fits = sampled.values, sampled.slopes, np.ones(len(shown), dtype=bool)
@@ -286,6 +322,8 @@ def _sampled(
         quaternions=quaternions,
         locked=locked,
         normals=_normals(entries.context, n),
+        sampled_inputs=tuple(sampled.sampled_inputs),
+        notes=linear_notes(entries.context.leaves(), as_gain=as_gain),
     )
 
 

@@ -9,8 +9,10 @@ loop, v comes back as m = -L v, in the convention of negative feedback, so that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
@@ -18,9 +20,12 @@ from flexure.diagrams.contexts.places import Place, Way
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
-from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
+from flexure.solvers.analysis.equations.equations import carries_vector, slot_of
+from flexure.solvers.analysis.equations.linear_notes import BLOCKS, linear_notes
+from flexure.solvers.analysis.linear_models.linear_inputs import is_fed, wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.linearization import linearize
+from flexure.solvers.analysis.linear_models.linearization import linearize, linearized
+from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 
 
 def loop_gain(
@@ -141,7 +146,41 @@ def _from_wire(
     require_root(context, system, attempt)
     place = wire_place(context, at, attempt)
     openings = [at] if opened else []
-    return linearize(system, context, [at], [_before(place)], openings=openings, period=period)
+    model = linearize(system, context, [at], [_before(place)], openings=openings, period=period)
+    around = _around(context, place)
+    notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
+    is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
+    if is_zero and not any(BLOCKS in each for each in notes):
+        notes = (*notes, *_blocking(context, around, period))
+    return replace(model, notes=notes)
+
+
+def _around(context: Context, place: Place) -> set[int]:
+    """Return the positions of the blocks from a wire all the way around to it again."""
+    layout, port = context.store.layout, place.handle
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(layout.leaves)))
+    for reader, slots in enumerate(layout.sources):
+        graph.add_edges_from((layout.slot_leaf[slot], reader) for slot in slots)
+    slot = slot_of(context, port)
+    source = layout.slot_leaf[slot]
+    first = {k for k, slots in enumerate(layout.sources) if slot in slots}
+    behind = first.union(*(nx.descendants(graph, k) for k in first))
+    return behind & {source, *nx.ancestors(graph, source)}
+
+
+def _blocking(context: Context, around: set[int], period: float | None) -> Iterator[str]:
+    """Name the blocks of a loop whose outputs and rates have the slope zero by all inputs."""
+    for leaf in context.leaves():
+        block = leaf.system
+        wires = [p for p in block.input_ports if carries_vector(p) and is_fed(context, p)]
+        if leaf.position in around and wires:
+            shown = [port for port in block.output_ports if carries_vector(port)]
+            attempt = f"Cannot look for what '{block.label}' passes"
+            system = context.system
+            own = linearized(system, context, wires, shown, attempt, openings=wires, period=period)
+            if not (own.B.any() or own.D.any()):
+                yield f"'{block.label}' {BLOCKS}: all its slopes are zero here"
 
 
 def _before(place: Place) -> Way:

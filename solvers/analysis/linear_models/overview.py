@@ -12,7 +12,6 @@ from flexure.diagrams.common.html import fold, heading, note, rows_of
 from flexure.diagrams.contexts.overview import without_empty
 from flexure.diagrams.values.tables import Table
 from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.analysis.linear_models.poles import all_decay
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -28,10 +27,10 @@ def model_pieces(model: LinearModel) -> Iterator[str]:
     """Show a linear model: all its matrices in one table with names, and its poles."""
     (p, m), n = model.D.shape, len(model.A)
     found, sampled = model.poles, model.period is not None
-    stable = all_decay(found, model.period)
-    about = f"n = {n}, m = {m}, p = {p}, {'stable' if stable else 'not stable'}, "
+    about = f"n = {n}, m = {m}, p = {p}, {'stable' if model.is_stable else 'not stable'}, "
     about += f"t = {model.time:g} s, {f'period {model.period:g} s, ' if sampled else ''}{model.how}"
     yield heading("LinearModel", remark=about)
+    yield from map(note, model.notes)
     rates = [f"next {name}" if sampled else f"d/dt {name}" for name in model.state_names]
     whole = np.block([[model.A, model.B], [model.C, model.D]])
     inside = matrix(

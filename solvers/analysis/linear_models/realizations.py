@@ -14,6 +14,8 @@ import numpy.typing as npt
 from flexure.diagrams.values.values import FloatArray
 
 _EPSILON = float(np.finfo(float).eps)
+#: Beside the norm: what a loop does not reach or does not see.
+HIDDEN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,7 @@ def _eigenvalues(A: FloatArray) -> npt.NDArray[np.complex128]:
 
 
 __all__ = [
+    "HIDDEN",
     "Reduction",
     "invariant_zeros",
     "is_regular",

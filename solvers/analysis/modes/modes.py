@@ -25,6 +25,7 @@ from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import require_holding
+from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
@@ -343,7 +344,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
     -----
     UserWarning
         When the system is not at rest, so that what is linearized is no equilibrium; or when modes
-        count as free and derivatives are differences, which cannot tell them from slow ones.
+        count as free and derivatives are differences, which cannot tell them from slow ones; or
+        when a `PlanarJoint` beside a flexure holds what the flexure alone would let vibrate.
 
     Raises
     ------
@@ -396,7 +398,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
             expected="a system with continuous states, which can move by itself",
             found="none of its blocks has any",
         )
-    equations = Equations(start.clone(), shares=True)
+    warn_of_hidden_motions(start, f"The modes of '{system.label}' are")
+    equations = Equations(start.clone(), shares=True, as_gain=True)
     point = equations.point()
     rates, slopes = equations.values(point), equations.jacobian(point)
     _refuse_not_finite(attempt, start, rates, slopes)

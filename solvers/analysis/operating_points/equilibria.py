@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import EvaluationError, FlexureError, UnknownNameError, quoted
+from flexure.diagrams.common.errors import (
+    EvaluationError,
+    FlexureError,
+    UnknownNameError,
+    quoted,
+)
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Way, find_place, several, shows_state
@@ -31,6 +36,11 @@ from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import open_stops, require_holding
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
+)
+from flexure.solvers.analysis.operating_points.turns import (
+    Turn,
+    farthest_turn,
+    warn_of_far,
 )
 from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
 
@@ -127,6 +137,11 @@ def equilibrium(
     ValueRefusedError
         When a parameter would have to leave its bounds.
 
+    Warns
+    -----
+    UserWarning
+        When a body turns by more than 90 degrees, so that another equilibrium may be nearer.
+
     Notes
     -----
     Damped Newton steps with the exact Jacobian, or with central differences where a block cannot
@@ -143,6 +158,9 @@ def equilibrium(
     held by accelerations that balance it, and these are let go by and by; then, in mechanisms
     without ``free`` and ``fixed``, by forces, along the arc length of their path. What is found
     then is where a slow release leads to.
+
+    Where a body of a mechanism turns by more than 90 degrees on the way, that is tried, too, and
+    the equilibrium with the smaller turn is returned, with a warning if it is still so far.
 
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that
@@ -226,12 +244,7 @@ def settled(
     ways = _ways(
         equations, begin, moving, needed, normal, max_iterations, start if is_free else None
     )
-    point, iterations = next(ways)
-    worst = _worst(equations, point, tolerance)
-    for other, steps in ways if worst is not None else ():
-        if _worst(equations, other, tolerance) is None:
-            point, iterations, worst = other, steps, None
-            break
+    point, iterations, worst, turn = _nearest(start, begin, equations, ways, tolerance)
     values = equations.values(point)
     if worst is not None:
         expected, moved = "derivatives that become zero", "rate"
@@ -266,7 +279,43 @@ def settled(
     require_start(result)  # what stands still may be held open by redundant constraints
     residual = float(np.max(np.abs(values), initial=0.0))
     warn_of_misleading_limits([result], f"The equilibrium of '{system.label}'")
+    warn_of_far(turn, system.label)
     return Equilibrium(result, residual, iterations, equations.how)
+
+
+def _nearest(
+    start: Context,
+    begin: FloatArray,
+    equations: Equations | SampleSteps,
+    ways: Iterator[tuple[FloatArray, int]],
+    tolerance: float,
+) -> tuple[FloatArray, int, int | None, Turn]:
+    """Return the first point at rest to which no body turns far, else the one with least turn.
+
+    Returns
+    -------
+    point : ndarray
+        The point; where the first way ends when none ends at rest.
+    iterations : int
+        The number of steps to it.
+    worst : int or None
+        Which derivative is farthest from zero there; None if all are zero.
+    turn : Turn
+        The turn of the body that turns farthest.
+    """
+    first, nearest = None, None
+    size = start.store.layout.num_states
+    for point, iterations in ways:
+        worst = _worst(equations, point, tolerance)
+        turn = farthest_turn(start, begin[:size], point[:size])
+        found = point, iterations, worst, turn
+        first = first or found
+        if worst is None and (nearest is None or turn.angle < nearest[3].angle):
+            nearest = found
+        if nearest is not None and not nearest[3].is_far:
+            break
+    assert first is not None  # there is one way at least
+    return nearest or first
 
 
 def _is_state(handle: Any) -> bool:

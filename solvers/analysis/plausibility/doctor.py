@@ -5,12 +5,29 @@ from __future__ import annotations
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
-from flexure.solvers.analysis.plausibility import limits, loops, masses, motions, sampling, units
+from flexure.solvers.analysis.equations.linear_notes import linear_notes
+from flexure.solvers.analysis.plausibility import (
+    flexures,
+    limits,
+    loops,
+    masses,
+    motions,
+    sampling,
+    units,
+)
 from flexure.solvers.analysis.plausibility.findings import Checkup
 from flexure.solvers.analysis.plausibility.patient import Patient
 
 #: All rules: each takes a `Patient` and yields findings.
-RULES = (*masses.RULES, *motions.RULES, *sampling.RULES, *loops.RULES, *units.RULES, *limits.RULES)
+RULES = (
+    *masses.RULES,
+    *motions.RULES,
+    *sampling.RULES,
+    *loops.RULES,
+    *units.RULES,
+    *flexures.RULES,
+    *limits.RULES,
+)
 
 
 def doctor(system: System, context: Context | None = None) -> Checkup:
@@ -46,7 +63,12 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     nothing; accelerations at the start above 10⁵ m/s². Loops: sampled too slowly for the motion,
     loops that blow up within one sample, sampling periods and delays that do nothing or are longer
     than everything, periods that drift, limits of motors beside their loads. Units: those that the
-    ends of a wire declare, and angles that look like degrees. Flexures: what `check_limits` finds.
+    ends of a wire declare, and angles that look like degrees. Flexures: materials in which sound is
+    slower than in soft rubber or faster than in diamond, leaves and wires thicker than long or
+    wide, or longer than 10 m, and what `check_limits` finds.
+
+    Beside what is found, ``linear_notes`` says what linear models leave out: blocks that they take
+    for gains, such as a `Quantizer`, and blocks that pass no small changes.
 
     For each pole that is found, the parameters that govern it come first, by how much it changes
     with each, then the states that it moves.
@@ -71,7 +93,12 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
             findings += list(rule(patient))
         except Exception as error:  # foreign functions raise whatever they like
             patient.unchecked.append(f"{rule.__name__.replace('_', ' ')}, because: {error}")
-    return Checkup(system.label, findings, list(dict.fromkeys(patient.unchecked)))
+    try:
+        notes = linear_notes(patient.context.leaves())
+    except Exception as error:  # such as an input port that is not fixed
+        notes = ()
+        patient.unchecked.append(f"blocks that pass no small changes, because: {error}")
+    return Checkup(system.label, findings, list(dict.fromkeys(patient.unchecked)), notes)
 
 
 __all__ = ["RULES", "doctor"]

@@ -70,12 +70,22 @@ class Checkup(Shown):
         What is far out of proportion.
     unchecked : tuple of str
         What could not be looked at, and why.
+    linear_notes : tuple of str
+        What linear models leave out: blocks that they take for gains, and blocks that pass no
+        small changes. This is nothing out of proportion.
     """
 
-    def __init__(self, name: str, findings: Sequence[Finding], unchecked: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        findings: Sequence[Finding],
+        unchecked: Sequence[str],
+        linear_notes: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.findings = tuple(findings)
         self.unchecked = tuple(unchecked)
+        self.linear_notes = tuple(linear_notes)
 
     @property
     def ok(self) -> bool:
@@ -101,16 +111,18 @@ class Checkup(Shown):
         for each in self.findings:
             title = f"{', '.join(each.paths)}: {each.what}"
             yield fold(title, note(f"{each.why}. {each.look}."), opened=True)
-        for text in self.unchecked:
-            yield note(f"not checked: {text}")
+        yield from map(note, self._notes())
+
+    def _notes(self) -> list[str]:
+        return [
+            *(f"linear models: {text}" for text in self.linear_notes),
+            *(f"not checked: {text}" for text in self.unchecked),
+        ]
 
     def __str__(self) -> str:
         count = "nothing" if self.ok else f"{len(self)} thing{'s'[: len(self) - 1]}"
         head = f"'{self.name}': {count} far out of proportion"
-        notes = [
-            textwrap.fill(f"not checked: {note}", WIDTH, subsequent_indent="    ")
-            for note in self.unchecked
-        ]
+        notes = [textwrap.fill(text, WIDTH, subsequent_indent="    ") for text in self._notes()]
         return "\n".join([head, *map(str, self), *notes])
 
     def __repr__(self) -> str:

@@ -185,7 +185,7 @@ class Patient:
     def equations(self) -> Equations | None:
         """The continuous equations, sampled states held; None where they have no values."""
         try:
-            return Equations(self.context)
+            return Equations(self.context, as_gain=True)
         except Exception as error:  # foreign functions raise whatever they like
             self.unchecked.append(f"modes and accelerations, because: {error}")
             return None

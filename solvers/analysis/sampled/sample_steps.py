@@ -50,7 +50,9 @@ class SampleSteps:
     def _linearized(self) -> LinearModel:
         inputs = [variable.place.path for variable in self._variables]
         context, period = self._context, self._period
-        return linearized(context.system, context, inputs, [], self._attempt, period=period)
+        return linearized(
+            context.system, context, inputs, [], self._attempt, period=period, as_gain=False
+        )
 
     def point(self) -> FloatArray:
         """Return the present states, discrete values and variables, end to end."""

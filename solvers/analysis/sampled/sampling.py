@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 
+from flexure.blocks.linear_systems.discrete import ZeroOrderHold
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError, TraceError
 from flexure.diagrams.contexts.places import Place
@@ -100,6 +101,8 @@ class SampledEquations:
         From one instant to the next, in s.
     attempt : str
         Beginning of messages.
+    as_gain : bool
+        Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
 
     Attributes
     ----------
@@ -117,14 +120,18 @@ class SampledEquations:
         outputs: list[Place],
         period: float,
         attempt: str,
+        *,
+        as_gain: bool,
     ) -> None:
         self._entries, self._period, self._attempt = entries, period, attempt
         self._store = store = entries.context.store
         agenda = Agenda(entries.context)
-        if every_step := [e for e in agenda.per_step if e.event.kind != "publish"]:
+        at_steps = [entry for entry in agenda.per_step if entry.event.kind != "publish"]
+        switching = [entry for entry in agenda.settling if entry.event.kind == "discrete"]
+        for entry in [*at_steps, *switching]:
+            when = "at every step" if entry in at_steps else "whenever a value changes"
             raise self._refusal(
-                "updates at known times",
-                f"'{every_step[0].event.label}', which is due at every step",
+                "updates at known times", f"'{entry.event.label}', which is due {when}"
             )
         self._clocks = {
             clock: due
@@ -141,8 +148,8 @@ class SampledEquations:
         try:
             traced, _ = kept_equations(
                 store.layout,
-                ("sampled", *read),
-                lambda: self._traced(slots, parts, inputs),
+                ("sampled", *read, as_gain),
+                lambda: self._traced(slots, parts, inputs, as_gain=as_gain),
                 lambda known: self._agrees(known, slots, parts),
             )
         except TraceError as error:
@@ -192,12 +199,12 @@ class SampledEquations:
     # Reading -------------------------------------------------------------------------------
 
     def _traced(
-        self, slots: list[int], parts: list[list[int]], inputs: list[Key]
+        self, slots: list[int], parts: list[list[int]], inputs: list[Key], *, as_gain: bool
     ) -> TracedEquations:
         """Trace the equations and updates, and find what matters of them."""
         layout = self._store.layout
         rates, shown, updates, cut = trace(
-            layout, lambda symbols: self._read(symbols, slots, parts)
+            layout, lambda symbols: self._read(symbols, slots, parts), as_gain=as_gain
         )
         keys = following(updates, inputs)
         wanted = [*state_keys(self._store), *keys]
@@ -319,11 +326,14 @@ class SampledEquations:
     def matrices(self) -> tuple[FloatArray, FloatArray]:
         """Return what a period makes of w, and the outputs just after its beginning, of w.
 
+        Sets ``sampled_inputs``, the inputs that blocks sample at the beginning.
+
         Rows: states and discrete values; outputs. Columns: those of w.
         """
         ticks = set(self._instants.ticks)
         stops = self._instants.stops(smooth=not self._varies)
         first = self._update_at(0.0) if 0.0 in ticks else self._identity()
+        self.sampled_inputs = self._sampled_by(first)
         rows = [self._num_states + k for k in range(self._num_outputs)]
         shown = self._derivatives(0.0, rows)
         outputs = np.hstack([shown, np.zeros((len(shown), 1))]) @ first
@@ -340,6 +350,21 @@ class SampledEquations:
                 "Pass a period after which everything is the same again",
             )
         return whole[: len(self._place)], outputs
+
+    def _sampled_by(self, first: FloatArray) -> list[str]:
+        """Return the inputs that updates of an instant read, unless they are of a `ZeroOrderHold`.
+
+        Such a block may stand for the output of a sampled controller, which changes just after an
+        instant.
+        """
+        blocks = self._store.layout.leaves
+        rows = [
+            self._place[key]
+            for key in self.keys
+            if not isinstance(blocks[key[0][1]], ZeroOrderHold)
+        ]
+        read = np.any(first[rows, len(self._place) : -1], axis=0)
+        return [*compress(self._entries.names, np.atleast_1d(read))]
 
     def _identity(self) -> FloatArray:
         return np.eye(len(self._place) + len(self._entries.names) + 1)

@@ -67,8 +67,15 @@ class MotionSamples:
 
 
 def refuse_events(context: Context, attempt: str) -> None:
-    """Refuse events that change states, except those at the beginning."""
+    """Refuse events that change states, except those at the beginning, and outputs that jump."""
     for leaf in context.leaves():
+        if leaf.system.has_jumps:
+            raise EvaluationError(
+                attempt,
+                expected="a motion without jumps",
+                found=f"the block '{leaf.system.path}', whose output jumps",
+                remedy="Leave the block out, or take differences of two simulations instead",
+            )
         for event in leaf.system.events:
             initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
             if event.kind != "publish" and not (initial or isinstance(event.trigger, Forced)):
@@ -133,6 +140,11 @@ class MotionDerivatives:
         self._watch = LongMotions(attempt) if watch is None else watch
         self.why = ""
         self.scale = np.ones(len(keys))
+
+    @property
+    def may_jump(self) -> bool:
+        """Whether the equations of the last run may jump; so do those of which that is unknown."""
+        return self._native is None or self._native.may_jump
 
     def run(
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float

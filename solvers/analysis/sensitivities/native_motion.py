@@ -119,6 +119,11 @@ class NativeMotion:
         program: SensitivityProgram = found.more
         return program
 
+    @property
+    def may_jump(self) -> bool:
+        """Whether rates or outputs hold an operation that can jump."""
+        return self._own.may_jump
+
     @staticmethod
     def obstacle(method: Method, rtol: float, atol: float) -> str:
         """Return why a motion cannot be integrated natively; nothing if it can."""

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of
+from flexure.diagrams.contexts.places import Way, path_of
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
 from flexure.solvers.analysis.equations.equations import find_ports, find_variables, state_names
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
+    MotionSamples,
     refuse_events,
 )
 from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
+
+_STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
+_RTOL = 1e-9  # of these motions
+_STEADY = 0.2  # of what they are off: differences that disagree by more show nothing
+_TOLERATED = 0.02  # of a derivative: by how much differences may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,16 +68,7 @@ class Sensitivity(Answer):
     output_derivatives: dict[str, dict[str, FloatArray]]
 
     def __getitem__(self, parameter: Way) -> FloatArray:
-        path = path_of(parameter)
-        if path not in self.derivatives:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                path = find_place(self.context.system, path).path
-        if path not in self.derivatives:
-            raise UnknownNameError(
-                f"Cannot find the sensitivity to '{path}'",
-                remedy=suggestion(path, self.derivatives),
-            )
-        final: FloatArray = self.derivatives[path][-1]
+        final: FloatArray = self.derivatives[path_of(parameter)][-1]
         return final
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -98,7 +97,7 @@ def sensitivity(
     outputs: Way | Iterable[Way] = (),
     times: npt.ArrayLike | None = None,
     method: Method = "auto",
-    rtol: float = 1e-8,
+    rtol: float | None = 1e-8,
     atol: float | None = None,
 ) -> Sensitivity:
     """Simulate a system together with the derivatives of states and outputs by parameters.
@@ -123,8 +122,8 @@ def sensitivity(
         compiled loops, of which "auto" takes RK45 or, for stiff systems, ESDIRK4. Without native
         code that is Radau in Python.
     rtol, atol : float
-        Tolerances of states and, in proportion to the parameters, of sensitivities; ``atol``
-        defaults to a thousandth of ``rtol``.
+        Tolerances of states and, in proportion to the parameters, of sensitivities; ``rtol``
+        defaults to 1e-8, and ``atol`` to a thousandth of ``rtol``.
 
     Returns
     -------
@@ -135,7 +134,8 @@ def sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event changes a state, or a parameter moves the time of a jump.
+        When an event changes a state, a parameter moves the time of a jump, or a block such as a
+        `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -143,14 +143,16 @@ def sensitivity(
     -----
     UserWarning
         When the motion will take more than a minute in Python; the text says why, and what to do.
+        When the motion crosses a jump of the equations, which the derivatives leave out: two
+        motions along one random direction of the parameters show it.
 
     Notes
     -----
     The initial state counts as independent of the parameters, except where a block sets its own
     state at the beginning. Where it does so whatever the state was, the sensitivity to an initial
     state is zero. Publishes, such as those of logs, are left out. The derivatives must be
-    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or the
-    like, the sensitivities would jump as well, which these equations do not know.
+    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or
+    ``np.floor`` the sensitivities would jump as well, which these equations do not know.
 
     Examples
     --------
@@ -171,38 +173,93 @@ def sensitivity(
     places = find_ports(system, outputs, "an output")
     refuse_events(start, attempt)
     grid = _checked_times(start.time, t_final, times, attempt)
+    tolerances = checked_tolerances(rtol, atol, 1e-8, attempt)
     run = MotionDerivatives(start, variables, places, attempt)
-    atol = 1e-3 * rtol if atol is None else atol
-    samples = run.run(float(t_final), grid, method, rtol, atol)
+    beginning = start.clone()
+    samples = run.run(float(t_final), grid, method, *tolerances)
+    if run.may_jump and len(grid):
+        end = start.clone()
+
+        def moved(step: FloatArray) -> FloatArray:
+            """Return the states at the end of a motion whose numbers are others."""
+            start.copy_from(beginning)
+            numbers = np.concatenate([variable.read(start.store) for variable in variables])
+            parts = np.split(numbers + step, np.cumsum([len(v.keys) for v in variables])[:-1])
+            for variable, part in zip(variables, parts, strict=True):
+                variable.set(start, part)
+            samples = run.run(float(t_final), grid, method, _RTOL, 1e-3 * _RTOL)
+            return np.asarray(samples.states[-1])
+
+        _warn_of_jumps(samples, moved, run.scale, state_names(start), attempt)
+        start.copy_from(end)
 
     ends = np.cumsum([len(v.keys) for v in variables])[:-1]
     rows = np.cumsum([place.components.size for place in places])[:-1]
 
     def by_variable(slopes: FloatArray, shape: tuple[int, ...]) -> dict[str, FloatArray]:
         parts = np.split(slopes, ends, axis=2) if variables else []
-        return {
+        entries = {
             v.place.path: part.reshape(len(grid), *shape, *v.shape)
             for v, part in zip(variables, parts, strict=True)
         }
+        return ByPath(system, entries, "what the motion was differentiated by")
 
     values = np.split(samples.outputs, rows, axis=1)
     slopes = np.split(samples.output_slopes, rows, axis=1)
     shapes = [place.shape or () for place in places]
     paths = [place.path for place in places]
+    found = {
+        path: value.reshape(len(grid), *shape)
+        for path, value, shape in zip(paths, values, shapes, strict=False)
+    }
+    by_output = {
+        path: by_variable(slope, shape)
+        for path, slope, shape in zip(paths, slopes, shapes, strict=False)
+    }
     return Sensitivity(
         time=grid,
         states=samples.states,
         derivatives=by_variable(samples.state_slopes, (samples.states.shape[1],)),
         state_names=state_names(start),
         context=start,
-        outputs={
-            path: value.reshape(len(grid), *shape)
-            for path, value, shape in zip(paths, values, shapes, strict=False)
-        },
-        output_derivatives={
-            path: by_variable(slope, shape)
-            for path, slope, shape in zip(paths, slopes, shapes, strict=False)
-        },
+        outputs=ByPath(system, found, "the outputs"),
+        output_derivatives=ByPath(system, by_output, "the outputs"),
+    )
+
+
+def _warn_of_jumps(
+    samples: MotionSamples,
+    moved: Callable[[FloatArray], FloatArray],
+    scale: FloatArray,
+    names: list[str],
+    attempt: str,
+) -> None:
+    """Warn where differences along one random direction agree with each other and not with S.
+
+    Equations that jump where the motion crosses a border let the sensitivities jump, too, which
+    their differential equation does not know. Two differences that disagree show nothing.
+    """
+    direction = np.random.default_rng(0).choice((-1.0, 1.0), len(scale)) * scale
+    expected = samples.state_slopes[-1] @ direction
+    try:
+        end = moved(0.0 * direction)
+        near, far = ((moved(h * direction) - end) / h for h in _STEPS)
+    except FlexureError:  # such as a number that may not be moved
+        return
+    errors = _RTOL * np.max(np.abs(samples.states), axis=0) + 1e-3 * _RTOL  # of such a motion
+    off = np.abs(near - expected)
+    size = np.maximum(np.maximum(np.abs(near), np.abs(expected)), 100.0 * errors / _STEPS[0])
+    wrong = (np.abs(near - far) < _STEADY * off) & (off > _TOLERATED * size)
+    if not wrong.any():
+        return
+    k = int(np.argmax(np.where(wrong, off / size, 0.0)))
+    warnings.warn(
+        f"{attempt} without a difference to two simulations: expected that '{names[k]}' changes at"
+        f" the end by {expected[k]:.4g} along a random direction of the parameters; found"
+        f" {near[k]:.4g}. The motion crosses a jump of the equations (np.sign, np.floor,"
+        " np.where), which the sensitivities leave out. Make the equations continuous, or take"
+        " differences of two simulations",
+        stacklevel=3,
     )
 
 

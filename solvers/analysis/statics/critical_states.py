@@ -30,7 +30,6 @@ _NEAR = 1e-3  # part of the way to the critical state over which K is compared, 
 _CLOSE = 1e-5  # at the critical state
 _FARTHEST = 1e7  # largest factor beside the smallest one, beyond which nothing buckles
 _REAL = 1e-7  # relative imaginary part of a factor that is real
-_SYMMETRIC = 1e-6  # relative asymmetry of the stiffness under conservative forces
 _CONVERGED = 1e-6  # part of the way, of a last step, whose error is about the square
 _ENOUGH = 1e-4  # of one that cannot be taken, since nothing resists some motion
 _LOAD = 10.0  # times the first factor is one load, beside which motions are seen
@@ -250,7 +249,7 @@ class CriticalStates:
             self._put(x, here.load + UNIT_LOAD * side * float(here.along[-1]))
             ends.append(_seen_along(motions, self._equations.point()))
         slope = (ends[0] - ends[1]) / (2.0 * step)
-        symmetric = at.asymmetry <= _SYMMETRIC
+        symmetric = at.is_symmetric(self._curve.scales)
         return _seen_along(motions, at), (slope + slope.T) / 2.0 if symmetric else slope, motions
 
     def _stiffness(self, here: CurvePoint) -> FloatArray:

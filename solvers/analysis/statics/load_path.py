@@ -15,6 +15,7 @@ from flexure.diagrams.common.arguments import is_whole, require
 from flexure.diagrams.common.extras import import_extra
 from flexure.diagrams.common.html import heading
 from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import (
     Place,
@@ -135,13 +136,16 @@ class LoadPath(Answer):
         self.special = special
         self.outcome = outcome
         self.how = run.equations.how
-        self.values = run.plan.values_of(self._numbers)
+        self.values = self._named(run.plan.values_of(self._numbers))
         self._reactions = np.array([stop.point.reactions for stop in run.stops])
-        self.required = run.plan.required_of(self._reactions)
+        self.required = self._named(run.plan.required_of(self._reactions))
         self.states = np.array([stop.point.x for stop in run.stops])
         self.num_unstable = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
         self.stations = np.flatnonzero([stop.station for stop in run.stops])
-        self.signals = {place.path: self._sampled(place) for place in signals}
+        self.signals = self._named({place.path: self._sampled(place) for place in signals})
+
+    def _named(self, entries: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        return ByPath(self.system, entries, "what this load path has")
 
     @property
     def stable(self) -> npt.NDArray[np.bool_]:
@@ -225,10 +229,9 @@ class LoadPath(Answer):
 
     def __getitem__(self, way: Way) -> FloatArray:
         """Return what was varied, or an output or state, at all points."""
-        path = path_of(way)
-        known = {**self.values, **self.signals}
-        if path in known:
-            return known[path]
+        for known in (self.values, self.signals):
+            if way in known:
+                return known[path_of(way)]
         return self._sampled(find_place(self.system, way, is_signal))
 
     def table(self) -> Table:
@@ -462,7 +465,10 @@ def load_path(
 
     The path is followed by its arc length (E. Riks, International Journal of Solids and Structures
     15, 1979), so it goes on where the load has a maximum, and where the stroke turns back. Newton
-    steps have exact derivatives, or central differences where equations cannot be traced.
+    steps have exact derivatives, or central differences where equations cannot be traced. A path
+    that turns back is given up at ten times its way before its beginning, and any path at
+    ``max_points``. A step moves angles by at most 0.1 rad, and lengths by a tenth of the size of
+    the mechanism.
 
     An equilibrium is stable if small displacements take work: no eigenvalue of the stiffness
     ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. What follower

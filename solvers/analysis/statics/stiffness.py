@@ -23,6 +23,7 @@ from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.diagrams.values.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
@@ -406,6 +407,7 @@ def stiffness(
     equations = StaticEquations(start_context(system, context, attempt), attempt=attempt)
     _, flexible = settle(equations, None, attempt)
     warn_of_misleading_limits([equations.context], f"The stiffness of '{system.label}'")
+    warn_of_hidden_motions(equations.context, f"Entries of the stiffness of '{system.label}' are")
     return stiffness_at(equations, flexible, (F, M, E), at)
 
 

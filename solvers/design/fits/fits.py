@@ -8,9 +8,8 @@ slowly. The derivatives ∂y/∂p are exact: they are integrated together with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,9 +26,10 @@ from flexure.blocks.forces.fits.least_squares import (
 )
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import items_of, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, warn
+from flexure.diagrams.common.errors import ValueRefusedError, quoted, warn
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of
+from flexure.diagrams.contexts.places import Way, find_place
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.values import FloatArray
@@ -37,6 +37,9 @@ from flexure.solvers.design.fits.fit_doubts import doubts, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.records import names_of, read_records
 from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.state.tolerances import checked_tolerances
+
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,12 +71,12 @@ class Fit(Answer, FitReport):
     times: list[FloatArray]
     contexts: list[Context]
 
-    def __getitem__(self, parameter: Way) -> float:
-        path = path_of(parameter)
-        if path not in self.constants:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                path = find_place(self.system, path).path
-        return super().__getitem__(path)
+    def __post_init__(self) -> None:
+        """Let constants have all names that their places have."""
+        object.__setattr__(self, "constants", self._named(self.constants))
+
+    def _named(self, entries: dict[str, _Entry]) -> dict[str, _Entry]:
+        return ByPath(self.system, entries, "what was fitted")
 
     def apply(self, context: Context, record: int = 0) -> None:
         """Set the fitted parameters and the initial states of a record in a context.
@@ -126,7 +129,7 @@ def fit(
     deviations: float | Mapping[Any, float] | None = None,
     loss: Loss = "linear",
     method: Method = "auto",
-    rtol: float = 1e-8,
+    rtol: float | None = 1e-8,
     atol: float | None = None,
     max_evaluations: int = 100,
 ) -> Fit:
@@ -217,7 +220,7 @@ def fit(
     attempt = f"Cannot fit '{system.label}'"
     read = read_records(system, records, signals, attempt)
     begins = _contexts(system, context, len(read), attempt)
-    options = (method, rtol, 1e-3 * rtol if atol is None else atol)
+    options = (method, *checked_tolerances(rtol, atol, 1e-8, attempt))
     problem = FitProblem(begins, read, parameters, offsets, logarithmic, bounds, options, attempt)
     require_enough(problem.measured.size, len(problem.unknowns), attempt)
     sigma = given_deviations(

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import require
 from flexure.diagrams.common.errors import ExecutorError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, find_place, is_signal, path_of
@@ -18,12 +16,12 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.design.optimization.search_space import SearchSpace
-from flexure.solvers.results.measures.metric_kinds import of
-from flexure.solvers.results.measures.metrics import Constraint, Measure, Metric, Records, Response
-from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.metrics import Constraint, Measure, Metric
+from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import SweptContexts
-from flexure.solvers.sweeps.sweeps import checked_times, sweep
+from flexure.solvers.sweeps.sweeps import sweep
 from flexure.solvers.tracing.signals import resolve
 
 
@@ -43,8 +41,6 @@ class Study:
         What is to be small.
     constraints : tuple of Constraint
         What is to be kept.
-    times : array_like or None
-        When signals are sampled, as for `flexure.sweep`.
     options : dict
         How runs are integrated.
     executor : Executor or None
@@ -62,7 +58,6 @@ class Study:
     t_final: float
     goal: Metric
     constraints: tuple[Constraint, ...]
-    times: npt.ArrayLike | None
     options: dict[str, Any]
     executor: Executor | None
     threads: int | None
@@ -92,54 +87,26 @@ class Study:
         """Functions of whole results that the metrics need."""
         return tuple(dict.fromkeys(f for metric in self.metrics for f in metric.functions))
 
-    def measured(
-        self,
-        space: SearchSpace,
-        points: FloatArray,
-        times: FloatArray,
-        samples: Mapping[str, FloatArray],
-        numbers: Mapping[Measure, FloatArray] | None = None,
-    ) -> tuple[FloatArray, dict[int, str]]:
-        """Return goal and constraints of runs, shape (N, 1 + m), and why some have none.
+    @property
+    def named(self) -> dict[str, Metric]:
+        """The metrics by their numbers."""
+        return {str(k): metric for k, metric in enumerate(self.metrics)}
+
+    def measured(self, space: SearchSpace, points: FloatArray, dense: DenseOutput) -> FloatArray:
+        """Return goal and constraints of runs, shape (N, 1 + m), from what signals did in them.
 
         Parameters
         ----------
         space, points
             The candidates that ran.
-        times : ndarray, shape (K,)
-            When signals were sampled.
-        samples : mapping
-            The signals by path, of shape (N, K) or (N, K, size).
-        numbers : mapping, optional
-            What functions of whole results returned.
+        dense : DenseOutput
+            The signals, in the order of `signals`.
         """
-        constants = {
-            path: np.repeat(space.read(self.base, place, points)[:, np.newaxis], len(times), axis=1)
-            for path, place in self.constants.items()
-        }
-        steps = self._steps(space, points, times)
-        records = Records(times, {**samples, **constants}, steps, numbers or {}, failures={})
-        columns = [metric.measure(records) for metric in self.metrics]
-        return np.column_stack(columns).astype(float), records.failures or {}
-
-    def _steps(
-        self, space: SearchSpace, points: FloatArray, times: FloatArray
-    ) -> dict[Response, dict[str, FloatArray]]:
-        """Return the steps that signals respond to in each run."""
-        responses = {each for metric in self.metrics for each in metric.responses}
-        if not responses:
-            return {}
-        variants = SweptContexts(self.base.clone(), space.values(points))
-        return {
-            each: find_steps(
-                variants,
-                resolve(self.system, each.path),
-                times[0],
-                times[-1],
-                np.full(len(points), np.nan if each.at is None else each.at),
-            )
-            for each in responses
-        }
+        readers = {path: resolve(self.system, path) for path in self.signals}
+        span = (self.base.time, self.t_final)
+        measuring = Measuring(self.named, readers, np.empty(0), span, self.constants)
+        steps = measuring.find_steps(SweptContexts(self.base.clone(), space.values(points)))
+        return _columns(measuring.measure(dense, steps, {}).columns)
 
 
 @dataclass
@@ -173,16 +140,13 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
         When one of them is refused by its context, or an option is.
     """
     interruption: KeyboardInterrupt | ExecutorError | None = None
-    functions = dict(enumerate(study.functions))
     try:
         swept = sweep(
             study.system,
             space.values(points),
             study.t_final,
             context=study.base,
-            signals=list(study.signals),
-            times=study.times,
-            metrics={str(k): of(function) for k, function in functions.items()},
+            metrics=study.named,
             executor=study.executor,
             threads=study.threads,
             **study.options,
@@ -191,23 +155,18 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
         if not hasattr(error, "result"):
             raise
         interruption, swept = error, error.result
-    times = swept.times if len(swept.times) else np.array([study.t_final])
-    samples = {path: swept[path] for path in study.signals}
-    returned = {function: swept.metrics[str(k)] for k, function in functions.items()}
-    numbers, failures = study.measured(space, points, times, samples, returned)
+    numbers = _columns(swept.metrics)
     reasons = [
-        None if how == INTERRUPTED else swept.failures.get(k) or failures.get(k, "")
+        None if how == INTERRUPTED else swept.failures.get(k, "")
         for k, how in enumerate(swept.outcomes.tolist())
     ]
     numbers[[reason != "" for reason in reasons]] = np.nan  # constants have values, too
     return CandidateRuns(numbers, reasons, swept.how, interruption)
 
 
-def sample_times(study: Study) -> FloatArray:
-    """Return when the signals of all runs are sampled."""
-    times = checked_times(study.system, study.times, study.base.time, study.t_final)
-    require(times.size, times, study.attempt, "at least one of times")
-    return times
+def _columns(numbers: Mapping[str, FloatArray]) -> FloatArray:
+    """Return the metrics of a study as columns."""
+    return np.column_stack(list(numbers.values())).astype(float)
 
 
 def _can_be_read(handle: Any) -> bool:
@@ -215,4 +174,4 @@ def _can_be_read(handle: Any) -> bool:
     return is_signal(handle) or isinstance(handle, NumericParameter)
 
 
-__all__ = ["CandidateRuns", "Study", "run_candidates", "sample_times"]
+__all__ = ["CandidateRuns", "Study", "run_candidates"]

@@ -1,13 +1,15 @@
 """Exact derivatives of metrics: along the sensitivities of the signals that they read.
 
-A metric is a function of samples y, and so is its derivative by a number p: that in the direction
+A metric is a function of signals y, and so is its derivative by a number p: that in the direction
 ∂y/∂p, which is integrated with the motion. In a direction, a central difference of the metric takes
-no run. Its step moves the samples by 6e-6 of their size, where rounding and curvature err by a part
-in 10¹⁰, and it goes through whatever a metric does with samples: extremes, interpolated crossings,
-quotients of other metrics.
+no run. Its step moves the signals, where they are known in the steps of the run, by 6e-6 of their
+size, where rounding and curvature err by a part in 10¹⁰, and it goes through whatever a metric does
+with them: extremes, crossings, quotients of other metrics.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,11 +23,13 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     refuse_events,
 )
-from flexure.solvers.design.optimization.candidate_runs import Study, sample_times
+from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.nodes import NODES
+from flexure.solvers.simulation.simulation import simulate
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
-_RTOL = 1e-6  # of motions with sensitivities, whatever the runs take: their values are not used
 
 
 class MotionSlopes:
@@ -41,7 +45,9 @@ class MotionSlopes:
     Attributes
     ----------
     count : int
-        How many motions were integrated.
+        Number of motions integrated so far.
+    rtol : float
+        Relative tolerance of these motions, whatever that of the runs is.
 
     Raises
     ------
@@ -55,7 +61,6 @@ class MotionSlopes:
                 study.attempt, found="a function of whole results, which has no derivatives"
             )
         self._study, self._space = study, space
-        self._times = sample_times(study)
         self._context = study.base.clone()
         space.write(self._context, np.full(len(space), 0.5))
         refuse_events(self._context, study.attempt)
@@ -64,9 +69,13 @@ class MotionSlopes:
         ports = [p for p in self._signals.values() if isinstance(p.handle, Port)]
         self._motion = MotionDerivatives(self._context, variables, ports, study.attempt)
         self.count = 0
+        self.rtol = 1e-6
 
-    def __call__(self, point: FloatArray) -> FloatArray:
-        """Return the derivatives at a point, shape (1 + m, n).
+    def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it.
+
+        The derivatives have shape (1 + m, n). Values and derivatives are those of one motion, so
+        they agree with each other to its tolerance, which is what a line search needs.
 
         Raises
         ------
@@ -74,50 +83,56 @@ class MotionSlopes:
             When the motion cannot be differentiated there.
         """
         study, space, count = self._study, self._space, len(self._space)
-        samples, slopes = self._integrate(point)
-        scale = space.slopes(point)
-        points = np.clip(point, _STEP, 1.0 - _STEP) + np.zeros((2 * count, 1))
-        moved = {path: np.repeat(y[np.newaxis], 2 * count, axis=0) for path, y in samples.items()}
-        steps = np.empty(count)
+        dense, slopes = self._integrate(point)
+        scale, samples = space.slopes(point), dense.values
+        largest = np.max(np.abs(samples), axis=(0, 1))
+        points = np.clip(point, _STEP, 1.0 - _STEP) + np.zeros((2 * count + 1, 1))
+        points[-1] = point
+        moved, steps = [], np.empty(count)
         for k in range(count):
-            ways = {path: slope[..., k] * scale[k] for path, slope in slopes.items()}
-            shares = [
-                np.max(np.abs(way)) / (np.max(np.abs(samples[path])) or np.max(np.abs(way)) or 1.0)
-                for path, way in ways.items()
-            ]
-            steps[k] = _STEP / max([1.0, *shares])
+            way = slopes[..., k] * scale[k]
+            wide = np.max(np.abs(way), axis=(0, 1))
+            steps[k] = _STEP / max(
+                1.0, np.max(wide / np.where(largest, largest, wide + 1.0), initial=0.0)
+            )
             points[2 * k, k] += steps[k]
             points[2 * k + 1, k] -= steps[k]
-            for path, way in ways.items():
-                moved[path][2 * k] += steps[k] * way
-                moved[path][2 * k + 1] -= steps[k] * way
-        numbers, _ = study.measured(space, points, self._times, moved)
-        found = (numbers[::2] - numbers[1::2]).T / (2.0 * steps)
+            moved += [
+                replace(dense, values=samples + sign * steps[k] * way) for sign in (1.0, -1.0)
+            ]
+        joined = DenseOutput.joined([*moved, dense], samples.shape[2])
+        numbers = study.measured(space, points, joined)
+        found = (numbers[:-1:2] - numbers[1:-1:2]).T / (2.0 * steps)
         if not np.isfinite(found).all():
             raise EvaluationError(study.attempt, found="metrics without a derivative")
-        return found
+        return numbers[-1], found
 
-    def _integrate(self, point: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-        """Return signals at the times of samples, and their derivatives, with an axis behind."""
+    def _integrate(self, point: FloatArray) -> tuple[DenseOutput, FloatArray]:
+        """Return what signals do in a run, and their derivatives, with an axis behind."""
         study, context = self._study, self._context
         context.copy_from(study.base)
         self._space.write(context, point)
-        run = self._motion.run(study.t_final, self._times, "auto", _RTOL, 1e-3 * _RTOL)
+        options = study.options
+        if "step" not in options:
+            options = options | {"rtol": self.rtol, "atol": 1e-3 * self.rtol}
+        run = simulate(study.system, study.t_final, context.clone(), **options)
+        dense = run._dense_output(list(study.signals))
+        begin, end = dense.begin[:, np.newaxis], dense.end[:, np.newaxis]
+        times = begin + (end - begin) * (0.5 * (1.0 + np.array(NODES)))
+        times[:, -1] = np.nextafter(dense.end, -np.inf)  # before what jumps there
+        motion = self._motion.run(study.t_final, times.ravel(), "auto", self.rtol, 1e-3 * self.rtol)
         self.count += 1
-        samples, slopes, begin = {}, {}, 0
-        for path, place in self._signals.items():
-            values, derivatives, columns = run.outputs, run.output_slopes, place.components + begin
+        slopes, shown = [], 0
+        for place in self._signals.values():
+            size = place.components.size
             if isinstance(place.handle, Port):
-                columns = np.arange(begin, begin + place.components.size)
-                begin += place.components.size
+                slopes.append(motion.output_slopes[:, shown : shown + size])
+                shown += size
             else:
                 leaf = context.find_leaf(place.handle.system, place.handle)
-                values, derivatives = run.states, run.state_slopes
-                columns = leaf.x_slice.start + place.components
-            shape = () if place.components.size == 1 else (place.components.size,)
-            samples[path] = values[:, columns].reshape(len(self._times), *shape)
-            slopes[path] = derivatives[:, columns].reshape(len(self._times), *shape, -1)
-        return samples, slopes
+                slopes.append(motion.state_slopes[:, leaf.x_slice.start + place.components])
+        columns = np.concatenate([np.empty((times.size, 0, len(self._space))), *slopes], axis=1)
+        return dense, columns.reshape(*times.shape, *columns.shape[1:])
 
 
 def _settled(place: Place) -> Place:

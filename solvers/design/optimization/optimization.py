@@ -9,32 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.arguments import flag, generator, items_of, require
 from flexure.diagrams.common.errors import (
     EvaluationError,
     ExecutorError,
-    UnknownNameError,
     ValueRefusedError,
     quoted,
-    suggestion,
 )
 from flexure.diagrams.common.html import fold, heading, lines
+from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.contexts.places import Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
 from flexure.diagrams.values.values import FloatArray, as_number
-from flexure.solvers.design.optimization.candidate_runs import Study, sample_times
+from flexure.solvers.design.optimization.candidate_runs import Study
+from flexure.solvers.design.optimization.polishing import Polish
 from flexure.solvers.design.optimization.polishing import polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
@@ -45,7 +43,7 @@ from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.state.progress_bar import ProgressBar
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
-from flexure.solvers.sweeps.sweeps import only_output
+from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -74,6 +72,9 @@ class Optimization(Answer):
     ----------
     values : dict
         The best values by path: numbers, or arrays of the shapes that they have in a context.
+    precision : dict
+        By path, how far the best values moved when the polish was repeated at tighter tolerances,
+        in their units and shapes. Digits beyond it mean nothing. NaN without a polish.
     objective : float
         The objective there.
     constraints : dict of str to float
@@ -101,6 +102,7 @@ class Optimization(Answer):
     _function = "optimize"
 
     values: dict[str, Any]
+    precision: dict[str, Any]
     objective: float
     constraints: dict[str, float]
     active: tuple[str, ...]
@@ -117,16 +119,7 @@ class Optimization(Answer):
     _options: dict[str, Any] = field(repr=False)
 
     def __getitem__(self, path: Way) -> Any:
-        name = path_of(path)
-        if name not in self.values:
-            with suppress(UnknownNameError):  # a parameter can have several names
-                name = find_place(self.system, name).path
-        if name not in self.values:
-            raise UnknownNameError(
-                f"Cannot find '{name}' among what was optimized",
-                remedy=suggestion(name, self.values),
-            )
-        return self.values[name]
+        return self.values[path_of(path)]
 
     def _ipython_key_completions_(self) -> list[str]:
         return [*self.values]
@@ -192,6 +185,8 @@ class Optimization(Answer):
         for name, value in self.values.items():
             at_bound = any(each == name or each.startswith(f"{name}[") for each in self.at_bound)
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
+            if np.isfinite(self.precision[name]).all():
+                text += f" ± {np.max(self.precision[name]):.1g}"
             lines.append(f"{name:{width}}  {text}{', at its bound' * at_bound}")
         lines.append(f"{self.evaluations} evaluations: {self.how}")
         return "\n".join(lines)
@@ -218,7 +213,6 @@ def optimize(
     t_final: float,
     context: Context | None = None,
     signals: Signal | Iterable[Signal] = (),
-    times: npt.ArrayLike | None = None,
     logarithmic: Way | Iterable[Way] | None = None,
     population: int | None = None,
     max_evaluations: int | None = None,
@@ -255,9 +249,6 @@ def optimize(
     signals : Handle, str or sequence, optional
         Of which signal the objective is a figure if it is a name, the only output of the system
         when omitted; and what `Optimization.plot` shows besides the signals of metrics.
-    times : array_like, shape (K,), optional
-        Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
-        beginning to the end when omitted. Metrics know nothing of what happens between them.
     logarithmic : Handle, str or iterable of them, optional
         What is looked for on a logarithmic scale; when omitted, what is positive and has bounds a
         factor of 100 or more apart.
@@ -309,9 +300,15 @@ def optimize(
     derivatives from a motion with exact sensitivities: a metric is differentiated in the direction
     in which its samples move. Where there are none, as with events, discrete states or functions of
     results, linear models of values take their place (COBYLA). ``Optimization.how`` says which.
-    Values of ``rtol`` that are coarse make objectives rough, and the polish stops early.
 
-    What is best is that of a run that was made, and it keeps every constraint of which it says so.
+    Near a minimum the objective hardly changes, so a descent ends while the numbers still move. It
+    is therefore repeated from beside its end, with slopes twice, by values and slopes of motions
+    whose relative tolerances are 1e-7 and 1e-9. The distance between the last ends is the
+    `Optimization.precision`. It says how well the search has found the minimum of the metric as
+    it is sampled, not how well the samples represent the run.
+
+    The answer is a run that was made, and it keeps every constraint. Another candidate may have an
+    objective that is smaller by less than runs at ``rtol`` resolve.
 
     Examples
     --------
@@ -341,13 +338,12 @@ def optimize(
         t_final=float(as_number(t_final, (), f"{attempt} with this t_final")),
         goal=_metric(system, objective, wanted, attempt),
         constraints=_constraints(constraints, attempt),
-        times=times,
         options=dict(options),
         executor=checked_executor(executor),
         threads=threads,
         attempt=attempt,
     )
-    sample_times(study)  # refuses those that cannot be
+    checked_times(system, None, base.time, study.t_final)  # refuses an end that cannot be
     usual = -(-_EACH * len(space) // _LANES) * _LANES
     size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, usual)
     most = _count(max_evaluations, "max_evaluations", size, attempt)
@@ -362,14 +358,19 @@ def optimize(
             how = _evolve(trials, size, most, rng)
             best = trials.best()
             assert best is not None
+            end = Polish(how, best, np.full(len(space), np.nan))
             if downhill:
-                how = f"{how}; {go_downhill(trials, trials.points[best])}"
+                end = go_downhill(trials, trials.points[best])
+                end = replace(end, how=f"{how}; {end.how}")
         except (KeyboardInterrupt, ExecutorError) as error:
+            last, unknown = trials.best(), np.full(len(space), np.nan)
             error.result = (  # type: ignore[union-attr]
-                None if trials.best() is None else _answer(trials, "interrupted", shown_signals)
+                None
+                if last is None
+                else _answer(trials, Polish("interrupted", last, unknown), shown_signals)
             )
             raise
-    found = _answer(trials, how, shown_signals)
+    found = _answer(trials, end, shown_signals)
     if not found.feasible:
         refusal = EvaluationError(
             attempt,
@@ -479,18 +480,16 @@ def _shuffled(size: int, count: int, rng: np.random.Generator) -> FloatArray:
     return np.column_stack([rng.permutation(size) for _ in range(count)]).astype(float)
 
 
-def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
+def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimization:
     """Say what the best candidate is."""
     study, space = trials.study, trials.space
-    best = trials.best()
-    assert best is not None
-    point, numbers = trials.points[best], trials.numbers[best]
+    point, numbers = trials.points[end.best], trials.numbers[end.best]
     context = study.base.clone()
     space.write(context, point)
     near = (point < _NEAR) | (point > 1.0 - _NEAR)
-    values = {path: rows[0] for path, rows in space.values(point[np.newaxis]).items()}
     return Optimization(
-        values={path: v.item() if v.size == 1 else v for path, v in values.items()},
+        values=_by_path(space, study.system, space.numbers(point)),
+        precision=_by_path(space, study.system, np.abs(space.slopes(point)) * end.precision),
         objective=float(numbers[0]),
         constraints={
             each.label: float(value)
@@ -500,7 +499,7 @@ def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
         at_bound=tuple(name for name, is_near in zip(space.names, near, strict=True) if is_near),
         feasible=bool(trials.feasible(numbers[np.newaxis])[0]),
         evaluations=len(trials),
-        how=how,
+        how=end.how,
         system=study.system,
         context=context,
         t_final=study.t_final,
@@ -509,6 +508,13 @@ def _answer(trials: Trials, how: str, signals: tuple[str, ...]) -> Optimization:
         _signals=signals,
         _options=study.options,
     )
+
+
+def _by_path(space: SearchSpace, system: System, numbers: FloatArray) -> ByPath[Any]:
+    """Return numbers of the coordinates by what is looked for, in its shapes."""
+    rows = {path: each[0] for path, each in space.shaped(numbers[np.newaxis]).items()}
+    found = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
+    return ByPath(system, found, "what was optimized")
 
 
 __all__ = ["Objective", "Optimization", "optimize"]

@@ -1,7 +1,14 @@
-"""The last part of a search, from the best candidate downhill: with slopes or without."""
+"""The last part of a search, from the best candidate downhill: with slopes or without.
+
+A descent ends where the objective changes by less than its runs resolve, and near a minimum that
+is long before the numbers stop changing. So the descent is repeated from its end, with slopes by
+motions of tighter tolerances, and the distance between the two last ends says how precise the
+numbers are.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +21,31 @@ from flexure.solvers.design.optimization.trials import Trials, bound_of
 _INSIDE = 1e-6  # of a bound, by which constraints are kept rather than broken
 _ROUNDS = 25  # of the method with slopes
 _TRIES = 40  # of that without, for each number that is looked for and one more
-_WIDTH = 0.05  # of the box: where that looks first
+_WIDTH, _NARROW = 0.05, 0.005  # of the box: where that looks first, and where when it is repeated
 _ENOUGH = 1e-7  # of the objective, and of the box: less of a change ends it
+_TIGHT = (1e-7, 1e-9)  # relative tolerances of the motions that repeat a descent with slopes
+_LEAST = 1e-10  # of the objective: less of a change ends these
+_ASIDE = 1e-3  # of the box: how far from the last end the repetition begins
+_FINEST = 1e-8  # of the box: no precision is claimed beyond it
+
+
+@dataclass(frozen=True)
+class Polish:
+    """The end of a search.
+
+    Attributes
+    ----------
+    how : str
+        How the search went downhill.
+    best : int
+        Index of the trial with the answer.
+    precision : ndarray, shape (n,)
+        How far the coordinates moved when the descent was repeated.
+    """
+
+    how: str
+    best: int
+    precision: FloatArray
 
 
 class _Downhill:
@@ -27,9 +57,20 @@ class _Downhill:
         What was tried.
     start : ndarray, shape (n,)
         A candidate with all numbers.
+    slopes : MotionSlopes or None
+        Where derivatives come from.
+
+    Attributes
+    ----------
+    constrained : bool
+        Whether there are constraints.
+    by_motions : bool
+        Whether values come from the motions of the slopes, not from runs.
+    doubt : float
+        By how much the objective of runs differs from that of motions.
     """
 
-    def __init__(self, trials: Trials, start: FloatArray) -> None:
+    def __init__(self, trials: Trials, start: FloatArray, slopes: MotionSlopes | None) -> None:
         self._trials = trials
         first = trials(start[np.newaxis], "polish")[0]
         goal = trials.numbers[:, 0]
@@ -40,9 +81,33 @@ class _Downhill:
         self._signs = np.array([1.0 if np.isfinite(each.upper) else -1.0 for each in constraints])
         worst = np.max(np.abs(first / self.scales))
         self._instead = 1e3 * (1.0 + worst)  # of numbers that are not finite
+        self._slopes = slopes
+        self._last: tuple[bytes, float, FloatArray, FloatArray] | None = None
+        self._shift = np.zeros(len(first))  # from the numbers of motions to those of runs
+        self.constrained = bool(constraints)
+        self.by_motions = False
+        self.doubt = 0.0
+
+    def shift_to_runs(self, point: FloatArray) -> None:
+        """Let the numbers of motions be those of runs at a point."""
+        self._shift = self._run(point) - self._move(point)[0]
+        self.doubt = 2.0 * abs(float(self._shift[0]))
+
+    def _run(self, point: FloatArray) -> FloatArray:
+        """Return the numbers of a run."""
+        return np.asarray(self._trials(point[np.newaxis], "polish")[0])
+
+    def _move(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the numbers of a motion, and their derivatives."""
+        slopes = self._slopes
+        assert slopes is not None
+        point = np.clip(point, 0.0, 1.0)
+        if self._last is None or self._last[:2] != (point.tobytes(), slopes.rtol):
+            self._last = (point.tobytes(), slopes.rtol, *slopes(point))
+        return self._last[2], self._last[3]
 
     def _numbers(self, point: FloatArray) -> FloatArray:
-        found = self._trials(point[np.newaxis], "polish")[0]
+        found = self._move(point)[0] + self._shift if self.by_motions else self._run(point)
         return np.where(np.isfinite(found).all(), found, np.nan)
 
     def goal(self, point: FloatArray) -> float:
@@ -54,17 +119,19 @@ class _Downhill:
         left = self._signs * (self._bounds - self._numbers(point)[1:]) / self.scales[1:]
         return np.asarray(np.nan_to_num(left - _INSIDE, nan=-self._instead))
 
-    def goal_slopes(self, slopes: FloatArray) -> FloatArray:
-        """Return the derivatives of the objective from those of all numbers."""
-        return np.asarray(slopes[0] / self.scales[0])
+    def goal_slopes(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of the objective."""
+        return np.asarray(self._move(point)[1][0] / self.scales[0])
 
-    def room_slopes(self, slopes: FloatArray) -> FloatArray:
+    def room_slopes(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of what is left of the constraints."""
-        return np.asarray(-self._signs[:, np.newaxis] * slopes[1:] / self.scales[1:, np.newaxis])
+        return np.asarray(
+            -self._signs[:, np.newaxis] * self._move(point)[1][1:] / self.scales[1:, np.newaxis]
+        )
 
 
-def polish(trials: Trials, start: FloatArray) -> str:
-    """Go downhill from a candidate, and say how; everything that is tried is in the trials.
+def polish(trials: Trials, start: FloatArray) -> Polish:
+    """Go downhill from a candidate; everything that is tried is in the trials.
 
     Parameters
     ----------
@@ -73,16 +140,28 @@ def polish(trials: Trials, start: FloatArray) -> str:
     start : ndarray, shape (n,)
         A candidate with all numbers.
     """
-    downhill = _Downhill(trials, start)
     try:
         slopes = MotionSlopes(trials.study, trials.space)
-        _descend(downhill, slopes, start, bool(trials.study.constraints))
+        downhill = _Downhill(trials, start, slopes)
+        end = _descend(downhill, start, _ENOUGH)
     except FlexureError as error:
-        best = trials.best()
-        assert best is not None
-        _grope(downhill, trials.points[best], bool(trials.study.constraints))
-        return f"polished without derivatives (COBYLA), because of {_reason(error)}"
-    return f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
+        downhill = _Downhill(trials, _point(trials), None)
+        ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
+        how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
+    else:
+        ends = _repeat(downhill, slopes, end)
+        how = f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
+    best = trials.best(_point(trials) if len(ends) < 2 else ends[-1], downhill.doubt)
+    assert best is not None
+    away = np.ptp([*ends, trials.points[best]], axis=0)
+    return Polish(how, best, np.maximum(away if len(ends) > 1 else np.nan, _FINEST))
+
+
+def _point(trials: Trials) -> FloatArray:
+    """Return the best candidate so far."""
+    best = trials.best()
+    assert best is not None
+    return np.asarray(trials.points[best])
 
 
 def _reason(error: FlexureError) -> str:
@@ -90,50 +169,55 @@ def _reason(error: FlexureError) -> str:
     return error.found if error.found is not None else str(error).rstrip(".")
 
 
-def _descend(downhill: _Downhill, slopes: MotionSlopes, start: FloatArray, bounded: bool) -> None:
-    """Use quadratic programs from exact derivatives."""
+def _repeat(downhill: _Downhill, slopes: MotionSlopes, end: FloatArray) -> list[FloatArray]:
+    """Repeat a descent by motions of ever tighter tolerances; return where each of them ended."""
+    ends: list[FloatArray] = []
+    downhill.by_motions = True
+    for slopes.rtol in _TIGHT:
+        try:
+            downhill.shift_to_runs(end)
+            aside = end + np.where(end > 0.5, -_ASIDE, _ASIDE)
+            end = _descend(downhill, aside, _LEAST)
+            downhill.shift_to_runs(end)
+        except FlexureError:  # such as a motion that gives up at this tolerance
+            break
+        ends.append(end)
+    return ends
+
+
+def _descend(downhill: _Downhill, start: FloatArray, enough: float) -> FloatArray:
+    """Use quadratic programs from exact derivatives; return where they end."""
     from scipy import optimize
 
     minimize: Any = optimize.minimize
-    last: dict[bytes, FloatArray] = {}
-
-    def slopes_at(point: FloatArray) -> FloatArray:
-        key = point.tobytes()
-        if key not in last:
-            last.clear()
-            last[key] = slopes(np.clip(point, 0.0, 1.0))
-        return last[key]
-
-    constraint: dict[str, Any] = {
-        "type": "ineq",
-        "fun": downhill.room,
-        "jac": lambda point: downhill.room_slopes(slopes_at(point)),
-    }
-    minimize(
+    constraint = {"type": "ineq", "fun": downhill.room, "jac": downhill.room_slopes}
+    found = minimize(
         downhill.goal,
         start,
-        jac=lambda point: downhill.goal_slopes(slopes_at(point)),
+        jac=downhill.goal_slopes,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(start),
-        constraints=[constraint] if bounded else [],
-        options={"maxiter": _ROUNDS, "ftol": _ENOUGH},
+        constraints=[constraint] if downhill.constrained else [],
+        options={"maxiter": _ROUNDS, "ftol": enough},
     )
+    return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
 
 
-def _grope(downhill: _Downhill, start: FloatArray, bounded: bool) -> None:
-    """Use linear models of values alone."""
+def _grope(downhill: _Downhill, start: FloatArray, width: float) -> FloatArray:
+    """Use linear models of values alone; return where they end."""
     from scipy import optimize
 
     minimize: Any = optimize.minimize
-    constraints: list[dict[str, Any]] = [{"type": "ineq", "fun": downhill.room}] if bounded else []
-    minimize(
+    constraint = {"type": "ineq", "fun": downhill.room}
+    found = minimize(
         downhill.goal,
         start,
         method="COBYLA",
         bounds=[(0.0, 1.0)] * len(start),
-        constraints=constraints,
-        options={"rhobeg": _WIDTH, "tol": _ENOUGH, "maxiter": _TRIES * (1 + len(start))},
+        constraints=[constraint] if downhill.constrained else [],
+        options={"rhobeg": width, "tol": _ENOUGH, "maxiter": _TRIES * (1 + len(start))},
     )
+    return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
 
 
-__all__ = ["polish"]
+__all__ = ["Polish", "polish"]

@@ -182,9 +182,12 @@ class SearchSpace:
 
     def values(self, points: FloatArray) -> dict[str, FloatArray]:
         """Return what each path takes at points of shape (N, n): arrays of shape (N, *shape)."""
-        numbers = self.numbers(points)
+        return self.shaped(self.numbers(points))
+
+    def shaped(self, numbers: FloatArray) -> dict[str, FloatArray]:
+        """Return rows of numbers, shape (N, n), by path: arrays of shape (N, *shape)."""
         return {
-            item.path: numbers[:, item.coordinates].reshape(len(points), *item.shape)
+            item.path: numbers[:, item.coordinates].reshape(len(numbers), *item.shape)
             for item in self._items
         }
 

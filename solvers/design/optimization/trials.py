@@ -149,13 +149,26 @@ class Trials:
         finite = np.isfinite(numbers).all(axis=1)
         return np.asarray(finite & ~np.any(self.excesses(numbers) > 0.0, axis=1))
 
-    def best(self) -> int | None:
-        """Return the index of the best candidate, feasible or nearest to it; None without any."""
+    def best(self, preferred: FloatArray | None = None, doubt: float = 0.0) -> int | None:
+        """Return the index of the best candidate, feasible or nearest to it; None without any.
+
+        Parameters
+        ----------
+        preferred : ndarray, shape (n,), optional
+            A candidate that counts as the best if it keeps all constraints and its objective is
+            larger by no more than a doubt.
+        doubt : float
+            By how much objectives may differ without a meaning.
+        """
         numbers = self.numbers
         if not np.isfinite(numbers).all(axis=1).any():
             return None
         beyond = np.max(self.excesses(numbers) / self.scales(), axis=1, initial=0.0)
-        return int(np.lexsort((numbers[:, 0], beyond))[0])
+        best = int(np.lexsort((numbers[:, 0], beyond))[0])
+        known = None if preferred is None else self._found.get(preferred.tobytes())
+        if known is None or beyond[known] > 0.0:
+            return best
+        return known if numbers[known, 0] <= numbers[best, 0] + doubt else best
 
     def active(self, numbers: FloatArray) -> tuple[str, ...]:
         """Return the labels of the constraints that one candidate keeps just so, or breaks."""

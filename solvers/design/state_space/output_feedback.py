@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.common.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.common.html import Shown, heading
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -59,6 +59,14 @@ class OutputFeedbackDesign(Shown):
                 attempt,
                 expected="designs for one model, with the same states, inputs, outputs and period",
                 found=f"{one!r} and {other!r}",
+            )
+        if late := [name for name in one.input_names if name in one.sampled_inputs]:
+            warn(
+                f"The loop will have one sample more of delay than this design: {quoted(late)} is "
+                "sampled by a block of the model, at the instants at which the controller changes "
+                "its output, and that block reads the output of the instant before. Design for a "
+                "plant with a ZeroOrderHold in front of that block, which stands for the output of "
+                "the controller, and wire the controller to the block itself"
             )
 
     @property
@@ -141,10 +149,16 @@ def lqg(
     Warns
     -----
     UserWarning
-        When the model was not taken at an equilibrium.
+        When the model was not taken at an equilibrium; or when a block of a sampled model samples
+        an input, see the notes.
 
     Notes
     -----
+    The output of a sampled controller changes just after an instant. A block of the same clock that
+    samples it, such as a `UnitDelay`, reads it an instant later. In a model, inputs change just
+    before an instant. So the plant to design for has a `ZeroOrderHold` of that clock in front of
+    such a block, which stands for the output of the controller.
+
     The margins of such a loop can be small: look at `loop_gain` of the finished diagram.
 
     Examples

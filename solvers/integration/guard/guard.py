@@ -45,6 +45,7 @@ _FLOAT = np.dtype(float)
 _EVALUATIONS_PER_STATE = 200
 _CREEPING = 1e-9  # of the longest step with a refusal, of one before what is refused for good
 _SELDOM = 10  # steps without a refusal, after which the next one has nothing to do with it
+_SOLVING: Any = Radau, BDF  # of SciPy, by factors that it computes only of finite numbers
 _WITH_SLOPE: Any = RK23, RK45, DOP853, Radau
 _HISTORY = 20  # where LSODA keeps the last state, and behind it its differences
 _TINY = 1e-140  # seconds, whose square is zero
@@ -231,7 +232,7 @@ class Guard:
             raise self._not_finite(solver.t, solver.y)
         raise failures.jacobian_not_finite(self._method, solver.t)
 
-    def explain(self, error: Exception, t: float | None) -> None:
+    def explain(self, error: Exception, solver: OdeSolver, t: float | None) -> None:
         """Turn an exception of the solver into one of ours; return if it is not the solver's.
 
         The time is None while the solver is being set up.
@@ -248,6 +249,9 @@ class Guard:
                 remedy="Check the options of the method, and whether the state and its "
                 "derivatives are of a sensible size",
             ) from error
+        if isinstance(solver, _SOLVING) and isinstance(error, ValueError | np.linalg.LinAlgError):
+            message = "numbers too large for the linear equations of a step"
+            raise failures.step_failed(self._method, solver, message) from error
         raise failures.solver_broke(self._method, t, error) from error
 
     def _give_up_step(self, t: float, x: Array) -> NoReturn:
@@ -331,7 +335,7 @@ class GuardedSolver(OdeSolver):
         try:
             super().__init__(fun, t0, y0, t_bound, **options)
         except Exception as error:
-            guard.explain(error, None)
+            guard.explain(error, self, None)
             raise
         self._watch_jacobian(differences=options.get("jac") is None)
 
@@ -378,7 +382,7 @@ class GuardedSolver(OdeSolver):
         try:
             message = super().step()
         except Exception as error:
-            guard.explain(error, t_old)
+            guard.explain(error, self, t_old)
             raise
         guard.end_step(self, t_old, message)
         guard.accepted(self, t_old, y_old)

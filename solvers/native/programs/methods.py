@@ -180,6 +180,7 @@ def sources() -> list[Path]:
         *("methods/step_control.py", "guard/stiffness.py", "methods/tableaus.py"),
     )
     below_native = [solvers / "integration" / name for name in below]
+    below_native.append(solvers / "results" / "measures" / "nodes.py")
     return sorted([*(solvers / "native").rglob("*.py"), *below_native])
 
 

@@ -454,6 +454,7 @@ class Program:
 
     def fill(self, store: Store) -> FloatArray:
         """Return a new environment with the values of a context."""
+        store.require_relations()
         with self._lock:
             env = np.zeros(self.environment.size + 1)
             self.refresh(store, env)

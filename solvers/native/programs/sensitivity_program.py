@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.native.emission.emission import (
@@ -90,6 +92,8 @@ class SensitivityProgram:
         Derivatives of the outputs, by states and then by the numbers.
     environment : Environment
         What the functions read besides time and state, as it is laid out.
+    may_jump : bool
+        Whether rates or outputs hold an operation that can jump.
 
     Raises
     ------
@@ -112,6 +116,8 @@ class SensitivityProgram:
         with quietly():
             rates = simplify(rates, checked=True)
             outputs = simplify(outputs, checked=True)
+        symbols = [each for each in (*rates, *outputs) if isinstance(each, Symbol)]
+        self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
         self.slopes = self._slopes(rates, keys)
         self.output_slopes = self._slopes(outputs, [*states, *keys])
         self._count = len(outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,8 +27,13 @@ from flexure.solvers.native.programs.lane_equations import (
 from flexure.solvers.native.programs.methods import METHODS, NativeMethod
 from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors, set_tolerances
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.nodes import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
+_PIECES = 128  # of a step in each lane, unless that bends in more places than can be told apart
+_SHARE = 1e-4  # of the tolerance of steps, by which pieces may miss signals
+_ROOM = 1_000_000  # bytes for pieces, after which a loop pauses
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
 
 
@@ -91,6 +96,8 @@ class Outcome:
     samples : ndarray, shape (N, K, S)
         Components of the signals at the times of samples; anything in runs that did not come to
         the end.
+    dense : DenseOutput
+        The components that are followed, in all steps; NaN where no step was taken.
     threads : int
         On how many threads they ran.
     interruption : KeyboardInterrupt or None
@@ -103,6 +110,7 @@ class Outcome:
     steps: NDArray[np.int64]
     left: FloatArray
     samples: FloatArray
+    dense: DenseOutput
     threads: int
     interruption: KeyboardInterrupt | None = None
 
@@ -120,6 +128,8 @@ def integrate_runs(
     most_steps: float,
     threads: int,
     stopping: threading.Event,
+    sampled: int,
+    followed: Sequence[int] = (),
     watch: Callable[[NDArray[np.int64]], None] | None = None,
 ) -> Outcome:
     """Integrate all runs to a time.
@@ -140,6 +150,10 @@ def integrate_runs(
         Number of threads; it has no influence on the numbers.
     stopping : Event
         By which others end it before its time.
+    sampled : int
+        How many of the first components of the signals are sampled.
+    followed : sequence of int
+        Components of the signals of which all is kept that they do in the steps.
     watch : callable, optional
         Called now and then with the outcomes so far.
     """
@@ -151,13 +165,15 @@ def integrate_runs(
         outcomes=np.full(count, UNFINISHED),
         steps=np.zeros(count, dtype=np.int64),
         left=np.zeros(count),
-        samples=np.empty((count, len(times), len(equations.signals))),
+        samples=np.empty((count, len(times), sampled)),
+        dense=DenseOutput.joined([], len(followed)),
         threads=threads,
     )
     memories = []
     for first in range(threads):
-        memory = _make_memory(equations, runs, outcome, times, method)
+        memory = _make_memory(equations, runs, outcome, times, method, followed)
         set_tolerances(memory, rtol, atol, max_step)
+        memory.fields.trail.tolerance = max(TOLERANCE, _SHARE * float(np.min(rtol)))
         memory.fields.boundary, memory.fields.most_steps = boundary, most_steps
         memory.fields.runs.next, memory.fields.runs.apart = first, threads
         memories.append(memory)
@@ -165,12 +181,14 @@ def integrate_runs(
     if equations.jacobian is not None:
         factors = equations.jacobian.factors
         work += equations.lanes * (factors.products if factors else n**3)
+    pieces: list[FloatArray] = []
     try:
         loop = ensemble_loop(method, equations.lanes)
         look = None if watch is None else partial(watch, outcome.outcomes)
-        _in_threads(loop, memories, work, stopping, look)
+        _in_threads(loop, memories, work, stopping, pieces, look)
     except KeyboardInterrupt as error:
         outcome.interruption = error
+    outcome.dense = _dense(pieces, runs.starts, boundary, len(followed))
     return outcome
 
 
@@ -179,11 +197,13 @@ def _in_threads(
     memories: list[StructureArrays],
     operations: int,
     stopping: threading.Event,
+    pieces: list[FloatArray],
     watch: Callable[[], None] | None,
 ) -> None:
     """Run a loop on all memories, each in a thread of its own, until an event is set.
 
-    This thread watches between the calls of its loop.
+    This thread watches between the calls of its loop. What loops leave of their steps is taken
+    from them then.
 
     A try in all lanes takes about so many operations.
     """
@@ -197,6 +217,9 @@ def _in_threads(
             began = time.perf_counter()
             status = loop(memory.pointer)
             call_length.measured(tries - fields.budget, time.perf_counter() - began)
+            if fields.trail.count:
+                pieces.append(memory.parts["trail"].arrays["rows"][: fields.trail.count].copy())
+                fields.trail.count = 0
             if watch is not None:
                 watch()
 
@@ -212,8 +235,36 @@ def _in_threads(
             raise
 
 
+def _dense(
+    pieces: list[FloatArray], starts: FloatArray, boundary: float, width: int
+) -> DenseOutput:
+    """Return what loops have left of the steps of all runs."""
+    count, size = len(starts), _row_size(width)
+    rows = np.concatenate([np.empty((0, size)), *pieces])
+    runs = rows[:, 0].astype(np.intp)
+    idle = np.flatnonzero(np.bincount(runs, minlength=count) == 0)
+    nothing = np.full((len(idle), size), np.nan)
+    nothing[:, 0], nothing[:, 1], nothing[:, 2] = idle, starts[idle], boundary
+    rows = np.concatenate([rows, nothing])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]  # those of one run ascend
+    counts = np.bincount(rows[:, 0].astype(np.intp), minlength=count)
+    first = np.append(0, np.cumsum(counts)).astype(np.intp)
+    values = np.ascontiguousarray(rows[:, 3:]).reshape(len(rows), len(NODES), width)
+    return DenseOutput(rows[:, 1].copy(), rows[:, 2].copy(), first, values)
+
+
+def _row_size(width: int) -> int:
+    """Return how many numbers a piece of so many components takes."""
+    return 3 + len(NODES) * width
+
+
 def _make_memory(
-    equations: LaneEquations, runs: EnsembleRuns, outcome: Outcome, times: FloatArray, method: str
+    equations: LaneEquations,
+    runs: EnsembleRuns,
+    outcome: Outcome,
+    times: FloatArray,
+    method: str,
+    followed: Sequence[int],
 ) -> StructureArrays:
     """Make the memory of a loop: what the runs share, and room for the lanes."""
     memory = StructureArrays(Ensemble)
@@ -235,6 +286,8 @@ def _make_memory(
     samples.fields.bends = METHODS[method].bends
     samples.fields.reads = len(equations.signal_places)
     samples.indices("places", equations.signal_places)
+    if followed:
+        _make_trail(memory.parts["trail"], followed, equations.lanes)
     memory.parts["manifold"].fields.count = equations.num_deviations
     for name in ("deviations", "projection") if equations.num_deviations else ():
         memory.parts["manifold"].link(name, addresses[name])
@@ -243,6 +296,16 @@ def _make_memory(
         _make_linear(memory, equations.jacobian, equations.lanes)
     _make_lanes(memory, equations, METHODS[method], runs.env)
     return memory
+
+
+def _make_trail(trail: StructureArrays, followed: Sequence[int], lanes: int) -> None:
+    """Make room for what signals do in the steps."""
+    fields, size = trail.fields, _row_size(len(followed))
+    fields.width, fields.size = len(followed), size
+    fields.reserve = _PIECES * lanes
+    fields.room = max(2 * fields.reserve, _ROOM // (8 * size))
+    trail.indices("which", np.asarray(followed, dtype=np.int64))
+    trail.attach("rows", np.empty((fields.room, size)))
 
 
 def _describe_runs(part: StructureArrays, runs: EnsembleRuns) -> None:
@@ -266,9 +329,12 @@ def _make_lanes(
     several = dict.fromkeys(("x", "x_new", "work"), n)
     several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
     several["env"] = equations.environment.size
+    width = memory.fields.trail.width
+    several |= dict.fromkeys(("inside", "both"), (len(NODES) + 1) * width)
+    several |= {"before": len(NODES) * width, "scale": width, "basis": len(NODES)}
     several["away"] = max(1, equations.num_deviations)
     several |= dict.fromkeys(("landed", "shift", "slope", "shift_of_one"), n)
-    parts = ["lanes", "step", "samples", "system", "manifold"]
+    parts = ["lanes", "step", "samples", "trail", "system", "manifold"]
     if equations.jacobian is not None:
         parts.append("linear")
         factors = equations.jacobian.factors

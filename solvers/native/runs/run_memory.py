@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.integration.methods.projecting import FAR
 from flexure.solvers.native.emission.block_factors import BlockFactors
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.parts.blocks import BlockData
@@ -203,7 +204,7 @@ class RunMemory(StructureArrays):
         """Let steps be looked at, and moved where they are not where they belong."""
         manifold, n, program = self.parts["manifold"], self.program.num_states, self.program
         fields = manifold.fields
-        fields.count, fields.allowed = program.num_deviations, 1.0
+        fields.count, fields.allowed, fields.farthest = program.num_deviations, 1.0, FAR
         manifold.link("deviations", program.deviations)
         manifold.room("values", program.num_deviations)
         for name in ("landed", "shift", "slope"):

@@ -6,7 +6,9 @@
 //                  inputs: {path: [numbers]}, tFinal: number}, all of them; read only
 //   app.result    what the last run gave, or null before the first one:
 //                 {outcome, message, time, signals: {path: Float64Array}, events: [{time, path}],
-//                  breaks: [{time, path}], statistics}; signals lie one sample after the other,
+//                  breaks: [{time, path}], statistics, dense, figures}; of what is measured, dense
+//                 holds the polynomials, {begin, end, signals}, and on a page of recorded signals
+//                 figures what Python has measured; signals lie one sample after the other,
 //                 `size` numbers in each; where something jumps, a time is there twice
 //   app.time      the cursor's time in seconds
 //   app.playing   whether it moves

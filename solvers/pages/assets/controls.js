@@ -77,7 +77,10 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   const write = (number) => {
     const numbers = [...app.values[item.kind][item.path]];
     numbers[k] = number;
-    app.set(item.kind, item.path, numbers);
+    const reason = contradiction(item.path, numbers, app);
+    if (reason === null) app.set(item.kind, item.path, numbers);
+    else tell(reason);
+    return reason === null;
   };
   const field = element("input", {
     id,
@@ -96,7 +99,9 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     max: PLACES,
     step: 1,
     "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
-    oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])),
+    oninput: () => {
+      write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])) || update();
+    },
   });
   const back = element("button", {
     type: "button",
@@ -115,9 +120,9 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     const inside = number >= lower && number <= upper;
     const onBound = item.exclusive && (number === lower || number === upper);
     const fine = inside && !onBound && (Number.isFinite(number) || item.infinite === true);
+    if (!fine) tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
     field.setAttribute("aria-invalid", String(!fine));
-    if (fine) write(number);
-    else tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
+    if (fine && !write(number)) field.setAttribute("aria-invalid", "true");
   }
   function update() {
     const now = read();
@@ -138,6 +143,32 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     }
   }
   return { row, update };
+}
+
+/** Say which relation to another parameter the numbers of one would break; null for none. */
+function contradiction(path, numbers, app) {
+  for (const { left, comparison, right } of app.info.relations) {
+    if (path !== left && path !== right) continue;
+    const [low, high] = [left, right].map((each) =>
+      each === path ? numbers : app.values.parameters[each],
+    );
+    const place = placeOfContradiction(low, comparison, high);
+    if (place < 0) continue;
+    const [kept, least] = path === left ? [high, false] : [low, true];
+    const sign = { "<=": least ? "≥" : "≤", "<": least ? ">" : "<" }[comparison];
+    const number = format(kept[kept.length > 1 ? place : 0], 6);
+    return `${path} has to be ${sign} ${number}, which is ${least ? left : right}`;
+  }
+  return null;
+}
+
+/** Return where numbers do not compare as they have to; -1 for nowhere. */
+function placeOfContradiction(left, comparison, right) {
+  const count = Math.max(left.length, right.length);
+  const at = (numbers, k) => numbers[numbers.length > 1 ? k : 0];
+  return Array.from({ length: count }).findIndex((_, k) =>
+    comparison === "<" ? !(at(left, k) < at(right, k)) : !(at(left, k) <= at(right, k)),
+  );
 }
 
 /** Let a long name go on in the next line after an underscore. */

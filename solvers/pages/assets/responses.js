@@ -28,7 +28,7 @@ function mountResponses(place, data, app) {
     app.on("result", () => {
       const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
       note.textContent = remark(now);
-      list.hidden = Boolean(now?.several);
+      list.hidden = Boolean(now?.several || now?.refused);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
     });
     app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
@@ -57,28 +57,37 @@ function makeTile(key, title, unit) {
 
 /** Return the figures of a response in a result, or null where there is nothing to measure. */
 function measured({ signal, setpoint, sources }, result, app) {
-  const y = app.rowOf(signal, result);
-  if (y === null || result.time.length < 2) return null;
+  if (result?.figures) return recordedFigures(result.figures[signal]);
+  const dense = result?.dense;
+  const values = app.rowOf(signal, dense);
+  if (values === null) return null;
   const breaks = result.breaks.filter((event) => sources.includes(event.path));
   const times = [...new Set(breaks.map((event) => event.time))];
   const end = result.time[result.time.length - 1];
   const within = times.filter((time) => time >= result.time[0] && time < end);
   if (within.length > 1) return { several: within };
   const at = within[0] ?? result.time[0];
-  const target = setpoint ? targetAt(setpoint, result, at, app) : NaN;
-  return stepInfo(result.time, y, { at, target });
+  const target = setpoint ? targetAt(setpoint, dense, at, app) : NaN;
+  return stepInfo({ ...dense, values }, { at, target });
+}
+
+/** Return figures that Python has measured, where null is what is lacking. */
+function recordedFigures(figures) {
+  return Object.fromEntries(Object.entries(figures).map(([key, each]) => [key, each ?? NaN]));
 }
 
 /** Return the setpoint right after a time, unless it moves later on. */
-function targetAt(setpoint, result, at, app) {
-  const y = app.rowOf(setpoint, result);
-  if (y === null) return NaN;
-  const first = y[placeOf(result.time, at)];
-  return result.time.every((time, i) => time <= at || y[i] === first) ? first : NaN;
+function targetAt(setpoint, dense, at, app) {
+  const values = app.rowOf(setpoint, dense);
+  if (values === null) return NaN;
+  const arcs = from(arcsOf({ ...dense, values }), at);
+  const first = arcs[0].y0;
+  return arcs.every(({ y0, y1 }) => y0 === first && y1 === first) ? first : NaN;
 }
 
 function remark(figures) {
   if (figures === null) return "Nothing was recorded that could be measured.";
+  if (figures.refused) return figures.refused;
   if (figures.several) {
     const times = figures.several.map((time) => format(time)).join(", ");
     return `Sources jump at ${times} s: no single step to measure.`;

@@ -1,10 +1,27 @@
 // Runs of the model: in a worker, so that the page answers while it runs, and the latest first.
 
-/** Return what a run gives, and when sources jump or bend in it: [{time, path}]. */
-function carriedOut(model, request, { start, sources, most }) {
+const A_WHILE = 50; // milliseconds that a run takes before it listens again
+const SOME_STEPS = 100; // after which it looks at the clock
+const SIGN = 300; // milliseconds after which a run is seen to be going on
+
+/** Carry out a run in parts, until it ends or `wanted()` is false; then in `pause()` others act. */
+async function carriedOut(model, request, about, wanted, pause) {
   const begin = performance.now();
-  const answer = model.simulate(request);
-  const { parameters, initial, inputs, tFinal } = request;
+  const run = model.begin(request);
+  let last = begin;
+  while (!run.advance(SOME_STEPS)) {
+    if (performance.now() - last < A_WHILE) continue;
+    await pause();
+    if (!wanted()) run.stop();
+    last = performance.now();
+  }
+  const answer = run.finish();
+  const breaks = breaksIn(model, request, about);
+  return { ...answer, breaks, milliseconds: performance.now() - begin };
+}
+
+/** Return when sources jump or bend in a run: [{time, path}]. */
+function breaksIn(model, { parameters, initial, inputs, tFinal }, { start, sources, most }) {
   const breaks = [];
   let time = start - Math.max(Number.MIN_VALUE, Math.abs(start) * Number.EPSILON);
   while (sources.length > 0 && breaks.length < most && time < tFinal) {
@@ -15,56 +32,85 @@ function carriedOut(model, request, { start, sources, most }) {
       if (each === time && time < tFinal) breaks.push({ time, path: sources[k] });
     });
   }
-  return { ...answer, breaks, milliseconds: performance.now() - begin };
+  return breaks;
 }
 
-/** Answer requests of a run; this function lives in a worker.
+/** Return a function that lets others act, sooner than a timer would. */
+function newPause() {
+  const { port1, port2 } = new MessageChannel();
+  return () =>
+    new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
+}
+
+/** Answer requests of a run, of which null ends the present one; this function lives in a worker.
  *
  * Engines of JavaScript make code fast that has run for a while, so a short run is repeated at first,
  * while nobody asks for another one: the first slider that moves finds it fast.
  */
 function serve(makeModel, about) {
   const model = makeModel();
+  const pause = newPause();
   let repeats = 4;
-  function warmUp(request) {
-    if (repeats-- <= 0) return;
-    carriedOut(model, request, about);
+  let wanted = false;
+  async function warmUp(request) {
+    if (wanted || repeats-- <= 0) return;
+    await carriedOut(model, request, about, () => true, pause);
     setTimeout(warmUp, 0, request); // between repeats, requests are answered
   }
-  self.onmessage = ({ data: request }) => {
+  self.onmessage = async ({ data: request }) => {
+    wanted = request !== null;
+    if (!wanted) return;
     let answer;
     try {
-      answer = carriedOut(model, request, about);
+      answer = await carriedOut(model, request, about, () => wanted, pause);
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
-    const arrays = [answer.time, ...Object.values(answer.signals ?? {})];
+    wanted = false;
+    const { time, signals, dense } = answer;
+    const columns = { ...signals, time, begin: dense?.begin, end: dense?.end };
+    const arrays = [...Object.values(columns), ...Object.values(dense?.signals ?? {})];
     const parts = arrays.filter((each) => each instanceof Float64Array).map((each) => each.buffer);
     self.postMessage(answer, [...new Set(parts)]);
     if (answer.milliseconds < 250) setTimeout(warmUp, 0, request);
   };
 }
 
-/** Make the function that carries out one request at a time: `run(request)` promises a result. */
+/** Make what carries out one request at a time: `run(request)` promises a result, `stop()` ends it. */
 function makeWay(model, modelText, about) {
   try {
     const call = `serve(flexureModel, ${JSON.stringify(about)});`;
-    const text = ['"use strict";', modelText, carriedOut, serve, call].join("\n");
-    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    return (request) =>
+    const sizes = `const [A_WHILE, SOME_STEPS] = [${A_WHILE}, ${SOME_STEPS}];`;
+    const parts = ['"use strict";', modelText, sizes, carriedOut, breaksIn, newPause, serve, call];
+    const text = new Blob([parts.join("\n")], { type: "text/javascript" });
+    const worker = new Worker(URL.createObjectURL(text));
+    const run = (request) =>
       new Promise((resolve, reject) => {
         worker.onmessage = (event) => resolve(event.data);
         worker.onerror = (event) => reject(new Error(event.message || "the worker has ended"));
         worker.postMessage(request);
       });
+    return { run, stop: () => worker.postMessage(null) };
   } catch {
-    return async (request) => carriedOut(model, request, about); // where workers are forbidden
+    const pause = newPause(); // where workers are forbidden
+    let wanted = true;
+    const run = (request) => {
+      wanted = true;
+      return carriedOut(model, request, about, () => wanted, pause);
+    };
+    return { run, stop: () => (wanted = false) };
   }
 }
 
 /** Run whenever values change: while a run is on its way, only the latest of those to come. */
 function startRuns(app, data, model, modelText) {
   const way = makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
+  const sign = makeSign(document.getElementById("busy"), () => way.stop());
+  const compared = data.responses.flatMap(({ signal, setpoint }) => [signal, setpoint]);
+  const dense = [...new Set(compared.filter(Boolean).map(pathOf))];
   let busy = false;
   let wanted = null; // since when, in milliseconds
 
@@ -72,17 +118,19 @@ function startRuns(app, data, model, modelText) {
     if (busy || wanted === null) return;
     const asked = wanted;
     [busy, wanted] = [true, null];
+    sign.show();
     const { parameters, initial, tFinal } = app.values;
     const given = ([, numbers]) => !numbers.some(Number.isNaN);
     const inputs = Object.fromEntries(Object.entries(app.values.inputs).filter(given));
-    const signals = [...app.needed];
+    const about = { parameters, initial, inputs, tFinal, signals: [...app.needed], dense };
     let answer;
     try {
-      answer = await way({ ...data.run, assemble: true, parameters, initial, inputs, tFinal, signals });
+      answer = await way.run({ ...data.run, assemble: true, ...about });
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
     busy = false;
+    sign.hide();
     app.finish(revived(answer));
     performance.measure("answer", { start: asked, end: performance.now() });
     document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
@@ -95,6 +143,20 @@ function startRuns(app, data, model, modelText) {
   app.on("values", ask);
   app.on("needed", ask);
   ask();
+}
+
+/** Make the sign that a run is going on, with the button that stops it. */
+function makeSign(place, stop) {
+  const button = element("button", { type: "button", onclick: stop }, "Stop");
+  place.append(element("span", {}, "Running…"), button);
+  let timer = 0;
+  return {
+    show: () => (timer = setTimeout(() => (place.hidden = false), SIGN)),
+    hide() {
+      clearTimeout(timer);
+      place.hidden = true;
+    },
+  };
 }
 
 /** Return a result with all that views count on, also where a run gave nothing. */

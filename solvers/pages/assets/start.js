@@ -33,10 +33,17 @@ function mountMechanisms(place) {
 function showState() {
   const { outcome, message, milliseconds } = app.result;
   const alert = document.getElementById("alert");
-  const failed = !["completed", "terminated"].includes(outcome);
+  const failed = !["completed", "terminated", "interrupted"].includes(outcome);
   alert.hidden = !failed && !message;
   alert.classList.toggle("mild", !failed);
-  alert.textContent = failed ? `The run has stopped: ${message}` : message;
+  alert.textContent =
+    outcome === "interrupted"
+      ? `You have stopped the run at t = ${format(app.span()[1], 6)} s`
+      : failed
+        ? `The run has stopped: ${message}`
+        : message;
+  const [first, last] = app.span().map((time) => format(time, 6));
+  document.getElementById("span").textContent = `from ${first} to ${last} s`;
   const steps = app.result.statistics.steps;
   const parts = [steps && `${steps} steps`, milliseconds && `${format(milliseconds, 2)} ms`];
   document.getElementById("state").textContent = parts.filter(Boolean).join(" in ");

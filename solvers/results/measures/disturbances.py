@@ -15,10 +15,20 @@ from flexure.diagrams.common.errors import ValueRefusedError, warn
 from flexure.diagrams.common.html import Shown
 from flexure.diagrams.contexts.places import path_of
 from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
-from flexure.solvers.results.measures.reductions import values_at
-from flexure.solvers.results.measures.step_characteristics import effort_lines, entered, remains
-from flexure.solvers.results.measures.step_responses import checked_record, first_row, read_records
+from flexure.solvers.results.measures.step_characteristics import (
+    effort_lines,
+    entered,
+    last_quarters,
+    remains,
+)
+from flexure.solvers.results.measures.step_responses import (
+    checked_band,
+    first_row,
+    read_curves,
+    straight,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,61 +101,61 @@ FIGURES = tuple(field.name for field in fields(DisturbanceInfo))
 
 
 def disturbance_figures(
-    t: FloatArray,
-    y: FloatArray,
+    y: Curve,
     at: npt.ArrayLike,
     target: npt.ArrayLike,
     tolerance: npt.ArrayLike,
     band: float,
-    control: FloatArray | None = None,
+    control: Curve | None = None,
 ) -> dict[str, FloatArray]:
     """Measure responses to disturbances.
 
     Parameters
     ----------
-    t : ndarray, shape (K,)
-        Times of the records.
-    y : ndarray, shape (N, K)
-        One response in each row.
+    y : Curve
+        The responses of N runs.
     at, target, tolerance : array_like, shape () or (N,)
         As for `flexure.disturbance_info`; NaN instead of None, and ``at`` is always given.
     band : float
         As for `flexure.disturbance_info`.
-    control : ndarray, shape (N, K), optional
+    control : Curve, optional
         The manipulated input.
 
     Returns
     -------
     dict
-        The attributes of `DisturbanceInfo`, arrays of shape (N,); NaN in rows that cannot be
+        The attributes of `DisturbanceInfo`, arrays of shape (N,); NaN in runs that cannot be
         measured.
     """
     at, aim, width = (
         np.broadcast_to(np.asarray(item, dtype=float), len(y)) for item in (at, target, tolerance)
     )
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
-        fine = np.isfinite(y).all(axis=1) & (at >= t[0]) & (at <= t[-1])
-        aim = np.where(np.isnan(aim), values_at(t, y, at), aim)
-        deviation = np.where(t >= at[:, None], y - aim[:, None], 0.0)
-        index, rows = np.argmax(np.abs(deviation), axis=1), np.arange(len(y))
-        peak = np.abs(deviation[rows, index])
+        fine = y.finite & (at >= y.start) & (at <= y.stop)
+        aim = np.where(np.isnan(aim), y.value_before(at), aim)
+        away = y.between(at, y.stop)
+        goal = aim[away.run]
+        first, last = np.abs(away.y0 - goal), np.abs(away.y1 - goal)
+        peak = away.over(np.maximum, np.maximum(first, last))
+        arc = away.first_of(np.maximum(first, last) == peak[away.run])
+        begins = first[arc] == peak
         width = np.where(np.isnan(width), band * peak, width)
-        unit = deviation / np.where(width > 0.0, width, 1.0)[:, None]  # without any, all is zero
-        back = np.where(remains(t, unit, at, 1.0), entered(t, unit, at, 1.0) - at, np.nan)
+        stays = remains(last_quarters(y, at), y.final, aim, width)
+        back = np.where(stays, entered(away, at, aim, width) - at, np.nan)
         figures = {
             "target": aim,
             "peak_deviation": peak,
-            "peak": y[rows, index],
-            "peak_time": np.maximum(t[index] - at, 0.0),
-            "recovery_time": np.maximum(back, 0.0),
-            "steady_state_error": aim - y[:, -1],
-            **error_figures(t, y, at, aim),
+            "peak": np.where(begins, away.y0[arc], away.y1[arc]),
+            "peak_time": np.where(begins, away.t0[arc], away.t1[arc]) - at,
+            "recovery_time": back,
+            "steady_state_error": aim - y.final,
+            **error_figures(y, at, aim),
             **dict.fromkeys(CONTROLS, np.full(len(y), np.nan)),
             "tolerance": width,
             "at": at,
         }
     if control is not None:
-        figures |= control_figures(t, control, at)
+        figures |= control_figures(control, at)
     return {name: np.where(fine, figures[name], np.nan) for name in FIGURES}
 
 
@@ -204,37 +214,37 @@ def disturbance_info(
     >>> round(info.peak_deviation, 4), round(info.peak_time, 3), round(info.recovery_time, 2)
     (0.3679, 1.0, 6.47)
     """
-    return measure("the response", time, values, at, target, band, tolerance, control)
+    effort = None if control is None else straight(time, control, _ATTEMPT)
+    response = straight(time, values, _ATTEMPT)
+    return measure("the response", response, at, target, band, tolerance, effort)
 
 
 def measure(
     name: str,
-    time: npt.ArrayLike,
-    values: npt.ArrayLike,
+    response: Curve,
     at: float | None,
     target: float | None,
     band: float,
     tolerance: float | None,
-    control: npt.ArrayLike | None,
+    control: Curve | None,
 ) -> DisturbanceInfo:
     """Measure a response as `disturbance_info` does; a warning calls it by a name."""
-    t, y = checked_record(time, values, _ATTEMPT)
-    effort = None if control is None else checked_record(time, control, _ATTEMPT)[1][np.newaxis]
-    begin = float(t[0]) if at is None else _number("at", at)
-    if not t[0] <= begin <= t[-1]:
+    start, stop = float(response.start[0]), float(response.stop[0])
+    begin = start if at is None else _number("at", at)
+    if not start <= begin <= stop:
         raise ValueRefusedError(
             _ATTEMPT,
-            expected=f"a disturbance within the record, from {t[0]:g} to {t[-1]:g} s",
+            expected=f"a disturbance within the record, from {start:g} to {stop:g} s",
             found=f"a disturbance at {begin:g} s",
         )
     aim = np.nan if target is None else _number("target", target)
     width = np.nan if tolerance is None else positive("tolerance", tolerance)
     share = positive("band", band)
-    figures = disturbance_figures(t, y[np.newaxis], begin, aim, width, share, effort)
+    figures = disturbance_figures(response, begin, aim, width, share, control)
     info = DisturbanceInfo(**first_row(figures))
     if np.isnan(info.recovery_time):
         warn(
-            f"{name} has not recovered at t = {t[-1]:g} s, so that its recovery time is NaN: it is "
+            f"{name} has not recovered at t = {stop:g} s, so that its recovery time is NaN: it is "
             f"{abs(info.steady_state_error):.3g} from its target, and the tolerance is "
             f"{info.tolerance:.3g}"
         )
@@ -252,12 +262,7 @@ def _number(argument: str, value: object) -> float:
 
 def positive(argument: str, value: object) -> float:
     """Return a width, which has to be positive."""
-    number = _number(argument, value)
-    if not number > 0.0:
-        raise ValueRefusedError(
-            f"{_ATTEMPT} with {argument}", expected="a positive number", found=f"{number:g}"
-        )
-    return number
+    return checked_band(argument, value, _ATTEMPT)
 
 
 @dataclass(frozen=True)
@@ -319,10 +324,11 @@ def record_disturbance(
     control: Signal | None,
 ) -> DisturbanceResponse:
     """Return a signal of a simulation as a response to a disturbance."""
-    grid = result.fine_time()
-    values, effort = read_records(result, signal, control, grid, "response to a disturbance")
+    response, effort = read_curves(result, signal, control, "response to a disturbance")
     name = path_of(signal)
-    info = measure(f"'{name}'", grid, values, at, target, band, tolerance, effort)
+    info = measure(f"'{name}'", response, at, target, band, tolerance, effort)
+    grid = result.fine_time()
+    values = result.sample(signal, grid)
     return DisturbanceResponse(grid, values, info, name, result.unit_of(signal))
 
 

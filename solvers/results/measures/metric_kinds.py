@@ -14,6 +14,7 @@ from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, 
 from flexure.diagrams.contexts.places import path_of
 from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.results.measures import reductions
+from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.disturbances import (
     BAND,
     FIGURES,
@@ -27,6 +28,7 @@ from flexure.solvers.results.measures.step_characteristics import (
     StepInfo,
     effort_figures,
 )
+from flexure.solvers.results.measures.step_responses import checked_band
 from flexure.solvers.tracing.signals import Signal
 
 Direction = Literal["rising", "falling", "either"]
@@ -53,7 +55,7 @@ def at(signal: Signal, time: float) -> Metric:
 
 def _at(signal: Signal, when: float, records: Records) -> FloatArray:
     _within(records, when)
-    return reductions.value_at(records.times, records.single(signal), when)
+    return reductions.value_at(records.single(signal), when)
 
 
 def maximum(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
@@ -157,7 +159,7 @@ def first_crossing(signal: Signal, level: float, direction: Direction = "either"
 
 
 def _first_crossing(signal: Signal, level: float, direction: str, records: Records) -> FloatArray:
-    return reductions.first_crossing(records.times, records.single(signal), level, direction)
+    return reductions.first_crossing(records.single(signal), level, direction)
 
 
 def step(
@@ -192,7 +194,7 @@ def step(
         )
     given = {"at": at, "initial": initial, "final": final, "target": target}
     options = {name: _number(name, value) for name, value in given.items() if value is not None}
-    width = _number("band", band)
+    width = checked_band("band", band, f"Cannot measure '{path_of(signal)}'")
     named = options if width == 0.02 else {**options, "band": width}
     words = [figure, path_of(signal), *(f"{name}={spelled(x)}" for name, x in named.items())]
     response = Response(path_of(signal), options.get("at"))
@@ -225,16 +227,16 @@ def _step(
     band: float,
     records: Records,
 ) -> FloatArray:
-    path, t, y = response.path, records.times, records.single(signals[0])
+    path, y = response.path, records.single(signals[0])
     key = ("step", path, *options.items(), band)
     if key not in records.measured:
-        known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": t[0]}
+        known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": y.start}
         found = {**known, **records.steps.get(response, {}), **options}
-        records.measured[key] = StepFigures(t, y, **found, band=band)
+        records.measured[key] = StepFigures(y, **found, band=band)
     figures, longer = records.measured[key], records.measured[key].longer
     if figure in (*ERRORS, *CONTROLS):
         control = records.single(signals[1]) if signals[1:] else None
-        figures = effort_figures(t, y, figures, control)
+        figures = effort_figures(y, figures, control)
     if figure not in KNOWN_IN_MOTION:
         records.note(path, figure, figures[figure], longer)
     return np.asarray(figures[figure])
@@ -297,14 +299,13 @@ def _disturbance(
     widths: dict[str, float],
     records: Records,
 ) -> FloatArray:
-    arrays = [records.single(signal) for signal in signals]
+    y, *control = (records.single(signal) for signal in signals)
     key = (response, *options.items(), *widths.items(), *map(path_of, signals))
     if key not in records.measured:
-        known = {"at": records.times[0], "target": np.nan, "tolerance": np.nan}
-        found = {**known, **records.steps.get(response, {}), **options, **widths}
-        records.measured[key] = disturbance_figures(
-            records.times, arrays[0], control=arrays[1] if arrays[1:] else None, **found
-        )
+        found: dict[str, Any] = {"at": y.start, "target": np.nan, "tolerance": np.nan}
+        found |= {**records.steps.get(response, {}), **options, **widths}
+        effort = control[0] if control else None
+        records.measured[key] = disturbance_figures(y, control=effort, **found)
     return np.asarray(records.measured[key][figure])
 
 
@@ -315,7 +316,8 @@ def of(function: Callable[..., Any], *signals: Signal, label: str | None = None)
     ----------
     function : callable
         With signals, ``function(times, *values) -> float``, called for each run: times of shape
-        (K,), and values of each signal of shape (K,), or (K, size) with several components.
+        (K,), those of the steps with points between them, and at jumps twice; and values of each
+        signal of shape (K,), or (K, size) with several components.
         Without signals, ``function(result) -> float`` of a whole `SimulationResult`; sweeps then
         run single simulations.
     *signals : Handle or str
@@ -334,12 +336,14 @@ def of(function: Callable[..., Any], *signals: Signal, label: str | None = None)
 
 
 def _of(function: Callable[..., Any], signals: tuple[Signal, ...], records: Records) -> FloatArray:
-    columns = [records.samples[path_of(signal)] for signal in signals]
-    found = np.full(len(columns[0]), np.nan)
-    for index, row in enumerate(zip(*columns, strict=True)):
+    columns = [records.columns[path_of(signal)] for signal in signals]
+    found = np.full(len(records.dense), np.nan)
+    for index in range(len(found)):
+        times, values = records.dense.points(index)
+        row = [values[:, column] for column in columns]
         if all(map(_finite, row)):
             try:
-                found[index] = function(records.times, *row)
+                found[index] = function(times, *row)
             except Exception as error:
                 records.fail(index, getattr(function, "__name__", repr(function)), error)
     return found
@@ -375,7 +379,7 @@ def _reduced(function: np.ufunc, *values: Any) -> Any:
 
 
 def _reduction(
-    function: Callable[[FloatArray, FloatArray], FloatArray],
+    function: Callable[[Curve], FloatArray],
     signal: Signal,
     *,
     target: float | Signal = 0.0,
@@ -405,29 +409,30 @@ def _reduction(
 
 
 def _reduce(
-    function: Callable[[FloatArray, FloatArray], FloatArray],
+    function: Callable[[Curve], FloatArray],
     signal: Signal,
     target: float | Signal,
     window: dict[str, float],
     records: Records,
 ) -> FloatArray:
-    t, y = records.times, records.single(signal)
     for when in window.values():
         _within(records, when)
     if isinstance(target, float):
-        y = y if target == 0.0 else target - y
+        y = records.single(signal)
+        y = y if target == 0.0 else y.moved(np.full(len(y), -target))
     else:
-        y = records.single(target) - y
-    return function(*reductions.cut(t, y, window.get("start"), window.get("end")))
+        y = records.difference(signal, target)
+    return function(reductions.cut(y, window.get("start"), window.get("end")))
 
 
 def _within(records: Records, when: float) -> None:
-    """Refuse a time that is not within the records."""
-    first, last = records.times[0], records.times[-1]
+    """Refuse a time that is not within the runs."""
+    dense = records.dense
+    first, last = records.span or (np.min(dense.begin), np.max(dense.end))
     if not first <= when <= last:
         raise ValueRefusedError(
             f"Cannot measure signals at t = {when:g} s",
-            expected=f"a time within the samples, from {first:g} to {last:g} s",
+            expected=f"a time within the runs, from {first:g} to {last:g} s",
             found=f"{when:g} s",
         )
 

@@ -1,4 +1,4 @@
-"""Metrics: numbers that say how a run went, computed from sampled signals of many runs at once."""
+"""Metrics: numbers that say how a run went, computed from the signals of many runs at once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from flexure.diagrams.common.arguments import mapping, require
 from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.places import path_of
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
+from flexure.solvers.results.measures.curves import Curve, DenseOutput
 from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.tracing.signals import Signal
 
@@ -47,17 +48,18 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What metrics are computed from: the sampled signals of N runs.
+    """What metrics are computed from: the signals of N runs.
 
     Attributes
     ----------
-    times : ndarray, shape (K,)
-        When they were sampled, ascending; a repeated time marks a jump.
-    samples : mapping
-        Arrays of shape (N, K) or (N, K, size) by path; NaN where a run did not come.
+    dense : DenseOutput
+        The signals, one behind the other.
+    columns : mapping
+        Where each of them is among the components: a slice by path, or a number for a signal that
+        has one component.
     steps : mapping
         What is known of the steps that signals respond to: ``{"at": ..., "target": ...}``, arrays
-        of shape (N,), by `Response`. Without an entry, the step is the first time.
+        of shape (N,), by `Response`. Without an entry, the step is where a run begins.
     numbers : mapping
         What functions of whole results returned: arrays of shape (N,) by the function.
     failures : dict or None
@@ -68,16 +70,19 @@ class Records:
         How much longer runs have to be of which a signal still moves at the end, by path, (N,).
     lacking : set
         Paths and names of the figures of step responses that some of these runs lack.
+    span : tuple of float or None
+        When runs begin and end; None for where the signals do.
     """
 
-    times: FloatArray
-    samples: Mapping[str, FloatArray]
-    steps: Mapping[Response, Mapping[str, FloatArray]] = field(default_factory=dict)
+    dense: DenseOutput
+    columns: Mapping[str, int | slice]
+    steps: Mapping[Any, Mapping[str, FloatArray]] = field(default_factory=dict)
     numbers: Mapping[Measure, FloatArray] = field(default_factory=dict)
     failures: dict[int, str] | None = None
     measured: dict[Any, Any] = field(default_factory=dict)
     longer: dict[str, FloatArray] = field(default_factory=dict)
     lacking: set[tuple[str, str]] = field(default_factory=set)
+    span: tuple[float, float] | None = None
 
     def note(self, path: str, name: str, figures: FloatArray, longer: FloatArray) -> None:
         """Note which runs lack a figure because they have to be longer."""
@@ -91,12 +96,22 @@ class Records:
             raise error
         self.failures.setdefault(row, f"Cannot measure {label}: {error!r}")
 
-    def single(self, signal: Signal) -> FloatArray:
-        """Return the samples of a signal with one component, shape (N, K)."""
+    def single(self, signal: Signal) -> Curve:
+        """Return a signal with one component."""
         path = path_of(signal)
-        values = self.samples[path]
-        require_single(values, 2, f"Cannot measure '{path}'", f"Name one, as in '{path}[0]'")
-        return values
+        if path not in self.measured:
+            values = np.ascontiguousarray(self.dense.values[:, :, self.columns[path]])
+            require_single(values, 2, f"Cannot measure '{path}'", f"Name one, as in '{path}[0]'")
+            with np.errstate(all="ignore"):
+                self.measured[path] = Curve.of(self.dense, values)
+        found: Curve = self.measured[path]
+        return found
+
+    def difference(self, signal: Signal, other: Signal) -> Curve:
+        """Return one signal less another one."""
+        self.single(signal), self.single(other)  # refuses those with several components
+        a, b = (self.dense.values[:, :, self.columns[path_of(way)]] for way in (signal, other))
+        return Curve.of(self.dense, a - b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +215,7 @@ class Metric:
         missing = [path for path in wanted if path not in given]
         if missing:
             raise UnknownNameError(attempt, expected=f"samples of {quoted(missing)}", found="none")
-        arrays = {path: as_numbers(given[path], attempt) for path in wanted}
+        arrays = {path: as_numbers(given[path], attempt) for path in dict.fromkeys(wanted)}
         for path, values in arrays.items():
             if values.ndim not in (2, 3) or values.shape[1] != len(t):
                 raise ValueRefusedError(
@@ -209,7 +224,10 @@ class Metric:
                     found=f"shape {values.shape}",
                 )
         found = {each: known[each.path] for each in self.responses if each.path in known}
-        return self.measure(Records(t, arrays, found))
+        blocks = {path: each.reshape(len(each), len(t), -1) for path, each in arrays.items()}
+        whole = DenseOutput.of_samples(t, np.concatenate([*blocks.values()], axis=2))
+        shapes = {path: each.shape[2:] for path, each in arrays.items()}
+        return self.measure(Records(whole, columns_of(shapes), found))
 
     def measure(self, records: Records) -> FloatArray:
         """Return the numbers of the runs of some records."""
@@ -219,22 +237,19 @@ class Metric:
     def __call__(self, result: SimulationResult) -> float:
         """Return the number of a run.
 
-        Its signals are read at all steps of the integrator and about 2000 points more, as those of
+        Its signals are read from the steps of the integrator, and what is between them, as those of
         `SimulationResult.step_info`.
         """
         from flexure.solvers.results.records.result import SimulationResult
 
         attempt = f"Cannot measure {self.label}"
         require(isinstance(result, SimulationResult), result, attempt, "the result of a run")
-        t = result.fine_time()
-        values = result.sample_all(self.signals, t) if self.signals else []
-        samples = {
-            path_of(signal): each[np.newaxis]
-            for signal, each in zip(self.signals, values, strict=True)
-        }
+        readers = {path_of(signal): result.resolve(signal) for signal in self.signals}
+        dense = result._dense_output(self.signals)
+        columns = columns_of({path: reader.shape for path, reader in readers.items()})
         steps = {each: _columns(result.find_step(*each)) for each in self.responses}
         numbers = {each: np.array([each(result)], dtype=float) for each in self.functions}
-        return float(self.measure(Records(t, samples, steps, numbers))[0])
+        return float(self.measure(Records(dense, columns, steps, numbers))[0])
 
     # Arithmetic ----------------------------------------------------------------------------
 
@@ -316,6 +331,17 @@ class Constraint:
         )
 
 
+def columns_of(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int | slice]:
+    """Return where signals are whose components are one behind the other."""
+    columns: dict[str, int | slice] = {}
+    begin = 0
+    for path, shape in shapes.items():
+        size = shape[0] if shape else 1
+        columns[path] = slice(begin, begin + size) if shape else begin
+        begin += size
+    return columns
+
+
 def _columns(step: StepInput) -> dict[str, FloatArray]:
     """Return what is known of the step of one run."""
     return {name: np.array([value]) for name, value in step._asdict().items()}
@@ -381,4 +407,13 @@ def spelled(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-__all__ = ["Constraint", "Measure", "Metric", "Records", "Response", "joined", "spelled"]
+__all__ = [
+    "Constraint",
+    "Measure",
+    "Metric",
+    "Records",
+    "Response",
+    "columns_of",
+    "joined",
+    "spelled",
+]

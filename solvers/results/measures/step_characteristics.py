@@ -1,4 +1,4 @@
-"""The figures of step responses, of one record or of many at once, with a row for each.
+"""The figures of step responses, of one run or of many at once.
 
 Whether a record has come to rest is judged by the last two quarters of its time after the step. The
 response moves over a range R0 in the last quarter but one, and over R1 in the last. With r = R1/R0,
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,14 @@ import numpy.typing as npt
 from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
-from flexure.solvers.results.measures.reductions import values_at
 
+#: Least and greatest values, arrays of shape (N,).
+Range: TypeAlias = tuple[FloatArray, FloatArray]
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
+_ROUNDING = 1e-14  # of the whole way, in its extremes
 _FAR = 100.0  # records of the same length; rest beyond these is not in sight
-_ROWS = 256  # that are measured at once, which bounds the memory for it
 
 
 @dataclass(frozen=True)
@@ -118,88 +120,52 @@ def effort_lines(info: Any) -> list[str]:
     return lines
 
 
-def step_figures(
-    t: FloatArray,
-    y: FloatArray,
-    at: npt.ArrayLike,
-    initial: npt.ArrayLike,
-    final: npt.ArrayLike,
-    target: npt.ArrayLike,
-    band: float,
-) -> tuple[dict[str, FloatArray], FloatArray]:
-    """Measure step responses.
-
-    Parameters
-    ----------
-    t : ndarray, shape (K,)
-        Times of the records.
-    y : ndarray, shape (N, K)
-        One response in each row.
-    at, initial, final, target : array_like, shape () or (N,)
-        As for `flexure.step_info`; NaN instead of None, and ``at`` is always given.
-    band : float
-        As for `flexure.step_info`.
-
-    Returns
-    -------
-    figures : dict
-        The attributes of `StepInfo` but those of `effort_figures`, arrays of shape (N,); NaN in
-        rows that cannot be measured.
-    longer : ndarray, shape (N,)
-        How much longer records have to be that lack a figure because they still move: an estimate
-        in seconds, infinite where no decay is in sight, zero where nothing is lacking.
-    """
-    begin, y0, yf, aim = (
-        np.broadcast_to(np.asarray(item, dtype=float), len(y))
-        for item in (at, initial, final, target)
-    )
-    parts, longer = [], []
-    for start in range(0, max(len(y), 1), _ROWS):
-        k = slice(start, start + _ROWS)
-        part = StepFigures(t, y[k], begin[k], y0[k], yf[k], aim[k], band)
-        parts.append([part[name] for name in _FIGURES])
-        longer.append(part.longer)
-    columns = map(np.concatenate, zip(*parts, strict=True))
-    return dict(zip(_FIGURES, columns, strict=True)), np.concatenate(longer)
-
-
 def effort_figures(
-    t: FloatArray,
-    y: FloatArray,
-    figures: Mapping[str, FloatArray] | StepFigures,
-    control: FloatArray | None = None,
+    y: Curve, figures: Mapping[str, FloatArray] | StepFigures, control: Curve | None = None
 ) -> dict[str, FloatArray]:
     """Return the figures of responses that are integrals of the error, or of the control.
 
     Parameters
     ----------
-    t, y
-        As for `step_figures`.
+    y : Curve
+        The responses of N runs.
     figures : mapping
-        What `step_figures` has returned for them.
-    control : ndarray, shape (N, K), optional
+        Their `StepFigures`.
+    control : Curve, optional
         The manipulated input.
     """
     at, target, final = (figures[name] for name in ("at", "target", "final"))
-    found = error_figures(t, y, at, np.where(np.isnan(target), final, target))
+    found = error_figures(y, at, np.where(np.isnan(target), final, target))
     if control is None:
         return found | dict.fromkeys(CONTROLS, np.full(len(y), np.nan))
-    return found | control_figures(t, control, at)
+    return found | control_figures(control, at)
 
 
 class StepFigures:
-    """Figures of step responses as `step_figures` has them, each computed when it is asked for.
+    """Figures of step responses, each computed when it is asked for.
+
+    They are the attributes of `StepInfo` but those of `effort_figures`, arrays of shape (N,); NaN
+    in runs that cannot be measured.
 
     Parameters
     ----------
-    t, y, at, initial, final, target, band
-        As for `step_figures`.
+    y : Curve
+        The responses of N runs.
+    at, initial, final, target : array_like, shape () or (N,)
+        As for `flexure.step_info`; NaN instead of None, and ``at`` is always given.
+    band : float
+        As for `flexure.step_info`.
+
+    Attributes
+    ----------
+    longer : ndarray, shape (N,)
+        How much longer runs have to be that lack a figure because they still move: an estimate
+        in seconds, infinite where no decay is in sight, zero where nothing is lacking.
     """
 
     def __init__(
         self,
-        t: FloatArray,
-        y: FloatArray,
+        y: Curve,
         at: npt.ArrayLike,
         initial: npt.ArrayLike,
         final: npt.ArrayLike,
@@ -210,23 +176,24 @@ class StepFigures:
             np.broadcast_to(np.asarray(item, dtype=float), len(y))
             for item in (at, initial, final, target)
         )
-        self._t, self._y, self._at, self._band = t, y, at, band
+        self._y, self._at, self._band = y, at, band
         with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
-            fine = np.isfinite(y).all(axis=1) & (at <= t[-1]) & ((at >= t[0]) | ~np.isnan(y0))
-            y0 = np.where(np.isnan(y0), values_at(t, y, at), y0)
+            fine = y.finite & (at <= y.stop) & ((at >= y.start) | ~np.isnan(y0))
+            y0 = np.where(np.isnan(y0), y.value_before(at), y0)
             yf = np.where(np.isnan(yf), target, yf)
             known = ~np.isnan(yf)
-            yf = np.where(known, yf, y[:, -1])
+            yf = np.where(known, yf, y.final)
             change = yf - y0
             fine &= np.isfinite(change) & (change != 0.0)
-            more = _time_to_rest(t, y, at, _SHARE_OF_BAND * band * np.abs(change))
+            quarters = last_quarters(y, at)
+            more = _time_to_rest(quarters, y.stop - at, _SHARE_OF_BAND * band * np.abs(change))
             yf[~fine | ((more > 0.0) & ~known)] = np.nan
-            share = y - y0[:, None]
-            share /= (yf - y0)[:, None]
-            off = share - 1.0
-            settled = np.where(remains(t, off, at, band), entered(t, off, at, band) - at, np.nan)
+            self._since = y.between(at, y.stop)
+            width = band * np.abs(yf - y0)
+            stays = remains(quarters, y.final, yf, width)
+            settled = np.where(stays, entered(self._since, at, yf, width) - at, np.nan)
         self._initial, self._final, self._target = y0, yf, target
-        self._share, self._settled = share, settled
+        self._settled = settled
         self.longer = np.where(fine & np.isnan(settled), more, 0.0)
 
     def __getitem__(self, name: str) -> FloatArray:
@@ -234,30 +201,46 @@ class StepFigures:
         with np.errstate(all="ignore"):
             return np.asarray(_FIGURES[name](self))
 
-    @cached_property
-    def _since(self) -> FloatArray:
-        """The shares of the way from the step on, before it NaN."""
-        return np.where(self._t >= self._at[:, None], self._share, np.nan)
+    def all(self) -> dict[str, FloatArray]:
+        """Return all figures by name."""
+        return {name: self[name] for name in _FIGURES}
 
     @cached_property
-    def _peak(self) -> npt.NDArray[np.intp]:
-        """Where each response is farthest."""
-        known = np.where(np.isnan(self._since), -np.inf, self._since)
-        return np.asarray(np.argmax(known, axis=1))
+    def _shares(self) -> tuple[FloatArray, FloatArray]:
+        """The shares of the way where arcs begin and end, from the step on."""
+        y0, run = self._initial[self._since.run], self._since.run
+        change = (self._final - self._initial)[run]
+        return (self._since.y0 - y0) / change, (self._since.y1 - y0) / change
 
-    def _at_peak(self, values: FloatArray) -> FloatArray:
-        """Return the values of each row at its peak."""
-        return values[np.arange(len(values)), self._peak]
+    @cached_property
+    def _peak(self) -> tuple[FloatArray, FloatArray]:
+        """Where each response is farthest: the time and the value."""
+        since, (a, b) = self._since, self._shares
+        farthest = since.over(np.maximum, np.maximum(a, b))[since.run]
+        arc = since.first_of((a == farthest) | (b == farthest))
+        begins = a[arc] == farthest[arc]
+        time = np.where(begins, since.t0[arc], since.t1[arc])
+        value = np.where(begins, since.y0[arc], since.y1[arc])
+        known = np.isfinite(self._final)
+        return np.where(known, time - self._at, np.nan), np.where(known, value, np.nan)
 
-    def _where_final(self, values: FloatArray) -> FloatArray:
-        """Return values, NaN where there is no final value."""
-        return np.where(np.isfinite(self._final), values, np.nan)
+    @cached_property
+    def _overshoot(self) -> FloatArray:
+        """How far each response goes beyond its final value, as a share of the way."""
+        return np.asarray((self._peak[1] - self._initial) / (self._final - self._initial) - 1.0)
 
     @cached_property
     def _rise(self) -> tuple[FloatArray, FloatArray]:
         """When the rise begins and ends."""
-        low, high = (_first_reach(self._t, self._since, level) - self._at for level in (0.1, 0.9))
+        low, high = (self._reach(level) - self._at for level in (0.1, 0.9))
         return low, high
+
+    def _reach(self, level: float) -> FloatArray:
+        """Return when each response first reaches a share of the way, or NaN."""
+        since, (a, b) = self._since, self._shares
+        arc = since.first_of((a >= level) | (b >= level))
+        crossed = since.crossing(arc, self._initial + level * (self._final - self._initial))
+        return np.where(arc >= 0, np.where(a[arc] >= level, since.t0[arc], crossed), np.nan)
 
 
 #: How each figure is computed.
@@ -265,12 +248,12 @@ _FIGURES: dict[str, Callable[[StepFigures], FloatArray]] = {
     "initial": lambda of: of._initial,
     "final": lambda of: of._final,
     "rise_time": lambda of: of._rise[1] - of._rise[0],
-    "overshoot": lambda of: 100.0 * np.maximum(0.0, of._at_peak(of._since) - 1.0),
-    "undershoot": lambda of: 100.0 * np.maximum(0.0, -np.fmin.reduce(of._since, axis=1)),
-    "peak": lambda of: of._where_final(of._at_peak(of._y)),
-    "peak_time": lambda of: of._where_final(of._t[of._peak] - of._at),
+    "overshoot": lambda of: _percent(of._overshoot),
+    "undershoot": lambda of: _percent(-of._since.over(np.minimum, np.minimum(*of._shares))),
+    "peak": lambda of: of._peak[1],
+    "peak_time": lambda of: of._peak[0],
     "settling_time": lambda of: of._settled,
-    "steady_state_error": lambda of: of._target - of._y[:, -1],
+    "steady_state_error": lambda of: of._target - of._y.final,
     "target": lambda of: of._target,
     "rise_start": lambda of: of._rise[0],
     "rise_end": lambda of: of._rise[1],
@@ -279,84 +262,51 @@ _FIGURES: dict[str, Callable[[StepFigures], FloatArray]] = {
 }
 
 
-def _ranges(
-    t: FloatArray, y: FloatArray, begin: FloatArray, end: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest value of each row between two times of its own."""
-    first, last = np.searchsorted(t, begin), np.searchsorted(t, end, side="right")
-    low, high = np.min(first, initial=len(t)), np.max(last, initial=0)
-    inside: Any = True
-    if np.any(first != low) or np.any(last != high):  # a window for each row takes longer
-        places = np.arange(low, high)
-        inside = (places >= first[:, None]) & (places < last[:, None])
-    ends = values_at(t, y, begin), values_at(t, y, end)
-    least = np.min(y[:, low:high], axis=1, where=inside, initial=np.inf)
-    greatest = np.max(y[:, low:high], axis=1, where=inside, initial=-np.inf)
-    return np.minimum(least, np.minimum(*ends)), np.maximum(greatest, np.maximum(*ends))
+def _percent(share: FloatArray) -> FloatArray:
+    """Return a share of the way in percent, and nothing where it is negative or rounding."""
+    return np.where(share <= _ROUNDING, 0.0, 100.0 * share)
 
 
-def _last_quarters(
-    t: FloatArray, y: FloatArray, at: FloatArray
-) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Return the ranges of the rows in the last quarter but one after the step, and in the last."""
-    begin, middle = (at + part * (t[-1] - at) for part in (0.5, 0.75))
-    return _ranges(t, y, begin, middle), _ranges(t, y, middle, np.full(len(y), t[-1]))
+def last_quarters(y: Curve, at: FloatArray) -> tuple[Range, Range]:
+    """Return the ranges of runs in the last quarter but one after an instant, and in the last."""
+    begin, middle = (at + part * (y.stop - at) for part in (0.5, 0.75))
+    return y.extremes(begin, middle), y.extremes(middle, y.stop)
 
 
-def _time_to_rest(t: FloatArray, y: FloatArray, at: FloatArray, small: FloatArray) -> FloatArray:
+def _time_to_rest(
+    quarters: tuple[Range, Range], length: FloatArray, small: FloatArray
+) -> FloatArray:
     """Return how long it takes until less than something small is to come; 0 if it is so now."""
-    before, now = _last_quarters(t, y, at)
+    before, now = quarters
     moved, ratio = now[1] - now[0], (now[1] - now[0]) / (before[1] - before[0])
     to_come = np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
-    quarters = np.where(ratio < 1.0, np.log(to_come / small) / -np.log(ratio), np.inf)
+    count = np.where(ratio < 1.0, np.log(to_come / small) / -np.log(ratio), np.inf)
     moving = (moved > small) & (to_come > small)
-    in_sight = np.where(quarters > 4.0 * _FAR, np.inf, quarters)
-    return np.where(moving, in_sight * (t[-1] - at) / 4.0, 0.0)
-
-
-def _first_reach(t: FloatArray, share: FloatArray, level: float) -> FloatArray:
-    """Return when each row first reaches a level from below, or NaN."""
-    above = share >= level
-    index = np.argmax(above, axis=1)
-    return np.where(
-        above.any(axis=1), _crossing(t, share, index, np.full(len(share), level)), np.nan
-    )
+    in_sight = np.where(count > 4.0 * _FAR, np.inf, count)
+    return np.where(moving, in_sight * length / 4.0, 0.0)
 
 
 def remains(
-    t: FloatArray, deviation: FloatArray, at: FloatArray, band: float
+    quarters: tuple[Range, Range], last: FloatArray, goal: FloatArray, band: FloatArray
 ) -> npt.NDArray[np.bool_]:
-    """Tell which rows are inside of the band at the end of the record, and will stay there.
+    """Tell which runs are inside of the band around a goal at their end, and will stay there.
 
     A deviation of up to E0 in the last quarter but one and E1 in the last is taken to go on as
     E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow.
     """
-    before, now = (
-        np.maximum(-least, greatest) for least, greatest in _last_quarters(t, deviation, at)
-    )
+    before, now = (np.maximum(goal - least, greatest - goal) for least, greatest in quarters)
     lasting = (now <= _SHARE_OF_BAND * band) | (now**2 <= band * before)
-    return np.asarray((np.abs(deviation[:, -1]) <= band) & lasting)
+    return np.asarray((np.abs(last - goal) <= band) & lasting)
 
 
-def entered(t: FloatArray, deviation: FloatArray, at: FloatArray, band: float) -> FloatArray:
-    """Return when each row that ends inside of the band enters it for the last time."""
-    outside = np.abs(deviation) > band
-    last = deviation.shape[1] - 1 - np.argmax(outside[:, ::-1], axis=1)
-    index = np.minimum(last + 1, len(t) - 1)
-    level = np.copysign(band, deviation[np.arange(len(deviation)), last])
-    first = t[np.minimum(np.searchsorted(t, at), len(t) - 1)]
-    return np.where(outside.any(axis=1), _crossing(t, deviation, index, level), first)
-
-
-def _crossing(
-    t: FloatArray, values: FloatArray, index: npt.NDArray[np.intp], level: FloatArray
-) -> FloatArray:
-    """Interpolate when each row crossed its level between points ``index - 1`` and ``index``."""
-    rows, before = np.arange(len(values)), np.maximum(index - 1, 0)
-    first, last = values[rows, before], values[rows, index]
-    inside = (index > 0) & ~np.isnan(first) & (first != last)
-    fraction = np.where(inside, (level - first) / (last - first), 1.0)
-    return np.asarray(t[before] + fraction * (t[index] - t[before]))
+def entered(y: Curve, at: FloatArray, goal: FloatArray, band: FloatArray) -> FloatArray:
+    """Return when each run that ends inside of the band enters it for the last time."""
+    low, high = goal - band, goal + band
+    under, over = low[y.run], high[y.run]
+    after = (y.y1 < under) | (y.y1 > over)
+    arc = y.last_of(after | (y.y0 < under) | (y.y0 > over))
+    crossed = y.crossing(arc, np.where(y.y0[arc] > high, high, low))
+    return np.where(arc >= 0, np.where(after[arc], y.t1[arc], crossed), at)
 
 
 __all__ = [
@@ -365,6 +315,6 @@ __all__ = [
     "effort_figures",
     "effort_lines",
     "entered",
+    "last_quarters",
     "remains",
-    "step_figures",
 ]

@@ -15,10 +15,11 @@ from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.common.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.places import path_of
 from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
+from flexure.solvers.results.measures.curves import Curve, DenseOutput
 from flexure.solvers.results.measures.step_characteristics import (
+    StepFigures,
     StepInfo,
     effort_figures,
-    step_figures,
 )
 
 if TYPE_CHECKING:
@@ -98,53 +99,52 @@ def step_info(
     """
     return measure(
         "the response",
-        time,
-        values,
+        straight(time, values, _ATTEMPT),
         at=at,
         initial=initial,
         final=final,
         target=target,
         band=band,
-        control=control,
+        control=None if control is None else straight(time, control, _CONTROL),
     )
 
 
 def measure(
     name: str,
-    time: npt.ArrayLike,
-    values: npt.ArrayLike,
+    response: Curve,
     *,
     at: float | None,
     initial: float | None,
     final: float | None,
     target: float | None,
     band: float,
-    control: npt.ArrayLike | None = None,
+    control: Curve | None = None,
 ) -> StepInfo:
     """Measure a step response as `step_info` does; a warning calls it by a name."""
-    t, y = checked_record(time, values, _ATTEMPT)
-    effort = None if control is None else checked_record(time, control, _CONTROL)[1][np.newaxis]
-    step = float(t[0]) if at is None else _number("at", at)
+    y = response
+    start, stop = float(y.start[0]), float(y.stop[0])
+    step = start if at is None else _number("at", at)
     initial, final, target = (
         None if value is None else _number(argument, value)
         for argument, value in (("initial", initial), ("final", final), ("target", target))
     )
-    band = _number("band", band)
-    if not (step <= t[-1] and (step >= t[0] or initial is not None)):
+    band = checked_band("band", band, _ATTEMPT)
+    if not (step <= stop and (step >= start or initial is not None)):
         raise ValueRefusedError(
             _ATTEMPT,
-            expected=f"a step within the record, from {t[0]:g} to {t[-1]:g} s",
+            expected=f"a step within the record, from {start:g} to {stop:g} s",
             found=f"a step at {step:g} s",
         )
     y0, yf, aim = (np.nan if item is None else item for item in (initial, final, target))
-    figures, longer = step_figures(t, y[np.newaxis], step, y0, yf, aim, band)
-    figures |= effort_figures(t, y[np.newaxis], figures, effort)
+    measured = StepFigures(y, step, y0, yf, aim, band)
+    figures, longer = measured.all(), measured.longer
+    figures |= effort_figures(y, figures, control)
     info = StepInfo(**first_row(figures))
     lacking = np.isnan(info.final)
     given = [item for item in (initial, final, target) if item is not None]
     if (lacking and not longer[0]) or not np.isfinite(given).all():
         first = info.initial if initial is None else initial
-        last = next((item for item in (final, target) if item is not None), y[-1])
+        last = next((item for item in (final, target) if item is not None), y.final[0])
         raise ValueRefusedError(
             _ATTEMPT,
             expected="a finite final value that differs from the initial one",
@@ -153,7 +153,7 @@ def measure(
         )
     if longer[0]:
         what = "what needs its final value is" if lacking else "its settling time is"
-        warn(f"{name} still moves at t = {t[-1]:g} s, so that {what} NaN: {way_to_rest(longer)}")
+        warn(f"{name} still moves at t = {stop:g} s, so that {what} NaN: {way_to_rest(longer)}")
     return info
 
 
@@ -179,10 +179,20 @@ def way_to_rest(longer: FloatArray) -> str:
     return ", ".join(advice)
 
 
-def checked_record(
-    time: npt.ArrayLike, values: npt.ArrayLike, attempt: str
-) -> tuple[FloatArray, FloatArray]:
-    """Return the times and values of one record."""
+def checked_band(argument: str, value: object, attempt: str) -> float:
+    """Return the width of a band, which has to be positive and finite."""
+    width = float(as_number(value, (), f"{attempt} with {argument}"))
+    if not 0.0 < width < math.inf:
+        raise ValueRefusedError(
+            f"{attempt} with {argument}",
+            expected="a positive number that is finite",
+            found=f"{width:g}",
+        )
+    return width
+
+
+def straight(time: npt.ArrayLike, values: npt.ArrayLike, attempt: str) -> Curve:
+    """Return one record as a curve that is straight between its points."""
     t, y = as_numbers(time, f"{attempt} with times"), as_numbers(values, f"{attempt} with values")
     fine = t.ndim == 1 and t.shape == y.shape and t.size >= 2
     if not fine or not np.isfinite(t).all() or not np.isfinite(y).all() or np.any(np.diff(t) < 0):
@@ -193,7 +203,8 @@ def checked_record(
             if not fine
             else "values that are not finite or times that do not ascend",
         )
-    return t, y
+    dense = DenseOutput.of_samples(t, y[np.newaxis, :, np.newaxis])
+    return Curve.of(dense, dense.values[:, :, 0])
 
 
 @dataclass(frozen=True)
@@ -260,12 +271,11 @@ def record_response(
 ) -> StepResponse:
     """Return a signal of a simulation as a step response; see `step_info`."""
     grid = result.fine_time()
-    values, effort = read_records(result, signal, control, grid, "step response")
+    response, effort = read_curves(result, signal, control, "step response")
     name = path_of(signal)
     info = measure(
         f"'{name}'",
-        grid,
-        values,
+        response,
         at=at,
         initial=initial,
         final=final,
@@ -273,6 +283,7 @@ def record_response(
         band=band,
         control=effort,
     )
+    values = result.sample(signal, grid)
     return StepResponse(grid, values, info, at, name, result.unit_of(signal))
 
 
@@ -287,14 +298,20 @@ def require_single(values: FloatArray, rank: int, attempt: str, remedy: str) -> 
         )
 
 
-def read_records(
-    result: SimulationResult, signal: Signal, control: Signal | None, grid: FloatArray, what: str
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return a signal with one component at some times, and the one that controls it."""
+def read_curves(
+    result: SimulationResult, signal: Signal, control: Signal | None, what: str
+) -> tuple[Curve, Curve | None]:
+    """Return a signal of a run with one component, and the one that controls it."""
     ways = [signal] if control is None else [signal, control]
-    found = result.sample_all(ways, grid)
-    for way, values in zip(ways, found, strict=True):
-        path = path_of(way)
+    dense = result._dense_output(ways)
+    curves, begin = [], 0
+    for way in ways:
+        path, size = path_of(way), result.resolve(way).size
+        values = dense.values[:, :, begin : begin + size]
         attempt = f"Cannot measure the {what} of '{path}'"
-        require_single(values, 1, attempt, f"Name one, as in '{path}[0]'")
-    return found[0], None if control is None else found[1]
+        if size == 1:
+            values = values[:, :, 0]
+        require_single(values, 2, attempt, f"Name one, as in '{path}[0]'")
+        curves.append(Curve.of(dense, values))
+        begin += size
+    return curves[0], None if control is None else curves[1]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from flexure.diagrams.common.arguments import one_of
+from flexure.diagrams.common.errors import RecordFileError
 from flexure.diagrams.common.extras import import_extra
 from flexure.diagrams.common.files import replacing
 from flexure.diagrams.values.values import FloatArray
@@ -18,6 +20,7 @@ from flexure.solvers.tracing.signals import Reader
 
 #: Which values a table has at an instant at which something jumps.
 Jumps: TypeAlias = Literal["both", "before", "after"]
+_ROWS = 10_000  # of a table that are written at once
 
 
 class Series(NamedTuple):
@@ -79,13 +82,14 @@ class SignalTable(NamedTuple):
     def to_csv(self, path: str | Path, units: bool) -> None:
         """Write a file with one column per component."""
         columns, known = self.columns(), self.units if units else {}
-        with replacing(path, newline="") as file:
+        with writing(path, newline="") as file:
             writer = csv.writer(file)
             writer.writerow(f"{c} [{known[c]}]" if known.get(c) else c for c in columns)
-            writer.writerows(
-                [repr(number) for number in row]
-                for row in zip(*(column.tolist() for column in columns.values()), strict=True)
-            )
+            for first in range(0, len(self.time), _ROWS):  # numbers as objects take much memory
+                some = (column[first : first + _ROWS].tolist() for column in columns.values())
+                writer.writerows(
+                    [repr(number) for number in row] for row in zip(*some, strict=True)
+                )
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with time as its index."""
@@ -108,6 +112,29 @@ class SignalTable(NamedTuple):
             variables[name] = (dims, values, notes)
             coordinates |= dict.fromkeys(dims[1:], reader.labels)
         return xarray.Dataset(variables, coords=coordinates)
+
+
+@contextmanager
+def writing(
+    path: str | Path, newline: str | None = None, *, binary: bool = False
+) -> Iterator[IO[Any]]:
+    """Open a file that takes the place of another one once all of it is written.
+
+    Raises
+    ------
+    RecordFileError
+        When it cannot be written; what was there before is unchanged.
+    """
+    try:
+        with replacing(path, newline, binary=binary) as file:
+            yield file
+    except OSError as error:
+        raise RecordFileError(
+            f"Cannot write signals to '{path}'",
+            expected="the name of a file that can be written, and room for it",
+            found=error.strerror or str(error),
+            remedy="What was there before is unchanged",
+        ) from error
 
 
 def make_table(
@@ -144,4 +171,4 @@ def make_table(
     return SignalTable(np.array(grid[::step]), series)
 
 
-__all__ = ["Jumps", "Series", "SignalTable", "make_table"]
+__all__ = ["Jumps", "Series", "SignalTable", "make_table", "writing"]

@@ -3,7 +3,8 @@
 Two objects have the same fingerprint when they are of the same class and hold the same. Functions
 and classes that users wrote are read as code, together with the functions, classes and values that
 they refer to, so that a change of a law of friction shows. Those of Python, NumPy, SciPy and of
-Flexure itself stand for their names, as their versions are recorded beside. No object is pickled.
+Flexure itself stand for their names, as their versions are recorded beside. Names are without
+modules, so that a file may move. No object is pickled.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class _Walk:
                 f"class {_name(value)} {'' if is_trusted(value) else self._prints.of_code(value)}"
             )
         if isinstance(value, ModuleType):
-            return f"module {value.__name__}"
+            return f"module {_package(value)}"
         return f"#{self._number(value)}"
 
     def _array(self, array: np.ndarray[Any, Any], depth: int) -> str:
@@ -132,7 +133,17 @@ class _Walk:
 
 
 def _name(thing: Any) -> str:
-    return f"{thing.__module__}.{thing.__qualname__}"
+    """Return a name, and of what is installed the package, but never a module.
+
+    So what moves to another file stays what it is.
+    """
+    return f"{_package(thing)} {thing.__qualname__}"
+
+
+def _package(thing: Any) -> str:
+    """Return the package of what is installed with a version; nothing for what users wrote."""
+    home = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+    return str(home).partition(".")[0] if is_trusted(thing) else ""
 
 
 def _content(cell: Any) -> Any:
@@ -155,9 +166,9 @@ def _code_of(function: FunctionType) -> list[Any]:
     names, held = names_in(function.__code__), function.__globals__
     used = {name: held[name] for name in names if name in held}
     modules = [value for value in used.values() if isinstance(value, ModuleType)]
-    for module in modules:
+    for number, module in enumerate(modules):
         inside = {} if is_trusted(module) else vars(module)
-        used |= {f"{module.__name__}.{n}": inside[n] for n in names if n in inside}
+        used |= {f"{number}.{n}": inside[n] for n in names if n in inside}
     return [_name(function), *parts, used]
 
 

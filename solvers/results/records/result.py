@@ -15,7 +15,6 @@ import numpy.typing as npt
 from flexure.diagrams.common.arguments import file_path
 from flexure.diagrams.common.completion import HasSignals
 from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.files import replacing
 from flexure.diagrams.common.html import Shown
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
@@ -25,7 +24,7 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.values import FloatArray, as_numbers, freeze
 from flexure.solvers.results.pictures.result_pictures import ResultPictures
-from flexure.solvers.results.records.exports import Jumps, SignalTable, make_table
+from flexure.solvers.results.records.exports import Jumps, SignalTable, make_table, writing
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
 from flexure.solvers.results.records.time_batch import Moments, Timeline
@@ -33,6 +32,7 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
+    from flexure.solvers.results.measures.curves import DenseOutput
     from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.measures.step_characteristics import StepInfo
     from flexure.solvers.results.measures.step_responses import StepResponse
@@ -241,6 +241,12 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         extra = extra[~np.isin(extra, coarse)]
         merged = np.concatenate([coarse, extra])
         return merged[np.argsort(merged, kind="stable")]
+
+    def _dense_output(self, signals: Sequence[Signal]) -> DenseOutput:
+        """Return signals in all steps, on which figures of the run rest."""
+        from flexure.solvers.results.records.dense_signals import dense_signals
+
+        return dense_signals(self.time, partial(self.sample_all, [*signals]))
 
     def step_info(
         self,
@@ -476,7 +482,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
         arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
         name = file_path(path, "Cannot write a file")
-        with replacing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
+        with writing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
             np.savez_compressed(file, **arrays)
 
     def save(

@@ -68,7 +68,35 @@ class DueEvents:
         per_step = [] if self.updated else self._per_step
         changed = self.update([*per_step, *self.pending]) or self.updated
         changed |= self.settle()
+        changed |= self._follow_jumps()
         self.updated = self.published = False
+        return changed
+
+    def _follow_jumps(self) -> bool:
+        """Run the witness events that updates cause by jumps, and those that these cause.
+
+        Publishes run when all updates are done. Tell whether a value changed.
+        """
+        simulation = self._simulation
+        found: set[Entry] = set()
+        changed = False
+        for _ in range(MOST_ROUNDS):
+            jumped = simulation.surfaces.find_jumps()
+            if not jumped:
+                break
+            found.update(jumped)
+            changed |= self.update([entry for entry in jumped if entry.event.kind != "publish"])
+            changed |= self.settle()
+        else:
+            names = quoted(
+                entry.event.label for entry in sorted(found, key=lambda entry: entry.order)
+            )
+            chain = f"witness events that go on to cause each other: {names}"
+            raise zeno_error(simulation.system.label, self._store.time, chain)
+        if found:
+            simulation.statistics.witness_events += len(found)
+            simulation.departures.watch_for_zeno(sorted(found, key=lambda entry: entry.order))
+            self.publish(list(found), monitor=False)
         return changed
 
     def settle(self) -> bool:

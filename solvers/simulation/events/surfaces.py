@@ -17,6 +17,7 @@ from flexure.solvers.simulation.events.witnesses import (
     Search,
     find_change,
     find_crossing,
+    triggered,
     witness_value,
 )
 
@@ -42,6 +43,9 @@ class Surfaces:
         Those of them that were still where they triggered.
     jumped : bool
         Whether an update has changed the continuous state since the last event.
+    last : ndarray or None
+        All functions where they were evaluated last, at the present time and before the updates
+        that are due now, with zeros for those that triggered there. None where that is not known.
     """
 
     def __init__(self, simulation: SimulationState) -> None:
@@ -51,6 +55,7 @@ class Surfaces:
         self.triggered: set[int] = set()
         self.resting: set[int] = set()
         self.jumped = False
+        self.last: FloatArray | None = None
 
     def values(self) -> FloatArray:
         """Evaluate all witness functions with the present values."""
@@ -63,6 +68,7 @@ class Surfaces:
         leaving its surface does not trigger it again.
         """
         values = self.values()
+        self.last = None
         unmoved = {k for k, value in self.touched.items() if values[k] == value}
         self.resting, self.triggered = unmoved, set(self.touched)
         if self._simulation.isolate:
@@ -91,15 +97,27 @@ class Surfaces:
             for k, entry in enumerate(self._entries)
             if entry in crossing.entries
         }
+        self.last = crossing.values.copy()
+        self.last[list(self.touched)] = 0.0
         return crossing.entries
+
+    def find_jumps(self) -> list[Entry]:
+        """Return the events of the functions that have changed their sign at the present time."""
+        if self.last is None:
+            return []
+        before, self.last = self.last, self.values()
+        return triggered(self._entries, before, self.last)
 
     def note_jump(self) -> None:
         """Note that an update has changed the continuous state."""
         self.jumped = True
 
-    def take_over(self, touched: dict[int, float], *, jumped: bool) -> None:
+    def take_over(
+        self, touched: dict[int, float], last: FloatArray | None, *, jumped: bool
+    ) -> None:
         """Go on where compiled loops have left the functions."""
         self.touched = touched
+        self.last = last
         self.jumped = jumped
 
 

@@ -215,13 +215,17 @@ def _first_crossing(
 def _crossing(
     entries: list[Entry], time: float, before: FloatArray, values: FloatArray
 ) -> Crossing:
-    """Gather the events that a change of the functions triggers."""
-    triggered = [
+    """Gather what happens at a time inside of a step."""
+    return Crossing(time, triggered(entries, before, values), before, values)
+
+
+def triggered(entries: list[Entry], before: FloatArray, values: FloatArray) -> list[Entry]:
+    """Return the events that a change of the functions triggers."""
+    return [
         entry
         for entry, old, new in zip(entries, before, values, strict=True)
         if _witness(entry).triggers(float(old), float(new))
     ]
-    return Crossing(time, triggered, before, values)
 
 
 def _witness(entry: Entry) -> Witness:

@@ -108,6 +108,7 @@ class NativeEvents:
         part.indices("turning", updates)
         part.indices("on_surface", [0] * w)
         part.indices("fast", [0] * w)
+        part.indices("leaping", [0] * w)
         samples = 5 + 4 * w
         for name, size in (
             ("surface", w),
@@ -130,9 +131,12 @@ class NativeEvents:
         memory.fields.updates.moved = 0
         for entry in simulation.events.pending:
             memory.parts["updates"].arrays["pending"][self._places[entry]] = 1
-        memory.fields.witnesses.jumped = surfaces.jumped
+        fields, witnesses = memory.fields.witnesses, memory.parts["witnesses"].arrays
+        fields.jumped = surfaces.jumped
+        fields.known = fields.stirred = surfaces.last is not None
+        if surfaces.last is not None:
+            witnesses["first"][:] = surfaces.last
         for k, value in surfaces.touched.items():
-            witnesses = memory.parts["witnesses"].arrays
             witnesses["on_surface"][k], witnesses["surface"][k] = 1, value
 
     def take_back(self, memory: RunMemory, *, at_end: bool) -> None:
@@ -157,7 +161,10 @@ class NativeEvents:
                 touching = enumerate(witnesses["on_surface"].tolist())
                 touched = {k: values[k] for k, touches in touching if touches == 1}
             witnesses["on_surface"][:] = 0
-            self._simulation.surfaces.take_over(touched, jumped=bool(fields.witnesses.jumped))
+            known = at_end and fields.witnesses.known
+            last = witnesses["first"].copy() if known else None
+            jumped = bool(fields.witnesses.jumped)
+            self._simulation.surfaces.take_over(touched, last, jumped=jumped)
 
 
 __all__ = ["NativeEvents"]

@@ -42,7 +42,6 @@ from flexure.solvers.simulation.state.giving_up import (
     give_up_slow,
     judge_record,
 )
-from flexure.solvers.simulation.state.tolerances import are_sensible
 from flexure.solvers.tracing.agreement import agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
@@ -106,7 +105,6 @@ class NativeRunner:
         self._rows = RunOutput(simulation, program)
         self._loops: dict[str, _Loop] = {}
         self.unsuitable = "no step was taken"
-        self._sensible = are_sensible(simulation.rtol, simulation.atol, simulation.max_step)
 
     def begin(self) -> None:
         """Prepare the loops for a run, whatever the last one has left in them."""
@@ -152,8 +150,8 @@ class NativeRunner:
             self.unsuitable = f"{name} has no native loop"
         elif choice.options:
             self.unsuitable = f"of the options {sorted(choice.options)}"
-        elif not self._sensible:
-            self.unsuitable = "of tolerances or steps that are refused"
+        elif not simulation.max_step > 0.0:
+            self.unsuitable = "of a max_step that is refused"
         elif name not in self._loops:
             self.unsuitable = self.program.obstacle(name)
         if self.unsuitable:
@@ -234,7 +232,9 @@ class NativeRunner:
             return
         x = self._store.x
         try:
-            found = simulation.manifold.place(manifold.time, x)
+            fields = loop.memory.fields
+            unmoved = not (fields.motion.moving or fields.witnesses.jumped)
+            found = simulation.manifold.place(manifold.time, x, unmoved=unmoved)
         except SimulationError:
             manifold.answer = REFUSED  # the phases come to the same, and say so
             return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.errors import SimulationError, warn
+from flexure.diagrams.common.errors import SimulationError, quoted, warn
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.integration.methods.methods import is_fixed_step
@@ -56,14 +56,14 @@ class Manifold:
         self.exists = bool(simulation.store.layout.projecting)
         self.allowed = 1.0
         self._said = 1.0
-        self._pulls, self._pulls_said = 0, False
+        self._pulls, self._pulls_said, self._jump_said = 0, False, False
         self._deviations = Reading(simulation.store, Store.deviations, compiled=compiled)
         self._projected = Reading(simulation.store, Store.projected_state, compiled=compiled)
 
     def begin(self) -> None:
         """Forget what has happened so far."""
         self.allowed = self._said = 1.0
-        self._pulls, self._pulls_said = 0, False
+        self._pulls, self._pulls_said, self._jump_said = 0, False, False
 
     def place_start(self) -> bool:
         """Move the present state to where it belongs; tell whether it was beside it."""
@@ -71,7 +71,7 @@ class Manifold:
         time, x = store.time, store.x
         if not self.exists:
             return False
-        found = self.place(time, x)
+        found = self.place(time, x, unmoved=not self._simulation.surfaces.jumped)
         store.set_motion(time, found)
         return found is not x
 
@@ -101,13 +101,18 @@ class Manifold:
         warn(
             f"'{self._simulation.system.label}' was moved to where it belongs after each of"
             f" {TIMES} steps, more than {PULLED:.0f} times farther than the method errs: found"
-            f" {found} at t = {time:.9g} s. Look for a prescribed motion whose velocities"
-            " or accelerations are not the rates of its positions, which then follow neither, or"
-            " for equations that contradict each other; this is said once"
+            f" {found} at t = {time:.9g} s. Look for equations that contradict each other"
+            + self._on_driven(
+                ", and whether velocities and accelerations of {} are the rates of its positions"
+            )
+            + "; this is said once"
         )
 
-    def place(self, time: float, x: FloatArray) -> FloatArray:
+    def place(self, time: float, x: FloatArray, *, unmoved: bool = False) -> FloatArray:
         """Return the state with which to go on at a time, the same object where it is fine.
+
+        Where a motion begins with a state that no update has moved, jumps of positions are said
+        once: something prescribed jumps.
 
         Raises
         ------
@@ -126,12 +131,30 @@ class Manifold:
                 moved = freeze(self._projected(time, moved))
                 now = self._deviation(time, moved)
                 if now <= 1.0:
+                    if unmoved and deviation > FAR:
+                        self._tell_jump(time, x, moved)
                     return moved
                 if now < left:
                     nearest, left = moved, now
             self._tell(time, nearest, left)
         self.allowed = 1.0 if left < _HELPS * deviation else ROOM * left
         return nearest
+
+    def _tell_jump(self, time: float, x: FloatArray, moved: FloatArray) -> None:
+        """Say once that positions jump, other than by the errors of a step."""
+        simulation = self._simulation
+        q = simulation.store.layout.q_indices
+        tolerated = (simulation.atol + simulation.rtol * np.abs(moved))[q]
+        if self._jump_said or not np.any(np.abs(moved - x)[q] > FAR * tolerated):
+            return
+        self._jump_said = True
+        simulation.store.set_motion(time, x)
+        found = self._found()
+        warn(
+            f"Positions of '{simulation.system.label}' jump at t = {time:.9g} s: found {found}."
+            " Prescribe positions that move in a finite time, with their rates, or begin the run"
+            " at the new ones; this is said once"
+        )
 
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))
@@ -160,8 +183,8 @@ class Manifold:
                 found=found,
                 remedy="Raise the tolerance, such as constraint_tolerance of a plant"
                 if by_rounding > 1.0
-                else "Take smaller steps or tolerances, let nothing prescribed jump, and stay"
-                " away from positions in which a mechanism is stretched out",
+                else "Take smaller steps or tolerances, and stay away from positions in which a"
+                f" mechanism is stretched out{self._on_driven(', and let {} not jump')}",
             )
             error.time = time
             raise error
@@ -173,15 +196,27 @@ class Manifold:
                 " equations that contradict each other; this is said once"
             )
 
+    def _on_driven(self, text: str) -> str:
+        """Return a text with the names of constraints that move with time, if there are any."""
+        store = self._simulation.store
+        names = [
+            constraint.name
+            for k in store.layout.projecting
+            for constraint in getattr(store.layout.leaves[k], "constraints", ())
+            if constraint.is_driven
+        ]
+        return text.format(quoted(names)) if names else ""
+
     def _found(self) -> str:
         """Say what of the present state is not where it belongs."""
         store = self._simulation.store
-        return ", ".join(
-            leaf.system.projection.description(leaf)
+        pairs = [
+            (float(np.max(np.abs(projection.calc_deviations(leaf)))), projection.description(leaf))
             for leaf in (store.leaves[k] for k in store.layout.projecting)
-            if leaf.system.projection is not None
-            and not np.max(np.abs(leaf.system.projection.calc_deviations(leaf))) <= 1.0
-        )
+            if (projection := leaf.system.projection) is not None
+        ]
+        away = [text for size, text in pairs if not size <= 1.0]
+        return ", ".join(away or [max(pairs)[1]])
 
 
 __all__ = ["Manifold"]

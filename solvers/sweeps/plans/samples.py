@@ -257,6 +257,11 @@ def sampled(
         raise ValueRefusedError(
             attempt, expected=f"n to be an integer in [1, {_MOST}]", found=shown(n)
         )
+    context = options.context
+    if not (context is None or isinstance(context, (Context, System))):
+        raise ValueRefusedError(
+            attempt, expected="context= to be a context or a system", found=shown(context)
+        )
     rng = generator(options.seed, attempt)
     drawn, given = marginals(values, attempt, options)
     correlated = _copula(drawn, [*given, *_pairs(options.correlation, attempt)], attempt)

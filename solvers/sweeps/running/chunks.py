@@ -46,6 +46,8 @@ class Chunk:
         Seconds that it took.
     native : bool
         Whether native code did the work.
+    size : float
+        Bytes that what was measured took, for each run.
     """
 
     runs: NDArray[np.int64]
@@ -53,6 +55,7 @@ class Chunk:
     metrics: MetricColumns
     cost: float
     native: bool = True
+    size: float = 0.0
 
     @property
     def tally(self) -> tuple[int, int]:
@@ -106,11 +109,11 @@ class Job:
         else:
             record = runner.run(part, stopping, numbers, watch)
         metrics = self._measure(part, record, numbers)
-        if self.kept < len(record.samples):
-            record.keep(self.kept)
+        size = 0.0 if record.dense is None else record.dense.values.nbytes / max(1, count)
+        record.dense = None
         cost = time.perf_counter() - began
         native = isinstance(runner, LaneRuns) or bool(runner.native)
-        return Chunk(part.runs, record, metrics, cost, native)
+        return Chunk(part.runs, record, metrics, cost, native, size)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "runner"}
@@ -118,12 +121,12 @@ class Job:
     @cached_property
     def runner(self) -> LaneRuns | SingleRuns:
         """Who runs; compiled when it is asked for first."""
-        readers, times = list(self.measuring.readers.values()), self.measuring.times
+        measuring, kept = self.measuring, self.kept
         if self.method is None:
-            return SingleRuns(readers, times, self.settings, self.reason)
+            return SingleRuns(measuring, kept, self.settings, self.reason)
         try:
             simulation = self.settings.simulation(self.base.clone())
-            return LaneRuns(simulation, readers, times, self.settings, self.method)
+            return LaneRuns(simulation, measuring, kept, self.settings, self.method)
         except UnsuitableError as error:
             raise NativeCodeError(
                 f"Cannot run a chunk of the sweep of '{self.settings.system.label}'",
@@ -138,7 +141,8 @@ class Job:
         """Measure runs; those of which a metric cannot be computed have failed."""
         count, failures = len(part.runs), dict[int, str]()
         try:
-            found = self.measuring.measure(count, record.samples, part.steps, numbers, failures)
+            assert record.dense is not None
+            found = self.measuring.measure(record.dense, part.steps, numbers, failures)
         except KeyboardInterrupt as interruption:
             record.interrupt(interruption)
             found = MetricColumns(self.measuring.metrics, count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -34,6 +33,7 @@ from flexure.solvers.native.programs.preconditions import (
 from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.simulation.state.options import wants_native
 from flexure.solvers.simulation.state.simulation_state import SimulationState
+from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
@@ -45,8 +45,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import STATE, Key, number_behind
+from flexure.solvers.tracing.trace import PARAMETER, STATE, Key, number_behind
 
 _MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane
 _MOST_BREAKS = 100_000  # of one run
@@ -71,7 +70,7 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     choice.aim(settings.t_final)
     try:
         method = choice.settle(BoundProgram(program, store), store.time, store.x)
-    except EvaluationError:
+    except (EvaluationError, ValueRefusedError):
         raise UnsuitableError("the equations refuse the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
     if METHODS[name].iterative:
@@ -98,10 +97,10 @@ class LaneRuns:
     ----------
     simulation : SimulationState
         Of the context that stands for all runs.
-    readers : sequence of Reader
-        What is sampled.
-    times : ndarray, shape (K,)
-        When.
+    measuring : Measuring
+        What is sampled, and what is followed for metrics.
+    kept : int
+        Of how many of the first signals samples are kept.
     settings : Settings
         How the runs are integrated.
     method : tuple of str
@@ -116,21 +115,22 @@ class LaneRuns:
     def __init__(
         self,
         simulation: SimulationState,
-        readers: Sequence[Reader],
-        times: FloatArray,
+        measuring: Measuring,
+        kept: int,
         settings: Settings,
         method: tuple[str, str],
     ) -> None:
         self._simulation = simulation
-        self._readers = readers
-        self._times = times
+        self._readers = [*measuring.readers.values()]
+        self._kept, self._followed = self._readers[:kept], measuring.components
+        self._times = measuring.times[: len(measuring.times) * (kept > 0)]
         self._settings = settings
         self._layout: Layout = simulation.store.layout
         self._method, self._why = method
         self._program = native_program(simulation.store)
         try:
             self._equations: LaneEquations = self._program.lane_equations(
-                readers, implicit=METHODS[self._method].linear
+                self._readers, implicit=METHODS[self._method].linear
             )
         except TraceError as error:
             raise UnsuitableError.because(error) from None
@@ -169,9 +169,11 @@ class LaneRuns:
             most_steps=simulation.max_steps,
             threads=settings.threads,
             stopping=stopping,
+            sampled=sum(reader.size for reader in self._kept),
+            followed=self._followed,
             watch=None if watch is None else lambda ends: watch(partial(_counted, ends)),
         )
-        ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
+        ends = np.cumsum([reader.size for reader in self._kept], dtype=int)
         record = SweepRecord(
             finals=outcome.finals,
             samples=np.split(outcome.samples, ends, axis=2)[:-1],
@@ -180,6 +182,7 @@ class LaneRuns:
                 INTERRUPTED if how == UNFINISHED else COMPLETED for how in outcome.outcomes.tolist()
             ],
             interruption=outcome.interruption,
+            dense=outcome.dense,
         )
         record.blank_interrupted()
         if np.any(outcome.left[outcome.outcomes == 0]):
@@ -251,14 +254,17 @@ def _initialized(context: Context) -> Context:
     return context
 
 
-def require_starts(variants: Variants) -> None:
+def require_starts(variants: Variants, t_final: float) -> None:
     """Refuse runs of which some cannot begin, so that each run by itself tells why.
 
     Raises
     ------
     UnsuitableError
-        When a block refuses the values of a run.
+        When a block refuses the values of a run, or one ends where it begins.
     """
+    if np.max(variants.lanes(())[TIME_KEY]) >= t_final:
+        raise UnsuitableError("a run ends where it begins")
+    require_relations(variants)
     if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
         return
     for k in range(len(variants)):
@@ -266,6 +272,28 @@ def require_starts(variants: Variants) -> None:
             initialize(variants.context(k))
         except EvaluationError as error:
             raise UnsuitableError(f"not all runs can begin ({error.attempt})") from None
+
+
+def require_relations(variants: Variants) -> None:
+    """Refuse runs of which some have parameters that contradict each other.
+
+    Raises
+    ------
+    UnsuitableError
+        When there are such runs.
+    """
+    store = variants.store
+    for position, leaf in enumerate(store.layout.leaves):
+        for relation in leaf.relations:
+            sides = []
+            for each in (relation.left, relation.right):
+                name = PARAMETER, position, each.index
+                keys: list[Key] = [(name, k) for k in range(each.default.size)]
+                lanes = variants.lanes(keys)
+                numbers = [lanes.get(key, number_behind(store, key)) for key in keys]
+                sides.append(np.broadcast_arrays(*numbers, np.zeros(len(variants)))[:-1])
+            if not relation.holds(*map(np.array, sides)):
+                raise UnsuitableError(f"not all runs have {relation} in '{leaf.label}'")
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:

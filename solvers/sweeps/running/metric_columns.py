@@ -17,9 +17,17 @@ from flexure.diagrams.common.errors import (
     suggestion,
     warn,
 )
+from flexure.diagrams.contexts.places import Place, path_of
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.measures import metric_kinds
-from flexure.solvers.results.measures.metrics import Measure, Metric, Records, Response
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.metrics import (
+    Measure,
+    Metric,
+    Records,
+    Response,
+    columns_of,
+)
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 from flexure.solvers.results.measures.step_responses import way_to_rest
 from flexure.solvers.sweeps.running.step_sources import find_steps
@@ -28,20 +36,23 @@ from flexure.solvers.tracing.signals import Reader
 
 #: A figure of step responses by its name, a metric, or a function of a `SimulationResult`.
 Wanted: TypeAlias = str | Metric | Measure
-#: Instants and targets of steps in runs: arrays of shape (N,) by name, for each response.
-Steps: TypeAlias = Mapping[Response, Mapping[str, FloatArray]]
+#: Instants and targets of steps in runs: arrays of shape (N,) by name, for each response. And the
+#: ``"value"`` of parameters, by path.
+Steps: TypeAlias = Mapping[Response | str, Mapping[str, FloatArray]]
 
 _METRICS = tuple(field.name for field in fields(StepInfo))
 _WANTED = (
     "names of step figures, metrics of fx.metrics or functions of a result, alone or in a list, or "
     "by names in a mapping"
 )
-_ROWS = 256  # of samples that are measured at once, which bounds the memory for it
+_ROWS = 256  # runs that are measured at once, which bounds the memory for it
 
 
 def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
     """Return what a user asks for: metrics, with the names that they were given."""
     pairs: list[tuple[Any, Any]]
+    if isinstance(metrics, type):
+        raise ValueRefusedError(attempt, expected=_WANTED, found=shown(metrics))
     if isinstance(metrics, Mapping):
         pairs = list(metrics.items())
     else:
@@ -49,7 +60,7 @@ def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
         each = items_of(metrics, _WANTED, attempt) if several else (metrics,)
         pairs = [(None, item) for item in each]
     for name, each in pairs:
-        fits = isinstance(each, (str, Metric)) or callable(each)
+        fits = isinstance(each, (str, Metric)) or (callable(each) and not isinstance(each, type))
         if not fits or not (name is None or (isinstance(name, str) and name)):
             found = shown(each if name is None else {name: each})
             raise ValueRefusedError(attempt, expected=_WANTED, found=found)
@@ -142,31 +153,48 @@ class MetricColumns:
 
 
 class Measuring:
-    """How metrics are computed from the samples of runs.
+    """How runs are sampled, and how metrics are computed from what signals did in them.
 
     Parameters
     ----------
     metrics : mapping
         The metrics by name.
     readers : mapping
-        What is sampled, by path: at least what the metrics read.
+        Signals by path: those that are kept, and those that metrics read.
     times : ndarray, shape (K,)
-        When.
+        When signals that are kept are sampled; metrics do not depend on it.
+    span : tuple of float
+        When runs begin and end.
+    constants : mapping, optional
+        Parameters that metrics read as signals which do not change, by path.
 
-    Raises
-    ------
-    FlexureError
-        When a metric cannot be computed from such samples.
+    Attributes
+    ----------
+    followed : dict
+        The signals that metrics read, by path.
     """
 
     def __init__(
-        self, metrics: Mapping[str, Metric], readers: Mapping[str, Reader], times: FloatArray
+        self,
+        metrics: Mapping[str, Metric],
+        readers: Mapping[str, Reader],
+        times: FloatArray,
+        span: tuple[float, float],
+        constants: Mapping[str, Place] | None = None,
     ) -> None:
-        if any(metric.signals for metric in metrics.values()) and not len(times):
-            raise ValueRefusedError(
-                "Cannot measure signals", expected="at least one time in times=", found="none"
-            )
-        self.metrics, self.readers, self.times = metrics, readers, times
+        self.metrics, self.readers, self.times, self.span = metrics, readers, times, span
+        self.constants = constants or {}
+        read = dict.fromkeys(path_of(way) for each in metrics.values() for way in each.signals)
+        self.followed = {path: readers[path] for path in read if path not in self.constants}
+
+    @property
+    def components(self) -> list[int]:
+        """The components that metrics read, counted through all signals."""
+        sizes = [reader.size for reader in self.readers.values()]
+        begins = dict(zip(self.readers, np.cumsum([0, *sizes]).tolist(), strict=False))
+        return [
+            begins[path] + k for path, reader in self.followed.items() for k in range(reader.size)
+        ]
 
     @property
     def units(self) -> dict[str, str]:
@@ -180,46 +208,52 @@ class Measuring:
         return [function for metric in self.metrics.values() for function in metric.functions]
 
     def find_steps(self, variants: Variants) -> Steps:
-        """Return the steps to which runs respond."""
-        count, times = len(variants), self.times
+        """Return the steps to which runs respond, and what parameters are in them."""
+        count = len(variants)
         responses = {each for metric in self.metrics.values() for each in metric.responses}
-        steps = {
+        steps: dict[Response | str, Mapping[str, FloatArray]] = {
             each: find_steps(
                 variants,
                 self.readers[each.path],
-                times[0],
-                times[-1],
+                *self.span,
                 np.full(count, np.nan if each.at is None else each.at),
                 each.disturbs,
             )
             for each in responses
         }
-        nothing = [np.empty((0, len(times), reader.size)) for reader in self.readers.values()]
-        self.measure(0, nothing, part_of(steps, slice(0)), {f: np.empty(0) for f in self.functions})
+        for path, place in self.constants.items():
+            steps[path] = {"value": variants.read(place)}
+        none = dict.fromkeys(self.functions, np.empty(0))
+        self.measure(self._nothing(), part_of(steps, slice(0)), none)
         return steps
+
+    def _nothing(self) -> DenseOutput:
+        """Return the signals of no runs."""
+        return DenseOutput.joined([], sum(reader.size for reader in self.followed.values()))
 
     def measure(
         self,
-        count: int,
-        samples: Sequence[FloatArray],
+        dense: DenseOutput,
         steps: Steps,
         numbers: Mapping[Measure, FloatArray],
         failures: dict[int, str] | None = None,
     ) -> MetricColumns:
-        """Measure N runs, whose samples have the shape (N, K, size).
+        """Measure N runs, of which is known what followed signals did.
 
         Functions that raise an error leave it in ``failures``, by the index among these runs.
         What functions of whole results returned is in ``numbers``.
         """
+        count = len(dense)
         found = MetricColumns(self.metrics, count)
+        shapes = {path: reader.shape for path, reader in self.followed.items()}
+        columns = columns_of({**shapes, **dict.fromkeys(self.constants, ())})
         for start in range(0, max(1, count), _ROWS) if self.metrics else ():
             rows = slice(start, start + _ROWS)
-            arrays = {
-                path: np.ascontiguousarray(sample[rows]).reshape(-1, len(self.times), *reader.shape)
-                for (path, reader), sample in zip(self.readers.items(), samples, strict=True)
-            }
             some = {function: column[rows] for function, column in numbers.items()}
-            records = Records(self.times, arrays, part_of(steps, rows), some, failures={})
+            known, part = part_of(steps, rows), dense.part(rows)
+            for path in self.constants:
+                part = part.with_constant(known[path]["value"])
+            records = Records(part, columns, known, some, failures={}, span=self.span)
             for name, metric in self.metrics.items():
                 found.columns[name][rows] = metric.measure(records)
             for path, longer in records.longer.items():

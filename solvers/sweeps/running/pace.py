@@ -7,7 +7,7 @@ import sys
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 
 _FEWEST = 256  # runs of a chunk that memory allows in any case
-_MEMORY = 16_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_MEMORY = 16_000_000  # bytes that the signals of a chunk take, unless that is too few runs
 _LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
 _GROWTH = 16  # times as many runs in the next chunk, at most
 
@@ -32,12 +32,15 @@ class Pace:
         self._seconds = seconds
         self.known = False
         self._most = sys.maxsize
-        readers = job.measuring.readers.values()
-        if job.kept < len(readers) or seconds is not None:
+        self._measured = bool(job.measuring.followed)
+        if seconds is not None:
+            readers = [*job.measuring.readers.values()][: job.kept]
             size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
             self._most = max(_FEWEST, _MEMORY // max(1, size))
+        self._by_itself = job.method is None
         self._least = 1 if job.method is None else min(_LEAST, self._most)
-        self._next = self._most if seconds is None and job.method is not None else self._least
+        at_once = seconds is None and job.method is not None and not self._measured
+        self._next = self._most if at_once else self._least
 
     def size(self, left: int, workers: int = 1) -> int:
         """Return the number of runs of the next chunk; towards the end all workers get some."""
@@ -47,8 +50,12 @@ class Pace:
     def learn(self, chunk: Chunk) -> None:
         """Note what a chunk took."""
         self.known = True
+        if self._measured:  # what signals do takes memory by the step
+            self._most = min(self._most, max(_LEAST, int(_MEMORY / max(1.0, chunk.size))))
         if self._seconds is None:
-            self._next = self._most
+            # A first run by itself may still be interpreted, and compiles for the others.
+            self._next = self._least if self._by_itself else self._most
+            self._by_itself = False
             return
         count = len(chunk.runs)
         fitting = int(count * self._seconds / max(chunk.cost, 1e-9))

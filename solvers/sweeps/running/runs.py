@@ -17,7 +17,6 @@ from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.simulation.state.options import wants_native
 from flexure.solvers.simulation.state.simulation_state import SimulationState
-from flexure.solvers.simulation.state.tolerances import are_sensible
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.running.lane_runs import (
@@ -61,8 +60,9 @@ def run_all(
     steps : mapping
         The steps to which the runs respond.
     kept : int
-        Of how many of the first signals the samples are kept. With others, the runs are done in
-        chunks whose samples are measured and let go, which has no influence on the numbers.
+        Of how many of the first signals the samples are kept. With metrics, the runs are done in
+        chunks, of which what signals did is measured and let go, which has no influence on the
+        numbers.
     earlier : iterable of Chunk
         What has been done before; these runs are not run again.
     executor : Executor, optional
@@ -145,13 +145,12 @@ class _Done:
 
 
 def _check(simulation: SimulationState, t_final: float) -> None:
-    """Refuse tolerances and steps that would fail every run."""
-    rtol, atol, max_step = simulation.rtol, simulation.atol, simulation.max_step
-    if not are_sensible(rtol, atol, max_step):
+    """Refuse steps that would fail every run."""
+    if not simulation.max_step > 0.0:
         raise ValueRefusedError(
             f"Cannot sweep '{simulation.system.label}'",
-            expected="rtol and atol that are not negative, and a positive max_step",
-            found=f"rtol {rtol}, atol {atol}, max_step {max_step}",
+            expected="a positive max_step",
+            found=f"{simulation.max_step}",
         )
     simulation.require_intervals(t_final)
 
@@ -165,14 +164,14 @@ def _settled(
 ) -> tuple[Job, FloatArray]:
     """Decide what holds for all runs, at least one; return it, and the break times of lanes."""
     job = Job(settings, variants.base(), measuring, kept)
-    readers, breaks = list(measuring.readers.values()), np.array([np.inf])
+    breaks = np.array([np.inf])
     try:
         if measuring.functions:
             raise UnsuitableError("a metric is a function of whole results")
         method = method_in_lanes(simulation, settings)
-        lanes = LaneRuns(simulation, readers, measuring.times, settings, method)
+        lanes = LaneRuns(simulation, measuring, kept, settings, method)
         lanes.distrust(variants.context(0))
-        require_starts(variants)
+        require_starts(variants, settings.t_final)
         breaks = breaks_of(variants, settings)
         job.method, job.runner = method, lanes
     except UnsuitableError as reason:
@@ -223,7 +222,8 @@ def _take(
             on_chunk(chunk)
         if chunk.record.interruption is not None:
             return
-        if not number and not chunk.native and wants_native(job.settings.compiled):
+        # The first chunk may be interpreted until there is code for the others.
+        if number == 1 and not chunk.native and wants_native(job.settings.compiled):
             _announce(job, chunk, len(done.missing), workers)
 
 
@@ -234,7 +234,7 @@ def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
     if seconds > _LONG:
         warn(
             f"{left} runs of '{job.settings.system.label}' will take about "
-            f"{seconds:.3g} s, as the first took {each:.2g} s: they are interpreted, "
+            f"{seconds:.3g} s, as the second took {each:.2g} s: they are interpreted, "
             f"{chunk.record.how}"
         )
 

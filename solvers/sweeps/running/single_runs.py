@@ -13,9 +13,12 @@ from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.native.runs.step_moments import moments_at
+from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Measure
+from flexure.solvers.results.records.dense_signals import dense_signals
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
@@ -25,8 +28,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
     Settings,
     SweepRecord,
 )
-from flexure.solvers.tracing.lanes import BatchReader
-from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.lanes import TIME_KEY, BatchReader
 
 
 class SingleRuns:
@@ -37,10 +39,10 @@ class SingleRuns:
 
     Parameters
     ----------
-    readers : sequence of Reader
-        What is sampled.
-    times : ndarray, shape (K,)
-        When.
+    measuring : Measuring
+        What is sampled, and what is followed for metrics.
+    kept : int
+        Of how many of the first signals samples are kept.
     settings : Settings
         How the runs are integrated.
     reason : str
@@ -52,11 +54,11 @@ class SingleRuns:
         Whether native code does the work; None before the first run.
     """
 
-    def __init__(
-        self, readers: Sequence[Reader], times: FloatArray, settings: Settings, reason: str
-    ) -> None:
-        self._readers = readers
-        self._times = times
+    def __init__(self, measuring: Measuring, kept: int, settings: Settings, reason: str) -> None:
+        self._readers = [*measuring.readers.values()][:kept]
+        self._followed = [*measuring.followed.values()]
+        self._width = sum(reader.size for reader in self._followed)
+        self._times = measuring.times[: len(measuring.times) * (kept > 0)]
         self._settings = settings
         self._reason = reason
         self._signals = BatchReader(settings.system)
@@ -86,7 +88,9 @@ class SingleRuns:
         """
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
-        run = partial(self._run, record, part, numbers, stopping)
+        nothing = partial(DenseOutput.unknown, self._settings.t_final, self._width)
+        dense = [nothing(start) for start in part.variants.lanes(())[TIME_KEY].tolist()]
+        run = partial(self._run, record, dense, part, numbers, stopping)
         try:
             with closing(self._each(run, range(len(part.runs)), stopping)) as ended:
                 for done, _ in enumerate(ended, 1):
@@ -94,7 +98,8 @@ class SingleRuns:
                         watch(partial(_counted, done, record))
         except KeyboardInterrupt as error:
             record.interruption = error
-            record.blank_interrupted()
+        record.dense = DenseOutput.joined(dense, self._width)
+        record.blank_interrupted()
         record.how = self.how
         return record
 
@@ -120,18 +125,20 @@ class SingleRuns:
     def _run(
         self,
         record: SweepRecord,
+        dense: list[DenseOutput],
         part: Part,
         numbers: Mapping[Measure, FloatArray],
         stopping: threading.Event,
         row: int,
     ) -> bool:
         """Run one variant; tell whether native code took all of its steps."""
-        recorded = bool(self._readers or numbers)
+        recorded = bool(self._readers or self._followed or numbers)
         simulator = self._simulator(part.variants.context(row), recorded=recorded)
         simulator._state.interrupt_on(stopping)
         try:
             simulator.advance_to(self._settings.t_final)
             self._measure(simulator, numbers, row)
+            dense[row] = self._follow(simulator)
             self._store(record, row, simulator)
         except NativeCodeError:
             raise
@@ -162,6 +169,21 @@ class SingleRuns:
             result = result_of(simulator)
             for function, column in numbers.items():
                 column[row] = as_number(function(result), (), "Cannot measure a result")
+
+    def _follow(self, simulator: Simulator) -> DenseOutput:
+        """Return what signals did that metrics read; NaN after a run was terminated."""
+        end, t_final = simulator.context.time, self._settings.t_final
+        rest = [DenseOutput.unknown(t_final, self._width, end)] if end < t_final else []
+        if not self._followed:
+            return DenseOutput.unknown(t_final, self._width, end)
+        history, context = simulator.history, simulator.context.clone()
+        assert history is not None
+
+        def read(times: FloatArray) -> list[FloatArray]:
+            return self._signals.read(self._followed, moments_at(history, context, times))
+
+        found = dense_signals(history.grid(), read)
+        return DenseOutput.joined([found, *rest], self._width).as_one()
 
     def _store(self, record: SweepRecord, row: int, simulator: Simulator) -> None:
         """Store what a run did."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.values import FloatArray
+from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.simulator import Simulator
@@ -143,6 +144,8 @@ class SweepRecord:
         How the runs were run.
     interruption : BaseException or None
         What ended the sweep before its time: somebody, or a worker that was lost.
+    dense : DenseOutput or None
+        What the signals that metrics read did, until that is measured.
     """
 
     finals: FloatArray
@@ -152,6 +155,7 @@ class SweepRecord:
     failures: dict[int, str] = field(default_factory=dict)
     how: str = ""
     interruption: BaseException | None = None
+    dense: DenseOutput | None = None
 
     @classmethod
     def of(
@@ -177,10 +181,6 @@ class SweepRecord:
         self.failures |= {numbers[row]: text for row, text in part.failures.items()}
         self.how = self.how or part.how
         self.interruption = self.interruption or part.interruption
-
-    def keep(self, count: int) -> None:
-        """Keep the samples of the first signals, and let go those of the others."""
-        self.samples = [np.ascontiguousarray(sample) for sample in self.samples[:count]]
 
     def interrupt(self, interruption: KeyboardInterrupt) -> None:
         """Note that the runs came to nothing."""

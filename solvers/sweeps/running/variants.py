@@ -67,6 +67,9 @@ class Variants(Batch, Protocol):
     def differ_in(self, position: int) -> bool:
         """Tell whether runs may differ in what a block knows beside time and states."""
 
+    def read(self, place: Place) -> FloatArray:
+        """Return a number of each run, shape (N,)."""
+
     def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
         """Return what distinguishes some of the runs: a list of arrays, or of contexts."""
 
@@ -104,6 +107,10 @@ class GivenContexts(ContextBatch):
     def context(self, index: int) -> Context:
         """Return a copy of a context."""
         return self._contexts[index].clone()
+
+    def read(self, place: Place) -> FloatArray:
+        """Return a number of each context."""
+        return np.array([float(place.read(context)) for context in self._contexts])
 
     def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
         """Return some of the contexts."""
@@ -271,6 +278,15 @@ class SweptContexts:
         for column in self._columns:
             column.place.write(context, column.rows[index])
         return context
+
+    def read(self, place: Place) -> FloatArray:
+        """Return a number of each run."""
+        for column in self._columns:
+            if column.place.handle is place.handle:
+                where = np.flatnonzero(column.place.components == place.components[0])
+                if len(where):
+                    return np.array(column.rows.reshape(self._count, -1)[:, where[0]], dtype=float)
+        return np.full(self._count, float(np.reshape(place.read(self._context), ())))
 
     def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
         """Return the values of some of the runs, an array for each path."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexure.diagrams.common.errors import RecordFileError, quoted
+from flexure.diagrams.common.errors import RecordFileError, quoted, warn
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.solvers.results.records.provenance import differences
 from flexure.solvers.sweeps.plans.plans import by_component
@@ -50,6 +50,12 @@ class StudyFile:
         self._attempt = f"Cannot keep the study of '{outline.label}' in '{path}'"
         self._outline = outline
         self._lock = StudyLock(path)
+        journal = Path(f"{os.path.realpath(path)}-journal")
+        if journal.exists() and journal.stat().st_size:
+            warn(
+                f"An earlier process was ended while it wrote to '{path}', as '{journal.name}' "
+                "tells: what it had not finished writing is undone, and run again"
+            )
         try:
             with _blaming(self._attempt):
                 self._connection = _connect(path, "rwc")
@@ -109,6 +115,7 @@ class StudyFile:
                 "its runs go and begin anew",
             )
         if old.plan != new.plan:
+            _read_done(self._connection, old)  # so that no damage is sealed
             pairs = zip(runs, places, strict=True)
             moved = {run: place for run, place in pairs if place is not None}
             tables.renumber(self._connection, moved)
@@ -143,10 +150,11 @@ class StudyFile:
         with patience, _blaming(self._attempt), self._transaction():
             connection = self._connection
             width = len(columns) + len(tables.OWN)
-            connection.executemany(tables.insertion("runs", width), cells)
+            connection.executemany(tables.insertion("runs", width), map(tables.sealed, cells))
             for path, sample in zip(outline.signals, record.samples, strict=True):
                 blobs = zip(numbers, repeat(path), tables.rows_of_blobs(sample[rows]), strict=False)
-                connection.executemany(tables.insertion("samples", 3), blobs)
+                sealed = map(tables.sealed, blobs)
+                connection.executemany(tables.insertion("samples", 4), sealed)
             connection.execute(
                 "INSERT INTO chunks (runs, seconds, finished) VALUES (?, ?, ?)",
                 (len(numbers), chunk.cost, now),
@@ -219,23 +227,30 @@ def _is_study(connection: sqlite3.Connection, attempt: str) -> bool:
 
 
 def _read_done(connection: sqlite3.Connection, outline: Outline) -> Chunk:
-    """Read what the finished runs did."""
-    own = ["run", "outcome", "reason", "steps", "final_states"]
-    rows = connection.execute(tables.selection([*own, *outline.metric_columns], "runs")).fetchall()
-    count, times = len(rows), len(outline.times)
-    runs, outcomes, reasons, steps, finals, *found = (
-        zip(*rows, strict=True) if rows else [()] * (len(own) + len(outline.metrics))
-    )
+    """Read what the finished runs did; all of it is as it was written."""
+    rows = connection.execute("SELECT * FROM runs ORDER BY run").fetchall()
+    for row in rows:
+        tables.require_sealed(row, "runs")
+    ((told,),) = connection.execute("SELECT total(runs) FROM chunks")
+    if told != len(rows):
+        raise sqlite3.DatabaseError(f"{len(rows)} runs, of {told:g} that were written")
+    count, times, measured = len(rows), len(outline.times), len(outline.metrics)
+    columns = [*zip(*rows, strict=True)] or [()] * (len(outline.columns) + len(tables.OWN))
+    runs, outcomes, reasons, steps, finals = columns[0], *columns[-5:-1]
+    found = columns[1 + outline.value_count : 1 + outline.value_count + measured]
     numbers = np.array(runs, dtype=np.int64)
     samples = [np.full((count, times, each.size), np.nan) for each in outline.signals.values()]
     for path, sample in zip(outline.signals, samples, strict=True):
-        blobs = connection.execute(
-            "SELECT run, numbers FROM samples WHERE signal = ? ORDER BY run", (path,)
-        )
-        for row, (run, data) in enumerate(blobs):
-            if run != runs[row]:
-                raise sqlite3.DatabaseError(f"no samples of '{path}' in run {runs[row]}")
-            sample[row] = tables.from_blob(data, *sample.shape[1:])
+        blobs = connection.execute("SELECT * FROM samples WHERE signal = ? ORDER BY run", (path,))
+        known = []
+        for row, cells in enumerate(blobs):
+            tables.require_sealed(cells, "samples")
+            known.append(cells[0])
+            if runs[row : row + 1] != (cells[0],):
+                break
+            sample[row] = tables.from_blob(cells[2], *sample.shape[1:])
+        if known != [*runs]:
+            raise sqlite3.DatabaseError(f"samples of '{path}' that are not those of the runs")
     if count and not 0 <= numbers[0] <= numbers[-1] < len(outline.plan):
         raise sqlite3.DatabaseError("runs that are not in its plan")
     ((how,),) = connection.execute("SELECT value FROM study WHERE name = 'how'")
@@ -263,12 +278,15 @@ def _blaming(attempt: str) -> Iterator[None]:
         expected = "a file that can be read and written"
         if "full" in text:
             expected = "room on the disk"
-        elif "not a database" in text or "malformed" in text:
+        elif "not a database" in text or "malformed" in text or "damage" in text:
             expected = "the file of a study, as it was written"
         raise RecordFileError(
             attempt, expected=expected, found=text, remedy="What was stored before is unchanged"
         ) from error
-    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+    except (
+        *(AttributeError, IndexError, KeyError, MemoryError, OverflowError),
+        *(RecursionError, TypeError, ValueError),
+    ) as error:
         raise RecordFileError(
             attempt,
             expected="the file of a study, as it was written",

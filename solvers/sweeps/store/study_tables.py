@@ -7,7 +7,9 @@ of zero in those of reals. NaN is NULL.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ from flexure.solvers.sweeps.plans.plans import Axis, Plan, by_component
 from flexure.solvers.sweeps.running.variants import Varied
 
 APPLICATION = 0x464C5853  # "FLXS", by which programs know the file
-FORMAT = 1
+FORMAT = 2
 _MOST_COLUMNS = 1900  # of the 2000 that SQLite has
 _FLOAT = np.dtype("<f8")
 
@@ -36,12 +38,17 @@ CREATE TABLE axes (
 );
 CREATE TABLE signals (signal TEXT PRIMARY KEY, shape TEXT, unit TEXT, labels TEXT, doc TEXT);
 CREATE TABLE metrics (metric TEXT PRIMARY KEY, name TEXT, unit TEXT);
-CREATE TABLE samples (run INTEGER, signal TEXT, numbers BLOB, PRIMARY KEY (run, signal));
+CREATE TABLE samples (
+    run INTEGER, signal TEXT, numbers BLOB, digest BLOB, PRIMARY KEY (run, signal)
+);
 CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, runs INTEGER, seconds REAL, finished TEXT);
 """
 TABLES = ("study", "provenance", "axes", "signals", "metrics", "samples", "chunks", "runs")
 #: Columns of the table of runs beside values and metrics.
-OWN = ("run", "outcome", "reason", "steps", "final_states")
+OWN = ("run", "outcome", "reason", "steps", "final_states", "digest")
+#: What the digest of the outline is about: the tables that are written with it, but not how runs
+#: were run, which the first chunk tells.
+_OUTLINE = ("study WHERE name NOT IN ('how', 'digest')", "provenance", "axes", "signals", "metrics")
 
 
 @dataclass
@@ -118,7 +125,7 @@ def create(connection: sqlite3.Connection, outline: Outline) -> None:
     numbers = "".join(f"{quote(name)}, " for name in outline.columns)
     connection.execute(
         f"CREATE TABLE runs (run INTEGER PRIMARY KEY, {numbers}"
-        "outcome TEXT, reason TEXT, steps INTEGER, final_states BLOB)"
+        "outcome TEXT, reason TEXT, steps INTEGER, final_states BLOB, digest BLOB)"
     )
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -155,10 +162,56 @@ def write_plan(connection: sqlite3.Connection, outline: Outline) -> None:
             about = (number, axis.name, path, unit, doc, json.dumps(shape))
             rows.append((*about, json.dumps(column.shape), to_blob(column)))
     connection.executemany(insertion("axes", 8), rows)
+    connection.execute(
+        "INSERT OR REPLACE INTO study VALUES ('digest', ?)", (_outlined(connection),)
+    )
+
+
+def _outlined(connection: sqlite3.Connection) -> bytes:
+    """Return the digest of what a study is about."""
+    tables = (connection.execute(f"SELECT * FROM {name} ORDER BY rowid") for name in _OUTLINE)
+    return digest(*(cell for rows in tables for row in rows for cell in row))
+
+
+def digest(*cells: Any) -> bytes:
+    """Return the checksum of cells as they come back from a file.
+
+    There, NaN is nothing, and zero has no sign.
+    """
+    found = hashlib.blake2b(digest_size=8)
+    for cell in cells:
+        if isinstance(cell, float):
+            text = "None" if math.isnan(cell) else repr(cell + 0.0)
+        else:
+            text = type(cell).__name__ if isinstance(cell, bytes) else repr(cell)
+        data = cell if isinstance(cell, bytes) else b""
+        told = text.encode("utf-8", "surrogatepass")
+        found.update(f"{len(told)} {len(data)} ".encode() + told + data)
+    return found.digest()
+
+
+def sealed(cells: Sequence[Any]) -> tuple[Any, ...]:
+    """Return cells of a row with their checksum behind them."""
+    return (*cells, digest(*cells))
+
+
+def require_sealed(row: Sequence[Any], table: str) -> None:
+    """Refuse a row that is not what was written.
+
+    Raises
+    ------
+    DatabaseError
+        When its checksum is another one.
+    """
+    if digest(*row[:-1]) != row[-1]:
+        raise sqlite3.DatabaseError(f"a damaged row of the table '{table}', run {row[0]!r}")
 
 
 def read_outline(connection: sqlite3.Connection) -> Outline:
     """Read what a study is about."""
+    seals = connection.execute("SELECT value FROM study WHERE name = 'digest'").fetchall()
+    if seals != [(_outlined(connection),)]:
+        raise sqlite3.DatabaseError("damage in what it says about the study")
     facts = dict(connection.execute("SELECT name, value FROM study"))
     entries = connection.execute("SELECT kind, name, value FROM provenance ORDER BY rowid")
     provenance = {Entry(kind, name): text for kind, name, text in entries}
@@ -224,6 +277,9 @@ def renumber(connection: sqlite3.Connection, places: Mapping[int, int]) -> None:
     for table in ("runs", "samples") if pairs else ():
         connection.executemany(f"UPDATE {table} SET run = ? WHERE run = ?", pairs)
         connection.execute(f"UPDATE {table} SET run = -1 - run WHERE run < 0")
+        rows = connection.execute(f"SELECT rowid, * FROM {table}").fetchall()
+        seals = [(digest(*cells), rowid) for rowid, *cells, _ in rows]
+        connection.executemany(f"UPDATE {table} SET digest = ? WHERE rowid = ?", seals)
 
 
 def to_blob(numbers: Any) -> bytes:
@@ -252,25 +308,22 @@ def insertion(table: str, count: int) -> str:
     return f"INSERT INTO {table} VALUES ({', '.join('?' * count)})"
 
 
-def selection(columns: Sequence[str], table: str) -> str:
-    """Return the statement that reads columns of all runs."""
-    return f"SELECT {', '.join(map(quote, columns))} FROM {table} ORDER BY run"
-
-
 __all__ = [
     "APPLICATION",
     "FORMAT",
     "OWN",
     "Outline",
     "create",
+    "digest",
     "from_blob",
     "insertion",
     "places_in",
     "quote",
     "read_outline",
     "renumber",
+    "require_sealed",
     "rows_of_blobs",
-    "selection",
+    "sealed",
     "to_blob",
     "write_plan",
 ]

@@ -390,6 +390,19 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
             {"section": fx.CircleSection(0.001), "clamped_warping": True},
             "a RectangleSection with clamped_warping",
         ),
+        (
+            {"section": fx.CircleSection(0.001), "plate": True},
+            "a RectangleSection, or .* Omit plate",
+        ),
+        (
+            {"section": fx.TubeSection(0.002, 0.001), "plate": True},
+            "a RectangleSection, or .* Omit plate",
+        ),
+        ({"segments": 1001}, "at most 1000 segments.* Take 8 to 32"),
+        ({"segments": 10**6}, "at most 1000 segments.* Take 8 to 32"),
+        ({"length": []}, "with length: expected a real number; found a vector of size 0"),
+        ({"length": np.ones((2, 3))}, "with length: expected a real number"),
+        ({"damping_time": []}, "with damping_time: expected a real number"),
         ({"shear": 1}, "True or False for shear"),
         ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
         ({"length": float("nan")}, "'leaf.length': expected finite numbers; found nan"),
@@ -455,3 +468,36 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     np.testing.assert_allclose(
         interpreted.context.continuous_state, native.context.continuous_state, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+def test_the_edges_of_a_twisted_leaf_are_stretched(segments: int) -> None:
+    """Straight fibers of a leaf that is free along x: their torque, and the stress of an edge."""
+    L, w, t, E, angle = 0.1, 0.02, 5e-4, 193e9, np.deg2rad(30.0)
+    builder = fx.PlantBuilder("bench", gravity=(0.0, 0.0, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia.point_mass(0.01))
+    joint = builder.add_joint(fx.RpyFloatingJoint("tip", builder.world, tip))
+    joint.default_pose = np.eye(3), (L, 0.0, 0.0)
+    steel = fx.Material(E, poissons_ratio=0.3, density=7880.0)
+    size: dict[str, Any] = {"length": L, "width": w, "thickness": t, "material": steel}
+    leaf = fx.LeafSpring("leaf", builder.world, tip, segments=segments, **size)
+    builder.add_force_element(leaf)
+    plant = builder.build()
+    with pytest.warns(UserWarning, match="may be off by percents"):
+        path = fx.load_path(plant, {"tip.q[0]": [0.0, 0.5 * angle, angle, 2.0 * angle]})
+    torques = path.required["tip.q[0]"][path.stations]
+    for station, turned in ((1, 0.5 * angle), (2, angle)):
+        z = w * ((np.arange(2000) + 0.5) / 2000 - 0.5)
+        k = turned / L
+        stress = 0.5 * E * k**2 * (z**2 - np.mean(z**2))
+        fibers = t * w * np.mean(stress * z**2) * k
+        shear = 0.5 * E / 1.3 * leaf.section.default.torsion_constant * k
+        assert torques[station] == pytest.approx(shear + fibers, rel=1e-4)
+        found = leaf.greatest_stress.eval(path.context(path.stations[station]))[0]
+        tau = leaf.section.default.torsion_stress(shear)
+        assert found == pytest.approx(np.hypot(stress[0], np.sqrt(3.0) * tau), rel=2e-3)
+    assert fibers > 0.3 * shear
+    name = "twist per length times width squared, over thickness"
+    before = fx.check_limits(plant, path.context(path.stations[2])).beyond
+    assert all(each.quantity != name for each in before)
+    assert any(each.quantity == name for each in fx.check_limits(path).beyond)

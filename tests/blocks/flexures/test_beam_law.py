@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.forces.bushings.halfway_law import Deformation
+from flexure.blocks.math import RigidTransform, rotation_from_rotation_vector
 from flexure.diagrams import scalars
 from flexure.diagrams.values.values import FloatArray
 
@@ -19,11 +20,12 @@ NOT_ASKED: Any = None
 
 def bent(theta: Any, position: Any) -> Deformation:
     """Return a deformation by the rotation vector and the position in the frame halfway."""
-    return Deformation(NOT_ASKED, NOT_ASKED, NOT_ASKED, theta, np.asarray(position))
+    p = np.asarray(position)  # in A it has the same length, which is all that is asked for
+    return Deformation(RigidTransform(NOT_ASKED, p), NOT_ASKED, NOT_ASKED, theta, p)
 
 
 KEYS = [("x", k) for k in range(6)]
-STRAIGHT = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1)
+STRAIGHT = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1, wagner_stiffness=0.4)
 REST = np.array([0.1, 0.3, -0.2, 0.05, -0.1, 0.29])
 CURVED = replace(STRAIGHT, rest=REST)
 LAWS = pytest.mark.parametrize("law", [STRAIGHT, CURVED], ids=["straight", "curved"])
@@ -63,7 +65,7 @@ def test_a_beam_is_the_same_from_its_other_end(seed: int) -> None:
 
 
 def test_at_rest_it_has_the_stiffness_of_the_textbook() -> None:
-    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = STRAIGHT.constants()
+    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z, _ = STRAIGHT.constants()
     K = stiffness(STRAIGHT, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
     bending = [12.0 * bend_z / (h**3 * (1.0 + shear_z)), 12.0 * bend_y / (h**3 * (1.0 + shear_y))]
     wanted = np.diag([GJ / h, bend_y / h, bend_z / h, EA / h, *bending])
@@ -117,6 +119,13 @@ def test_tension_makes_twist_stiffer_as_fibers_do_that_are_wound_up() -> None:
     def energy(twist: float, length: float) -> float:
         stretched = np.sqrt(length**2 + square * twist**2) / h - 1.0
         return float(0.5 * h * fiber * np.sum(stretched**2))
+
+    slack, k = h * (1.0 - (w * w + t * t) / 24.0 * 0.3**2), 0.3  # of a mean fiber without force
+    wagner = E * w * t * (w**4 + t**4) / 180.0
+    law = BeamLaw(h, E * w * t, 7.0, 1.0, 1.0, (w * w + t * t) / 12.0, wagner_stiffness=wagner)
+    now = bent(np.array([k * h, 0.0, 0.0]), np.array([slack, 0.0, 0.0]))
+    found = law.stored_energy(now) - 0.5 * 7.0 * h * k * k
+    assert found == pytest.approx(energy(k * h, slack), rel=0.02)  # squares of strains are left out
 
     length, step = h * (1.0 + strain), 1e-2
     stiffer = 2.0 * (energy(step, length) - energy(0.0, length)) / step**2
@@ -187,3 +196,27 @@ def test_a_wide_leaf_that_is_bent_gets_softer_the_stiff_way_as_its_twist_gives_w
     # By Castigliano: a moment M about y is a torque of M times the slope s of the arc, which goes
     # from -angle/2 to angle/2, so that its mean square is angle²/12.
     assert found == pytest.approx(1.0 / (h / bend + h * angle**2 / (12.0 * twist)), rel=0.01)
+
+
+@pytest.mark.skipif(
+    bool(np.finfo(np.longdouble).eps > 1e-18), reason="no longer floating-point numbers"
+)
+@pytest.mark.parametrize("planar", [False, True])
+def test_the_tension_of_a_leaf_at_rest_is_free_of_the_rounding_of_its_length(planar: bool) -> None:
+    h, EA, bend = 0.05, 1.9e6, 0.04
+    law = BeamLaw(h, EA, 0.06, 60.0, bend, 3e-5, planar=planar)
+    rng, worst = np.random.default_rng(3), 0.0
+    for _ in range(200):
+        turn, y = rng.uniform(-0.05, 0.05, 2) * [1.0, h]
+        x = h - rng.uniform(0.5, 0.6) * y * y / h
+        R = rotation_from_rotation_vector([0.0, 0.0, turn])
+        now = law.in_range(law.deformation((R, np.array([x, y, 0.0]))))
+        # The same in long precision, from the equations of the docstring, without shear.
+        X, Y, T = np.longdouble(x), np.longdouble(y), np.arctan2(np.longdouble(R[1, 0]), R[0, 0])
+        length, half = np.sqrt(X * X + Y * Y), np.arctan2(Y, X) - T / 2
+        u, H = 2 * np.sin(half) / (1 + np.cos(half)), np.longdouble(h)
+        shorter = H * T**2 / 24 + H * u**2 / 10
+        D = H / np.longdouble(EA) + H**3 * (T**2 / 720 + u**2 / 700) / np.longdouble(bend)
+        N = (length - H + shorter) / D
+        worst = max(worst, float(abs(law.strains(now).force - N)))
+    assert worst < 0.02 * np.finfo(float).eps * EA

@@ -18,6 +18,7 @@ from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.native.runs import run_memory
 from flexure.solvers.tracing.trace import SymbolicStore
+from tests.support import rods
 from tests.support.native import needs_llvmlite
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001
@@ -458,3 +459,20 @@ def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
     rest = fx.equilibrium(plant, context).context
     followed = fx.load_path(plant, {"load[4]": load}).context(-1)
     assert rest.continuous_state == pytest.approx(followed.continuous_state, abs=1e-8)
+
+
+def test_a_thick_beam_that_shears_ends_beside_an_exact_rod_by_as_much_as_docs_say() -> None:
+    thickness = 0.2 * LENGTH
+    section = RectangleSection(width=WIDTH, thickness=thickness)
+    bend = E * section.second_moment_z
+    k_y, _ = section.shear_factors(STEEL.poissons_ratio)
+    exact = rods.rod(  # with the length and the bending stiffness as units
+        axial=E * section.area * LENGTH**2 / bend,
+        shear=(k_y * STEEL.shear_modulus * section.area * LENGTH**2 / bend,) * 2,
+        force=(0.0, 3.0, 0.0),
+        moment=(0.0, 0.0, 2.0),
+    )
+    load = [0.0, 0.0, 2.0 * bend / LENGTH, 0.0, 3.0 * bend / LENGTH**2, 0.0]
+    path = fx.load_path(cantilever(12, thickness=thickness, shear=True), {"load": load})
+    off = np.linalg.norm(path["tip.position"][-1] / LENGTH - exact.position)
+    assert off == pytest.approx(1.6e-4, rel=0.05)

@@ -158,6 +158,9 @@ def test_at_rest_safety_is_infinite() -> None:
         ({"axial_ratio": np.nan}, "axial_ratio"),
         ({"load": "short", "axial_ratio": 0.5}, "for 'short' with axial_ratio"),
         ({"length": 0.0}, "length"),
+        ({"length": [0.1, 0.2]}, "with length: expected a real number"),
+        ({"rest_angle": []}, "with rest_angle: expected a real number"),
+        ({"damping_time": []}, "with damping_time: expected a real number"),
         ({"damping_time": -1.0}, "damping_time"),
     ],
 )

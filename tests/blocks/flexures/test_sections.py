@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import dblquad
 
 import flexure as fx
+from flexure.blocks.flexures.sections.warping import unevenness
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import ValueRefusedError
 
@@ -102,6 +103,30 @@ def test_second_moments_are_integrals_over_the_section() -> None:
     tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
     assert tube.polar_moment == pytest.approx(radius)
     assert tube.torsion_constant == pytest.approx(radius)
+
+
+def test_wagner_constants_are_integrals_over_the_section() -> None:
+    w, t = 0.3, 0.2
+    fourth, _ = dblquad(lambda y, z: (y * y + z * z) ** 2, -w / 2, w / 2, -t / 2, t / 2)
+    rectangle = fx.RectangleSection(width=w, thickness=t)
+    expected = fourth - rectangle.polar_moment**2 / rectangle.area
+    assert rectangle.wagner_constant == pytest.approx(expected)
+    assert rectangle.outermost_square == pytest.approx(0.25 * (w * w + t * t))
+    fourth, _ = dblquad(lambda r, angle: r**5, 0.0, 2.0 * np.pi, 0.15, 0.25)
+    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
+    expected = fourth - tube.polar_moment**2 / tube.area
+    assert tube.wagner_constant == pytest.approx(expected)
+    assert tube.outermost_square == pytest.approx(0.25**2)
+
+
+def test_clamped_ends_make_twist_uneven() -> None:
+    for x in (0.1, 1.0, 2.9, 3.1, 10.0, 50.0):
+        s = (np.arange(4000) + 0.5) / 4000
+        twist = 1.0 - np.cosh(x * s) / np.cosh(x)
+        mean = twist.mean()
+        expected = (twist**4).mean() / mean**4, twist[0] / mean
+        assert unevenness(x) == pytest.approx(expected, rel=1e-4)
+    assert unevenness(0.01) == pytest.approx((1296.0 / 630.0, 1.5), rel=1e-4)
 
 
 def test_a_tube_without_a_hole_is_a_circle_and_with_a_thin_wall_a_ring() -> None:

@@ -15,6 +15,9 @@ from flexure.diagrams.values.values import FloatArray
 from tests.support.beams import tip_position, under_load
 from tests.support.native import needs_llvmlite
 
+#: Motions in a plane are compared with the theory of plane beams.
+pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
+
 LENGTH = 0.2
 STEEL = fx.Material.common("structural steel S235")
 E, RHO = STEEL.youngs_modulus, STEEL.density

@@ -27,6 +27,7 @@ from flexure.blocks.multibody.joints import (
 )
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
+from flexure.diagrams.common.errors import DeclarationError
 from tests.support.robots import ARM, BUSHING, DOOR, LINK
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
@@ -386,3 +387,44 @@ def test_a_joint_that_mimics_another_follows_it() -> None:
     plant.input_port("generalized_force").fix(context, forces)
     rate = plant.calc_vdot(context)[plant.tree.velocities_of(first)]
     assert rate == pytest.approx([1.0 / (0.1 + 0.1 * 3.0**2)], rel=1e-9)
+
+
+def robot(*six: float) -> str:
+    """Return a robot as some files have it, with these moments of inertia of its base."""
+    keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    pairs = " ".join(f'{key}="{value}"' for key, value in zip(keys, six, strict=True))
+    return (
+        f'<robot name="2dof"><link name="a.0"><inertial><mass value="2"/><inertia {pairs}/>'
+        '</inertial></link><link name="b"/><joint name="j.1" type="fixed"><parent link="a.0"/>'
+        '<child link="b"/><axis xyz="0 0 0"/></joint></robot>'
+    )
+
+
+def test_names_with_dots_or_digits_and_axes_of_fixed_joints_are_read() -> None:
+    builder = load_urdf(robot(1, 1, 1, 0, 0, 0), base="free")
+    plant = builder.build()
+    assert (builder.name, [body.name for body in plant.bodies[1:]]) == ("_2dof", ["a_0", "b"])
+    assert plant.joint("j_1").parent_body.name == "a_0"
+    assert builder.left_out == ()
+
+
+def test_a_product_of_inertia_that_is_rounding_is_that_of_a_point() -> None:
+    body = load_urdf(robot(0, 0, 0, 0, 2.4e-35, 0), base="free").bodies[1]
+    assert body.inertia is not None
+    assert body.inertia.mass == 2.0
+
+
+@pytest.mark.parametrize(
+    "six", [(1e-3, 1e-3, 1.0, 0, 0, 0), (1, 1, -1, 0, 0, 0), (0, 0, 0, 1, 0, 0)]
+)
+def test_dummy_inertia_is_refused_or_repaired_and_listed(six: tuple[float, ...]) -> None:
+    with pytest.raises(DeclarationError, match="principal moments"):
+        load_urdf(robot(*six))
+    with pytest.warns(UserWarning, match="moments of inertia"):
+        builder = load_urdf(robot(*six), base="free", unphysical="repair")
+    inertia = builder.bodies[1].inertia
+    assert inertia is not None
+    assert inertia.mass == 2.0
+    assert any("became" in line for line in builder.left_out)
+    with pytest.raises(DeclarationError, match="unphysical 'refuse', 'repair'"):
+        load_urdf(robot(*six), unphysical="mend")  # type: ignore[arg-type]

@@ -42,7 +42,15 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "unnamed link": (changed(' name="panel"', ""), "<link> in robot 'door', line 4.*'name'"),
     "empty name": (changed('name="panel"', 'name=" "'), "attribute 'name'; found an empty one"),
-    "name with a dot": (changed('name="panel"', 'name="a.b"'), r"<link name='a\.b'>, line 4"),
+    "digits with an underscore": (
+        changed('value="9"', 'value="1_0"'),
+        "<mass> in link 'panel'.*a number in the attribute 'value'; found '1_0'",
+    ),
+    "digits that are not ASCII": (changed('value="9"', 'value="\u0669"'), "<mass> in link 'panel'"),
+    "names that become one": (
+        changed("</robot>", '<link name="a.b"/><link name="a_b"/></robot>'),
+        "<link name='a_b'>, line 25.*a name that is not taken",
+    ),
     "same name twice": (
         changed("</robot>", '<link name="panel"/></robot>'),
         "<link name='panel'>, line 25.*a name that is not taken",

@@ -299,3 +299,20 @@ def test_steps_into_gimbal_lock_are_shortened() -> None:
     context.set("ball0.angles", [0.0, 1.5, 0.0])
     found = fx.equilibrium(plant, context)
     assert_at_rest(plant, found)
+
+
+def test_an_equilibrium_that_is_not_near_the_start_is_told_with_the_body_and_its_turn() -> None:
+    builder = fx.PlantBuilder("arm")
+    inner: fx.FrameLike = builder.world
+    for k in range(2):
+        rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
+        body = builder.add_body(f"bar{k}", rod, com=(0.5, 0.0, 0.0))
+        joint = builder.add_joint(fx.RevoluteJoint(f"j{k}", inner, body, axis=(0, 1, 0)))
+        builder.add_force_element(fx.JointSpring(f"spring{k}", joint, stiffness=3.0))
+        inner = builder.add_frame(f"end{k}", body, (1.0, 0.0, 0.0))
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joint("j0").angle.set(context, -1.5)
+    with pytest.warns(UserWarning, match=r"'arm' is not near the start: 'bar1' turned by 171°"):
+        found = fx.equilibrium(plant, context).context
+    assert np.max(np.abs(plant.calc_vdot(found))) < 1e-7

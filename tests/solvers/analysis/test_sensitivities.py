@@ -331,3 +331,59 @@ class Starter(fx.LeafSystem):
 def test_a_discrete_state_that_follows_a_parameter_is_refused() -> None:
     with pytest.raises(EvaluationError, match="initial discrete states"):
         fx.sensitivity(Starter(), 1.0, ["k"])
+
+
+# Jumps that no event marks ------------------------------------------------------------------------
+
+
+def test_a_quantizer_is_refused_by_name() -> None:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Sine("drive", frequency=3.0), fx.Quantizer("encoder", 0.1), fx.Integrator("sum")
+    )
+    builder.connect_chain("drive", "encoder", "sum")
+    with pytest.raises(EvaluationError, match=r"found the block 'encoder', whose output jumps"):
+        fx.sensitivity(builder.build(), 1.0, "drive.frequency")
+
+
+class _Bent(fx.LeafSystem):
+    """dx/dt = f(a t) + x/10 with some function f."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__("bent")
+        self.function = function
+        self.a = self.declare_numeric_parameter("a", 3.0)
+        self.state = self.declare_continuous_state(z=1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.function(self.a(context) * context.time) + 0.1 * self.state(context)[0]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.floor, lambda s: np.where(s > 2.0, s, 0.0), lambda s: np.remainder(s, 1.0)],
+    ids=["floor", "where", "remainder"],
+)
+def test_jumps_that_the_motion_crosses_are_warned_of(function: Callable[[Any], Any]) -> None:
+    with pytest.warns(UserWarning, match=r"'x' changes .*The motion crosses a jump"):
+        fx.sensitivity(_Bent(function), 1.3, "a")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s: np.where(s > 2.0, s - 2.0, 0.0),
+        lambda s: np.sign(s - 2.0) * (s - 2.0) ** 2,
+        lambda s: np.sin(np.remainder(s, 2.0 * np.pi)),
+    ],
+    ids=["bend", "square", "angle"],
+)
+def test_equations_that_only_bend_are_not_warned_of(function: Callable[[Any], Any]) -> None:
+    bent = _Bent(function)
+    found = fx.sensitivity(bent, 1.3, "a")["a"]
+    ends = []
+    for a in (3.0 - 1e-4, 3.0 + 1e-4):
+        context = bent.create_default_context()
+        context.set("a", a)
+        ends.append(fx.simulate(bent, 1.3, context, rtol=1e-11).context.continuous_state)
+    np.testing.assert_allclose(found, (ends[1] - ends[0]) / 2e-4, rtol=1e-5)

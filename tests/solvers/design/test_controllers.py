@@ -207,6 +207,45 @@ def test_feedback_of_the_state_alone_has_the_predicted_poles(period: float | Non
         alike(closed, [*design.poles, *held], rtol=1e-7)
 
 
+@pytest.mark.parametrize("sampler", [fx.UnitDelay, fx.ZeroOrderHold])
+def test_a_hold_for_the_controller_makes_design_and_wiring_agree(sampler: Any) -> None:
+    """A block that samples the output of a sampled controller reads it an instant later."""
+    period = 0.01
+
+    def plant(builder: fx.DiagramBuilder) -> None:
+        lag = fx.TransferFunction("plant", [1.0], [1.0, 0.5, 4.0])
+        builder.add_all(sampler("late", period), lag)
+        builder.connect_chain("late", "plant")
+
+    def design(*, held: bool) -> Any:
+        builder = fx.DiagramBuilder("open")
+        plant(builder)
+        if held:
+            builder.add(fx.ZeroOrderHold("hold", period))
+            builder.connect("hold.y", "late.u")
+        builder.export_input("hold.u" if held else "late.u", name="u")
+        builder.export_output("plant.y", name="y")
+        diagram = builder.build()
+        context = diagram.create_default_context()
+        context.set("u", 0.0)
+        model = fx.linearize(diagram, context, ["u"], ["y"], period=period)
+        noise = {name: 1.0 for name in model.state_names if name.startswith("plant.")}
+        return fx.lqg(model, Q={"plant.x[0]": 1e4}, R=1.0, W=noise, V=1e-4)
+
+    found = design(held=True)
+    builder = fx.DiagramBuilder("closed")
+    plant(builder)
+    builder.add(found.to_block("lqg"))
+    builder.connect_chain("plant", "lqg.y")
+    builder.connect("lqg.u", "late.u")
+    closed = fx.linearize(builder.build(), None, [], [], period=period).poles
+    poles = np.sort_complex(found.poles[np.abs(found.poles) > 1e-3])
+    np.testing.assert_allclose(np.sort_complex(closed[np.abs(closed) > 1e-3]), poles, atol=1e-9)
+    if sampler is fx.UnitDelay:
+        with pytest.warns(UserWarning, match=r"one sample more.*'u'.*ZeroOrderHold in front"):
+            design(held=False)
+
+
 def test_an_integral_reaches_the_reference_against_a_disturbance() -> None:
     model = model_of(MASS)
     controller = fx.lqg(model, [1.0, 0.0], 0.1, [0.0, 1.0], 1e-3, integral={"y": 1.0})

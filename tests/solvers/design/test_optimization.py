@@ -107,6 +107,20 @@ def test_a_bound_on_the_overshoot_is_kept_and_used() -> None:
     assert found[DAMPING] == pytest.approx(-np.sqrt(2.0), abs=1e-3)
 
 
+@pytest.mark.parametrize("limit", [50.0, 100.0 * float(np.exp(-np.pi))])
+def test_a_search_says_how_precise_its_numbers_are(limit: float) -> None:
+    """Another seed takes another way, and ends within the precision that both report."""
+    overshoot = m.step("overshoot", "y", target=1.0)
+    one, other = (
+        optimized(m.itae("y", target=1.0), overshoot <= limit, seed=seed) for seed in (0, 1)
+    )
+    assert one.precision[DAMPING] + other.precision[DAMPING] < 1e-3
+    apart = abs(one[DAMPING] - other[DAMPING])
+    assert apart < 3.0 * (one.precision[DAMPING] + other.precision[DAMPING])
+    assert f" ± {one.precision[DAMPING]:.1g}" in str(one)
+    assert np.isnan(optimized(m.itae("y", target=1.0), polish=False).precision[DAMPING])
+
+
 def test_the_best_feedback_is_that_of_riccati() -> None:
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
     riccati = solve_continuous_are(A, B, np.diag([2.0, 1.0]), np.eye(1))
@@ -181,7 +195,7 @@ def test_slopes_of_metrics_are_those_of_differences_of_whole_runs() -> None:
         m.peak(angle, start=1.0),
         m.itae(angle, target=0.1),
         m.first_crossing(angle, 0.5),
-        m.of(lambda t, y: float(np.sum(np.sin(y)) / len(t)), angle),
+        m.of(lambda t, y: float(np.sin(y[-1]) * y[0]), angle),
         m.mean("x[1]") / m.maximum(angle),
         m.final("length") * m.final(angle),
         m.total_variation(angle),
@@ -194,7 +208,6 @@ def test_slopes_of_metrics_are_those_of_differences_of_whole_runs() -> None:
         3.0,
         metrics[0],
         constraints,
-        np.linspace(0, 3, 301),
         options,
         None,
         None,
@@ -204,11 +217,13 @@ def test_slopes_of_metrics_are_those_of_differences_of_whole_runs() -> None:
     space = SearchSpace(context, bounds, "length", "Cannot")
     point = space.position(context)
     assert point is not None
-    found = MotionSlopes(study, space)(point)
+    values, found = MotionSlopes(study, space)(point)
     h = 1e-4
     moves = np.vstack([h * np.eye(3), -h * np.eye(3)])
-    numbers = run_candidates(study, space, point + moves).numbers
-    np.testing.assert_allclose(found, (numbers[:3] - numbers[3:]).T / (2 * h), rtol=1e-4, atol=1e-5)
+    runs = run_candidates(study, space, np.vstack([point, point + moves])).numbers
+    np.testing.assert_allclose(values, runs[0], rtol=1e-5)
+    moved = runs[1:]
+    np.testing.assert_allclose(found, (moved[:3] - moved[3:]).T / (2 * h), rtol=1e-4, atol=1e-5)
 
 
 # Candidates that are none -----------------------------------------------------------------------
@@ -339,7 +354,7 @@ def test_the_answer_can_be_applied_plotted_and_looked_through(tmp_path: Path) ->
     )  # fmt: skip
     assert table[0][DAMPING] == pytest.approx(-2.0, rel=1e-15)  # the context is the first candidate
     kept = [row[found.goal] for row in table if row["feasible"]]
-    assert found.objective == min(kept)
+    assert found.objective == pytest.approx(min(kept), rel=1e-7)  # by what runs resolve
     assert len(table) == found.evaluations
     figure = found.plot(path=tmp_path / "found.png")
     assert len(figure.axes) == 3
@@ -390,7 +405,6 @@ def test_bounds_that_make_no_sense_are_refused(bounds: Any, text: str) -> None:
         ({"seed": "a"}, "a seed"),
         ({"polish": "yes"}, "True or False"),
         ({"t_final": -1.0}, "a finite time"),
-        ({"times": [3.0, 1.0]}, "ascending times"),
         ({"method": "RK9"}, "Valid names"),
         ({"threads": 0}, "positive integer"),
     ],

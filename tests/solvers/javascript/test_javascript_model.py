@@ -19,10 +19,11 @@ from docs.samples import samples_of
 from flexure.diagrams.common.errors import FlexureError, TraceError
 from flexure.solvers.javascript import model_jacobian
 from flexure.solvers.javascript.model_text import literal
+from flexure.solvers.tracing import effort
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.browser import run_javascript
 from tests.support.javascript import run_models
-from tests.support.mechanisms import MECHANISMS, random_contexts
+from tests.support.mechanisms import MECHANISMS, closed_by, random_contexts
 
 
 class Tank(fx.LeafSystem):
@@ -409,6 +410,19 @@ def test_what_cannot_be_traced_is_refused_by_name(make: Any, texts: list[str]) -
     said = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", ())])
     for text in texts:
         assert text in said
+
+
+@pytest.mark.parametrize("most", [300, 2000, 8000, 15000])
+def test_refusals_within_the_library_name_the_block_and_none_of_its_lines(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traces may end anywhere, also in projections, when they become too long."""
+    monkeypatch.setattr(effort, "TRACED", most)
+    with pytest.raises(TraceError) as refused:
+        fx.to_javascript(closed_by("revolute"))
+    said = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", ())])
+    assert ".py" not in said
+    assert re.search("while (computing|tracing) .*'(tree|plant)", said)
 
 
 def test_an_output_that_cannot_be_traced_is_left_out_unless_it_is_asked_for() -> None:

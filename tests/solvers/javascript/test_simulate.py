@@ -18,7 +18,7 @@ from examples import compliant_door, dishwasher_door
 from flexure.diagrams.common.errors import FlexureError
 from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, logged, sampled
 from tests.support.javascript import options_of
-from tests.support.javascript_runs import simulate, simulate_all
+from tests.support.javascript_runs import ask_models, simulate, simulate_all
 from tests.support.mechanisms import MECHANISMS, random_contexts
 
 TIMES = np.linspace(0.0, 2.3, 24)
@@ -38,9 +38,27 @@ def wired(*blocks: fx.System, **wires: str) -> fx.Diagram:
 
 
 def relayed() -> fx.System:
-    """Updates at every step, of which few change something."""
+    """An update that runs before every motion, of which few change something."""
     heater = fx.Relay("heater", 0.4, -0.4, on_value=-1.0, off_value=1.0)
     return wired(fx.FirstOrderLag("room", time_constant=1.3), heater, room="heater", heater="room")
+
+
+def stepped() -> fx.System:
+    """An update at every step that switches with hysteresis, and what a switch causes."""
+
+    def switch(t: Any, x: Any, d: Any) -> Any:
+        off = np.where(x[0] > 0.4, 0.0, d[0])
+        return {"d": [np.where(x[0] < -0.4, 1.0, off), d[1], d[2]]}
+
+    return Actor(
+        Act("discrete", fx.PerStep(), switch),
+        Act(
+            "discrete",
+            Watch(lambda t, x, d: d[0] - 0.5),
+            lambda t, x, d: {"d": [d[0], d[1] + 1.0, t]},
+        ),
+        rate=lambda t, x, d: 2.0 * d[0] - 1.0 - x,
+    )
 
 
 def limited() -> fx.System:
@@ -140,7 +158,10 @@ RUNS: dict[str, Run] = {
         for make in (SITUATIONS["bouncing"], logged)
         for method in ("RK23", "DOP853", "DormandPrince")
     },
-    **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
+    **{
+        make.__name__: Run(make)
+        for make in (relayed, stepped, limited, stateless, pulses, initialized)
+    },
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
     "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
@@ -251,6 +272,41 @@ def test_models_are_run_again_with_other_values() -> None:
             system.u.fix(context, 3.0)
         expected = fx.simulate(system, 3.0, context, method="DOP853", compiled=False)
         close(result["signals"]["y"], expected.sample("y", [2.0, 3.0]).ravel())
+
+
+def test_a_run_that_gives_up_has_its_samples_where_it_was() -> None:
+    model = fx.to_javascript(Oscillator(), method="DOP853")
+    long, short = simulate_all({"": (model, [{"tFinal": 1e6}, {"tFinal": 20.0}])})[""]
+    end = long["time"][-1]
+    assert long["outcome"] == "failed"
+    assert end < 1e5
+    assert short["time"].tolist() == np.linspace(0.0, 20.0, 500).tolist()
+    np.testing.assert_allclose(long["time"], np.linspace(0.0, end, 500), rtol=1e-12)
+    expected = fx.simulate(Oscillator(), end, method="DOP853", compiled=False)
+    np.testing.assert_allclose(
+        long["signals"]["y"], expected.sample("y", long["time"]).ravel(), rtol=0.0, atol=1e-6
+    )
+
+
+def test_runs_in_parts_are_whole_runs_and_can_be_stopped() -> None:
+    model = fx.to_javascript(SITUATIONS["bouncing"](), method="RK45")
+    whole = """(() => { const run = model.begin(options);
+      let parts = 1;
+      while (!run.advance(7) && parts !== options.parts) parts += 1;
+      run.stop();
+      return {...run.finish(), parts}; })()"""
+    asked = {"tFinal": 3.0, "samples": 31, "maxStep": 0.05}
+    direct = simulate(model, **asked)
+    text = whole.replace("options.parts", "Infinity")
+    (parted,) = ask_models({"": (model, [asked])}, text)[""]
+    (stopped,) = ask_models({"": (model, [asked])}, whole.replace("options.parts", "3"))[""]
+    assert parted["parts"] > 5
+    assert parted["outcome"] == direct["outcome"] == "completed"
+    assert parted["signals"]["x"].tobytes() == direct["signals"]["x"].tobytes()
+    assert stopped["outcome"] == "interrupted"
+    end = stopped["time"][-1]
+    assert 0.0 < end < 3.0
+    assert set(np.linspace(0.0, end, 31)) <= set(stopped["time"])
 
 
 # The method --------------------------------------------------------------------------------------

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +77,27 @@ def test_what_cannot_be_traced_is_refused_by_name_and_shown_as_it_was_recorded(
         table = shown.table()
         for path in ("angle", "x[rate]"):
             np.testing.assert_array_equal(table[path], result.sample(path, table["time"]))
+
+
+def test_figures_of_a_page_that_does_not_run_are_those_of_the_result(
+    browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("plotly")
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Step("target", at=0.5),
+        fx.PIDController("pid", kp=16.0, ki=20.0, kd=6.0, derivative_filter=0.02),
+        fx.TransferFunction("arm", [1.0], [1.0, 0.4, 4.0]),
+        fx.FunctionBlock("sensor", lambda u: math.atan(u[0])),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "sensor", "pid.measurement")
+    with warnings.catch_warnings(action="ignore"):  # of equations that run interpreted
+        result = fx.simulate(builder.build(), 60.0)
+    info = result.step_info("sensor.y")
+    with opened(browser, result.page(), tmp_path, charts=False) as shown:
+        for name, value in shown.figures().items():
+            assert value == pytest.approx(getattr(info, name), rel=1e-12)
 
 
 def test_a_page_of_a_result_begins_as_the_run_did(browser: Browser, tmp_path: Path) -> None:

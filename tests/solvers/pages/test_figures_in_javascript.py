@@ -1,4 +1,4 @@
-"""Figures of step responses in pages are those of `step_info`, over many responses."""
+"""Figures of step responses in pages are those of `step_info`, and of the steps of the runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import numpy as np
 
 import flexure as fx
 from tests.support.browser import run_javascript
+from tests.support.draws import draws
+from tests.support.javascript_runs import ask_models
 
 RESPONSES = 300
+LOOPS = draws(8, of=300)
 LEFT_OUT = {"control_variation", "control_peak"}
 
 
@@ -42,7 +45,16 @@ def test_figures_of_many_responses_are_those_of_step_info() -> None:
     text = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
     run = f"""{text}
     const cases = {json.dumps(cases)};
-    const figures = cases.map(({{t, y, options}}) => stepInfo(t, y, options));
+    const nodes = [-1, -Math.SQRT1_2, 0, Math.SQRT1_2, 1];
+    const straight = (a, b) => nodes.map((z) => (z === 1 ? b : a + 0.5 * (z + 1) * (b - a)));
+    const figures = cases.map(({{t, y, options}}) => {{
+      const steps = [...t.keys()].slice(1);
+      return stepInfo({{
+        begin: steps.map((k) => t[k - 1]),
+        end: steps.map((k) => t[k]),
+        values: Float64Array.from(steps.flatMap((k) => straight(y[k - 1], y[k]))),
+      }}, options);
+    }});
     console.log(JSON.stringify(figures, (_, value) => (Number.isNaN(value) ? "nan" : value)));
     """
     found = run_javascript(run)
@@ -58,3 +70,48 @@ def test_figures_of_many_responses_are_those_of_step_info() -> None:
                 float(figures[name]), expected, rtol=1e-9, atol=1e-12, err_msg=name
             )
     assert lacking > RESPONSES  # of figures that a record does not contain
+
+
+def random_loop(rng: np.random.Generator) -> tuple[fx.Diagram, float, float]:
+    """Draw a loop with limits and a second-order plant, the instant of its step, and its end."""
+    end = 10.0 ** rng.uniform(-1.0, 3.0)
+    at = float(rng.choice([0.0, rng.uniform(0.0, 0.2) * min(end, 5.0)]))
+    damping, stiffness = rng.uniform(0.1, 3.0), rng.uniform(0.3, 5.0)
+    gains = {"kp": rng.uniform(0.5, 8.0), "ki": rng.uniform(0.1, 2.0), "kd": rng.uniform(0.5, 4.0)}
+    gains |= {"derivative_filter": 0.05, "lower": -30.0, "upper": rng.uniform(2.0, 30.0)}
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Step("target", at=at, to=rng.uniform(0.5, 2.0)),
+        fx.PIDController("pid", **gains)
+        if rng.random() < 0.6
+        else fx.SampledPIDController("pid", period=max(0.02, end / 2000.0), **gains),
+        fx.FirstOrderLag("amplifier", time_constant=rng.uniform(0.01, 0.1)),
+        fx.TransferFunction("plant", [stiffness], [1.0, damping, stiffness]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "amplifier", "plant", "pid.measurement")
+    return builder.build(), at, end
+
+
+def test_figures_of_random_loops_are_those_of_python_for_short_and_long_runs() -> None:
+    rng = np.random.default_rng(11)
+    figures = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
+    ask = """(() => {
+      const { outcome, dense } = model.simulate({ ...options.run, samples: 2, dense: ["plant.y"] });
+      const pieces = { ...dense, values: dense.signals["plant.y"] };
+      return { outcome, ...stepInfo(pieces, options.step) };
+    })()"""
+    for number in range(LOOPS):
+        system, at, end = random_loop(rng)
+        target = float(system.create_default_context().get("target.to"))
+        run = {"tFinal": end, "rtol": 1e-10, "budget": 1_000_000}  # last bits may part the steps
+        options = {"run": run, "step": {"at": at, "target": target}}
+        (found,) = ask_models({"": (fx.to_javascript(system), [options])}, ask, figures)[""]
+        with warnings.catch_warnings(action="ignore"):
+            info = asdict(fx.simulate(system, end, rtol=1e-10).step_info("plant.y"))
+        assert found["outcome"] == "completed"
+        creeps = info["overshoot"] == 0.0  # and is farthest where rounding says
+        for name in info.keys() - LEFT_OUT - ({"peak_time"} if creeps else set()):
+            np.testing.assert_allclose(
+                found[name], info[name], rtol=1e-9, atol=1e-9, err_msg=f"{name} of loop {number}"
+            )

@@ -182,6 +182,7 @@ def test_what_a_page_cannot_show_of_a_mechanism_is_refused() -> None:
     for odd, complaint in (
         ({"trace": fx.Body("stranger")}, "of this plant"),
         ({"view": "above"}, "a view among"),
+        ({"view": np.ones((2, 3))}, "a vector of size 2"),
         ({"forces": "yes"}, "forces"),
         ({"ground": np.nan}, "ground"),
         ({"units": {"rad": "kg"}}, "'rad' as 'kg'"),

@@ -127,7 +127,7 @@ def test_a_comparison_is_a_constraint() -> None:
         (lambda: metrics.step("overshot", "y"), "Did you mean 'overshoot'"),
         (lambda: metrics.rms("y", start=2.0, end=1.0), "expected a start before the end"),
         (lambda: metrics.first_crossing("y", 0.0, "up"), "direction to be one of"),  # type: ignore[arg-type]
-        (lambda: metrics.at("y", 11.0).evaluate(T, WAVES), "within the samples, from 0 to 10 s"),
+        (lambda: metrics.at("y", 11.0).evaluate(T, WAVES), "within the runs, from 0 to 10 s"),
         (lambda: metrics.rms("z").evaluate(T, WAVES), "expected samples of 'z'"),
         (lambda: metrics.rms("y").evaluate(T[::-1], WAVES), "expected ascending times"),
         (lambda: metrics.rms("y").evaluate(T[:3], WAVES), r"shape \(N, 3\)"),

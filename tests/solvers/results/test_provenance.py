@@ -111,6 +111,18 @@ def test_a_change_of_what_users_wrote_shows_and_comments_do_not(
     assert said == (f"the block '{block}' has other code or arguments" if block else "")
 
 
+def test_what_moves_to_another_module_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def model(module: str) -> Any:
+        scope: dict[str, Any] = {"__name__": module}
+        exec(LAW, scope)
+        return of_model(scope["build"]().create_default_context())
+
+    assert not differences(model("own_model"), model("folder.other_model"))
+    before = of_model(fx.PIDController("pid").create_default_context())
+    monkeypatch.setattr(fx.PIDController, "__module__", "flexure.blocks.elsewhere")
+    assert not differences(before, of_model(fx.PIDController("pid").create_default_context()))
+
+
 def test_another_geometry_of_a_mechanism_shows() -> None:
     def model(height: float) -> Any:
         plant = fx.PlantBuilder("door", gravity=(0, 0, -9.81))

@@ -231,6 +231,26 @@ def test_to_dict_of_chosen_signals_at_chosen_times(result: fx.SimulationResult) 
     assert table["step.y"].tolist() == [0.0, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("write", ["to_csv", "to_npz"])
+def test_a_file_that_cannot_be_written_is_an_error_of_ours(
+    write: str, result: fx.SimulationResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "signals.npz"
+    whole.write_bytes(b"as it was")
+    for path in (tmp_path / "nowhere" / "signals.npz", tmp_path):
+        with pytest.raises(fx.errors.RecordFileError, match="Cannot write signals to"):
+            getattr(result, write)(path if write == "to_csv" else path / "no" / "signals")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(fx.errors.RecordFileError, match="No space left"):
+        getattr(result, write)(whole)
+    assert whole.read_bytes() == b"as it was"
+    assert [each.name for each in tmp_path.iterdir()] == ["signals.npz"]
+
+
 def test_to_csv_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     result.to_csv(path)

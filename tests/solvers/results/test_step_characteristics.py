@@ -267,7 +267,8 @@ def test_a_sweep_warns_once_of_runs_that_still_move() -> None:
 
 
 def test_many_records_at_once_give_what_each_one_gives() -> None:
-    from flexure.solvers.results.measures.step_characteristics import step_figures
+    from flexure.solvers.results.measures.curves import Curve, DenseOutput
+    from flexure.solvers.results.measures.step_characteristics import StepFigures
 
     rng = np.random.default_rng(5)
     t = np.sort(np.concatenate([np.linspace(0.0, 20.0, 200), [3.0, 3.0]]))
@@ -275,7 +276,11 @@ def test_many_records_at_once_give_what_each_one_gives() -> None:
     passed = np.maximum(t - delay[:, None], 0.0)
     y = 1.0 - np.exp(-rate[:, None] * passed) * np.cos(omega[:, None] * passed)
     nothing = np.full(400, np.nan)
-    figures, longer = step_figures(t, y, delay, nothing, nothing, nothing, 0.02)
+    curve = Curve.of(
+        DenseOutput.of_samples(t, y[:, :, None]), y.repeat(2, 1)[:, 1:-1].reshape(-1, 2)
+    )
+    measured = StepFigures(curve, delay, nothing, nothing, nothing, 0.02)
+    figures, longer = measured.all(), measured.longer
     for k in range(0, 400, 16):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -283,3 +288,34 @@ def test_many_records_at_once_give_what_each_one_gives() -> None:
         assert bool(caught) == (longer[k] > 0.0)
         for name, column in figures.items():
             np.testing.assert_equal(column[k], getattr(info, name), err_msg=name)
+
+
+@pytest.mark.parametrize("band", [np.inf, np.nan, 0.0, -1.0])
+def test_bands_that_are_no_positive_finite_numbers_are_refused(band: float) -> None:
+    t = np.linspace(0.0, 10.0, 201)
+    for measure in (fx.step_info, fx.disturbance_info):
+        with pytest.raises(ValueRefusedError, match="with band: expected a positive number"):
+            measure(t, 1.0 - np.exp(-t), band=band)
+    for metric in (fx.metrics.step, fx.metrics.disturbance):
+        with pytest.raises(ValueRefusedError, match="expected a positive number"):
+            metric("at", "y", band=band)
+
+
+def test_figures_of_a_run_do_not_depend_on_its_length() -> None:
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        fx.Step("target", at=0.5),
+        fx.PIDController("pid", kp=16.0, ki=20.0, kd=6.0, derivative_filter=0.02),
+        fx.TransferFunction("arm", [1.0], [1.0, 0.4, 4.0]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "pid.measurement")
+    servo = builder.build()
+    runs = [fx.simulate(servo, end, rtol=1e-9, atol=1e-12) for end in (10.0, 6000.0)]
+    short, long = (run.step_info("arm.y", control="pid.u") for run in runs)
+    for name in ("overshoot", "rise_time", "peak_time", "settling_time", "control_peak", "ise"):
+        assert getattr(short, name) == pytest.approx(getattr(long, name), rel=1e-7), name
+    fine = np.linspace(0.5, 3.0, 1_000_001)
+    peak = float(runs[1].sample("arm.y", fine).max())
+    assert long.peak == pytest.approx(peak, rel=1e-11)
+    assert long.peak >= peak - 1e-12

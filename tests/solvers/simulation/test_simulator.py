@@ -468,6 +468,36 @@ def test_methods_by_name_and_by_class(method: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "tolerance", [{"rtol": 0.1}, {"rtol": True}, {"atol": math.inf}, {"atol": np.True_}]
+)
+def test_tolerances_that_mean_nothing_are_refused_everywhere(tolerance: dict[str, Any]) -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    record = {"time": [0.0, 1.0, 2.0], "u": [1.0] * 3, "y": [0.0, 0.6, 0.9]}
+    context = lag.create_default_context()
+    lag.u.fix(context, 1.0)
+    measure = fx.metrics.final("y")
+    rest: dict[str, Any] = {"context": context, **tolerance}
+    for attempt in (
+        lambda: fx.simulate(lag, 1.0, **rest),
+        lambda: fx.sweep(lag, {"gain": [1.0, 2.0]}, 1.0, **rest),
+        lambda: fx.sensitivity(lag, 1.0, "gain", **rest),
+        lambda: fx.optimize(lag, {"gain": (1.0, 2.0)}, measure, t_final=1.0, **rest),
+        lambda: fx.fit(lag, record, ["gain"], **tolerance),
+        lambda: fx.page(lag, 1.0, **rest),
+    ):
+        with pytest.raises(ValueRefusedError, match=r"finite number for [ra]tol"):
+            attempt()
+
+
+def test_a_sensitivity_without_a_tolerance_has_the_default() -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
+    context = lag.create_default_context()
+    lag.u.fix(context, 0.0)
+    found = [fx.sensitivity(lag, 3.0, "time_constant", context, rtol=r) for r in (None, 1e-8)]
+    assert found[0]["time_constant"].tolist() == found[1]["time_constant"].tolist()
+
+
 @pytest.mark.parametrize("method", ["rk4", "RK4", RungeKutta4])
 def test_fixed_step_methods_by_name_and_by_class(method: Any) -> None:
     simulator = fx.Simulator(decay(), method=method, step=0.01)
@@ -498,6 +528,9 @@ def test_semi_explicit_euler_knows_the_positions_of_the_diagram() -> None:
         ({"step": 0.1}, ValueRefusedError, "'auto' with step=0.1"),
         ({"rtol": "tight"}, ValueRefusedError, "Cannot set rtol of 'flow'.*'tight'"),
         ({"atol": {"": "tight"}}, ValueRefusedError, "Cannot set atol of 'flow'.*'tight'"),
+        *(({"rtol": r}, ValueRefusedError, "finite number for rtol.*below 0.1") for r in (-1, 1.0)),
+        ({"rtol": True}, ValueRefusedError, "finite number for rtol.*found True"),
+        *(({"atol": a}, ValueRefusedError, "number for atol") for a in (math.inf, math.nan, True)),
         ({"rtol": {"plant": 1e-3}}, UnknownNameError, "Cannot find 'plant' below 'flow'"),
         ({"max_step": "short"}, ValueRefusedError, "max_step.*'short'"),
     ],
@@ -512,8 +545,6 @@ def test_options_that_make_no_sense_are_refused_at_once(
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"rtol": -1.0}, "rtol"),
-        ({"atol": math.nan}, "atol"),
         ({"max_step": 0.0}, "max_step"),
         ({"method": "rk4", "step": -0.1}, "step=-0.1"),
         ({"options": {"foo": 1}}, "'foo' to RK45"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.errors import ValueRefusedError
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, SweepOptions
 from tests.support.sweeps import Pendulum
 
@@ -102,8 +103,8 @@ def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("flexure.solvers.sweeps.running.runs._LONG", 0.0)
-    told = r"2 runs of 'pendulum' will take about [\d.e-]+ s, as the first took .* interpreted"
-    values = {"stiffness": STIFFNESS}
+    told = r"2 runs of 'pendulum' will take about [\d.e-]+ s, as the second took .* interpreted"
+    values = {"stiffness": [*STIFFNESS, STIFFNESS[0]]}
     with pytest.warns(UserWarning, match=told):
         fx.sweep(Counted(), values, 2.0, method="LSODA")
     fx.sweep(Counted(), values, 2.0, method="LSODA", compiled=False)  # as was wanted
@@ -111,3 +112,14 @@ def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(
 
 def test_short_interpreted_runs_are_not_worth_a_warning() -> None:
     fx.sweep(Counted(), {"stiffness": STIFFNESS}, 2.0, method="LSODA")
+
+
+@pytest.mark.parametrize("threads", [0, 2.7, True, "x", [], float("nan")])
+def test_numbers_of_threads_that_are_no_positive_integers_are_refused(threads: Any) -> None:
+    with pytest.raises(ValueRefusedError, match="number of threads: expected a positive integer"):
+        fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, threads=threads)
+
+
+def test_plans_refuse_what_is_no_context() -> None:
+    with pytest.raises(ValueRefusedError, match="context= to be a context or a system"):
+        fx.random({"stiffness": (1.0, 2.0)}, 3, context=object())  # type: ignore[arg-type]

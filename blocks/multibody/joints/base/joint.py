@@ -404,6 +404,9 @@ class Joint(Part, ABC):
 
         It is stopped just so by the parameter ``locked`` alone, wherever that is set to 1. In
         addition this sets the velocities in the state to zero.
+
+        Other joints keep their velocities. In a loop that moves these do not fit any more: call
+        `Plant.assemble` next, which makes them fit and keeps the joint where it is.
         """
         self._set_lock(context, 1.0)
 

@@ -16,7 +16,12 @@ from flexure.solvers.integration.guard.slow_strides import MARKS, STRIDE, slow_s
 from flexure.solvers.integration.methods.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble, LaneStepData
 from flexure.solvers.native.kernels.ensembles.ensemble_manifold import place_lanes
-from flexure.solvers.native.kernels.ensembles.ensemble_samples import sample_at_rest, sample_inside
+from flexure.solvers.native.kernels.ensembles.ensemble_samples import (
+    find_bends,
+    sample_at_rest,
+    sample_inside,
+)
+from flexure.solvers.native.kernels.ensembles.ensemble_trail import close, follow
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.steps import explicit
 from flexure.solvers.native.language.language import (
@@ -64,7 +69,10 @@ def integrate(ensemble: Ensemble, method: Static) -> int:
             begin_motions(ensemble, method)
         if lanes.working == 0:
             return FINISHED
-        if ensemble.budget <= 0:
+        if (
+            ensemble.budget <= 0
+            or ensemble.trail.room - ensemble.trail.count < ensemble.trail.reserve
+        ):
             return PAUSED
         ensemble.budget -= 1
         take_step(ensemble, method)
@@ -110,12 +118,15 @@ def load(ensemble: Ensemble, place: int, which: int) -> None:
     lanes.steps[0] = with_lane(lanes.steps[0], place, 0.0)
     lanes.review[0] = with_lane(lanes.review[0], place, STRIDE)
     ensemble.manifold.allowed[0] = with_lane(ensemble.manifold.allowed[0], place, 1.0)
+    for s in range(ensemble.trail.width):
+        ensemble.trail.scale[s] = with_lane(ensemble.trail.scale[s], place, 0.0)
 
 
 def finish(ensemble: Ensemble, place: int, outcome: int) -> None:
     """Store what became of a run and free its lane."""
     lanes, step = ensemble.lanes, ensemble.step
     n, which = ensemble.system.n, lanes.run_of[place]
+    close(ensemble, place)
     for i in range(n):
         ensemble.outcome.finals[which * n + i] = lane(step.x[i], place)
     ensemble.outcome.ends[which] = lane(step.time[0], place)
@@ -148,6 +159,7 @@ def begin_motions(ensemble: Ensemble, method: Static) -> None:
             finish(ensemble, place, COMPLETE)
     starting = lanes.starting[0] > 0.0
     if any_lane(starting):
+        ensemble.trail.fresh[0] = where(starting, 1.0, ensemble.trail.fresh[0])
         find_slopes(ensemble, method, starting)
         lanes.starting[0] = where(starting, 0.0, lanes.starting[0])
 
@@ -261,8 +273,13 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
     lanes.motion_steps[0] = where(good, lanes.motion_steps[0] + 1.0, lanes.motion_steps[0])
     if ensemble.manifold.count > 0:
         place_ends(ensemble, good, end)
-    if any_lane(good and lanes.sample_time[0] <= end):
-        sample_inside(ensemble, method, good)
+    sampled = any_lane(good and lanes.sample_time[0] <= end)
+    if sampled or ensemble.trail.width > 0:
+        find_bends(ensemble, method)
+        if sampled:
+            sample_inside(ensemble, method, good)
+        if ensemble.trail.width > 0:
+            follow(ensemble, method, good)
     for i in range(n):
         step.x[i] = where(good, step.x_new[i], step.x[i])
         step.k[i] = where(good, step.k[method.last * n + i], step.k[i])

@@ -52,6 +52,29 @@ class SampleData(Structure):
     places: Ints  # where these are
 
 
+class TrailData(Structure):
+    """What signals do in all steps: pieces of time, with the signals at a few nodes of each."""
+
+    width: int  # of the signals that are followed; 0 where none are
+    which: Ints  # of all signals
+    tolerance: float  # by which polynomials may miss signals, in units of their magnitudes
+    rows: Floats  # pieces: the run, begin, end, and the signals node by node
+    size: int  # numbers of a row
+    room: int  # for so many rows
+    reserve: int  # rows that are free when a step is tried
+    count: int  # of rows that are filled
+    inside: Reals  # signals at the nodes of a piece, and at the check
+    scale: Reals  # largest magnitudes of the signals in each run
+    fresh: Reals  # 1.0 where a motion has just begun
+    # Pieces that are to be joined with the next ones, where these go on likewise:
+    open: Reals  # 1.0 where there is one
+    begin: Reals
+    end: Reals
+    before: Reals  # signals at its nodes
+    both: Reals  # and at those of what is joined, and at a check
+    basis: Reals  # the polynomials of the nodes at one place
+
+
 class LaneData(Structure):
     """The lanes, and the run and the motion in each."""
 
@@ -126,6 +149,7 @@ class Ensemble(Structure):
     runs: RunsData
     outcome: OutcomeData
     samples: SampleData
+    trail: TrailData
     lanes: LaneData
     step: LaneStepData
     manifold: LaneManifoldData

@@ -40,12 +40,7 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
     """Sample inside of good steps and at their ends."""
     system, lanes, step = ensemble.system, ensemble.lanes, ensemble.step
     n, begin, end = system.n, step.time[0], step.end[0]
-    h = end - begin
     x, x_new, work, q, shift = step.x, step.x_new, step.work, step.q, ensemble.manifold.shift
-    if ensemble.manifold.any_moved > 0:
-        find_bends(ensemble, method, begin, h, ensemble.manifold.landed)
-    else:
-        find_bends(ensemble, method, begin, h, x_new)
     due = good and lanes.sample_time[0] <= end
     while MANY * lanes_in(due) > lanes.count:
         time = where(due, lanes.sample_time[0], end)
@@ -61,10 +56,14 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
                 sample_along(ensemble, method, place)
 
 
-def find_bends(ensemble: Ensemble, method: Static, begin: Real, h: Real, end: Reals) -> None:
-    """Compute the coefficients of the interpolants of all steps, and their ends as taken."""
+def find_bends(ensemble: Ensemble, method: Static) -> None:
+    """Compute the coefficients of the interpolants of all steps."""
     system, step = ensemble.system, ensemble.step
     n, x, k, q, clip = system.n, step.x, step.k, step.q, step.clip[0]
+    begin = step.time[0]
+    h, end = step.end[0] - begin, step.x_new
+    if ensemble.manifold.any_moved > 0:
+        end = ensemble.manifold.landed
     if method.linear:
         rosenbrock.bends(method.tableau, n, x, end, k[n:], q)
     else:

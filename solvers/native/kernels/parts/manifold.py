@@ -30,6 +30,7 @@ class ManifoldData(Structure):
 
     count: int  # of deviations; 0 where nothing is looked at
     allowed: float  # largest deviation that is left
+    farthest: float  # a larger one, where a motion begins, is for Python
     deviations: Function
     projection: Function
     env: Floats  # that of the projection, which begins with discrete values as well
@@ -45,9 +46,16 @@ class ManifoldData(Structure):
 
 
 def place(
-    manifold: ManifoldData, n: int, time: float, clip: float, x: Floats, env: Floats, work: Floats
+    manifold: ManifoldData,
+    n: int,
+    time: float,
+    clip: float,
+    farthest: float,
+    x: Floats,
+    env: Floats,
+    work: Floats,
 ) -> int:
-    """Move a state to where it belongs; return where it is."""
+    """Move a state to where it belongs, unless a deviation is too large; return where it is."""
     answer = manifold.answer
     manifold.answer = NONE
     if answer > CODED:
@@ -60,7 +68,7 @@ def place(
             manifold.allowed = 1.0
         return AT_HOME
     copy(n, x, manifold.landed)
-    if manifold.coded == 0:
+    if manifold.coded == 0 or found > farthest:
         return ASTRAY
     passes = 0
     while passes < MOST_PROJECTIONS:

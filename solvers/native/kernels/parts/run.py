@@ -36,7 +36,7 @@ TAKEN = 1  # as the method leads there: its slope is the last one of k
 PROJECTED = 2  # and then by a projection: its slope is that of `ManifoldData`
 
 
-#: Rounds of settling updates after which they are taken to go on for ever.
+#: Rounds of updates at one instant after which they are taken to go on for ever.
 MOST_ROUNDS = 1000
 
 
@@ -119,7 +119,7 @@ class UpdateData(Structure):
     pending: Ints
     settling: Ints  # whether each runs before every motion, until nothing changes
     settles: int  # whether any does
-    unsettled: int  # whether they have gone on to change values
+    unsettled: int  # 1 where they have gone on to change values, 2 where events cause each other
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
     lines: int  # discrete values that are passed on as a whole

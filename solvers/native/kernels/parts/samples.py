@@ -32,6 +32,9 @@ class WitnessData(Structure):
     surface: Floats  # its value then
     jumped: int  # whether an update has changed the continuous state since the last event
     first: Floats  # values at the start of the step
+    known: int  # whether these are those at the present time, before the updates that are due
+    stirred: int  # whether values may have jumped since then
+    leaping: Ints  # whether each has jumped through zero at the present time
     samples: Floats  # values inside of the step
     instants: Floats  # when
     order: Ints

@@ -57,6 +57,7 @@ from flexure.solvers.native.kernels.runs.events import (
     NOTHING,
     UNDEFINED,
     find_crossing,
+    find_jumps,
     first_values,
 )
 from flexure.solvers.native.kernels.steps.stepping import (
@@ -107,6 +108,10 @@ def set_out(run: Run, method: Static, eventful: Static) -> int:
             return DOUBTFUL
         if run.updates.settles == 1 and not settle(run):
             return DOUBTFUL
+        if run.witnesses.known == 1 and run.witnesses.stirred == 1:
+            found = follow_jumps(run)
+            if found != GOING:
+                return found
         if run.manifold.count > 0:
             found = place_start(run)
             if found != GOING:
@@ -164,6 +169,42 @@ def settle(run: Run) -> bool:
     return settled
 
 
+def follow_jumps(run: Run) -> int:
+    """Run the witness events that updates cause by jumps, and those that these cause.
+
+    Return what has to end the call.
+    """
+    witnesses, updates = run.witnesses, run.updates
+    for k in range(witnesses.count):
+        witnesses.leaping[k] = 0
+    found = find_jumps(run)
+    rounds = 0
+    status = GOING
+    while found == FOUND:
+        rounds += 1
+        if cross(witnesses, updates) == INTERRUPTED:
+            status = INTERRUPTED
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            return DOUBTFUL
+        if updates.settles == 1 and not settle(run):
+            return DOUBTFUL
+        if rounds == MOST_ROUNDS:
+            updates.unsettled = 2
+            return DOUBTFUL
+        found = find_jumps(run)
+    if found == UNDEFINED:
+        return DOUBTFUL
+    if rounds > 0:
+        note_change(run)
+        mask = 0
+        bit = 1
+        for k in range(witnesses.count):
+            mask += bit * witnesses.leaping[k]
+            bit *= 2
+        add_row(run, CROSSING, mask, run.step.time, run.step.x)
+    return status
+
+
 def compute_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
     for e in range(updates.count):
@@ -188,6 +229,7 @@ def pass_on(run: Run, e: int) -> None:
                 to = start + apart + count - 1 - i
                 env[to] = env[to - apart]
             run.motion.changed = 1
+            run.witnesses.stirred = 1
             if updates.moved // bit % 2 == 0:
                 updates.moved += bit
         bit *= 2
@@ -203,10 +245,20 @@ def replace(run: Run, first: int, last: int) -> None:
             if env[target - n] != new:
                 env[target - n] = new
                 run.motion.changed = 1
+                run.witnesses.stirred = 1
         elif x[target] != new:
             x[target] = new
             run.motion.changed = 1
             run.witnesses.jumped = 1
+            run.witnesses.stirred = 1
+
+
+def note_change(run: Run) -> None:
+    """Write down what updates have changed, if anything."""
+    if run.motion.changed == 1 and run.rows.recording == 1:
+        add_row(run, CHANGE, run.updates.moved, run.step.time, run.step.x)
+        run.updates.moved = 0
+    run.motion.changed = 0
 
 
 # Motion ------------------------------------------------------------------------------------
@@ -214,8 +266,10 @@ def replace(run: Run, first: int, last: int) -> None:
 
 def place_start(run: Run) -> int:
     """Move the state from which a motion begins to where it belongs; return what ends the call."""
-    step, system = run.step, run.system
-    found = place(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
+    step, system, farthest = run.step, run.system, run.manifold.farthest
+    found = place(
+        run.manifold, system.n, step.time, INFINITY, farthest, step.x, system.env, step.work
+    )
     if found == MOVED:
         run.motion.changed = 1
         run.witnesses.jumped = 1
@@ -233,11 +287,7 @@ def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
         step.clip = nextafter(motion.stop, -INFINITY)
     if not motion.stop - step.time > 4.0 * spacing(step.time):
         return False
-    if motion.changed == 1:
-        motion.changed = 0
-        if run.rows.recording == 1:
-            add_row(run, CHANGE, run.updates.moved, step.time, step.x)
-            run.updates.moved = 0
+    note_change(run)
     step.time_old, step.time_new = step.time, step.time
     run.witnesses.crossed = 0
     motion.steps = 0
@@ -325,6 +375,7 @@ def step_back(run: Run) -> None:
     step.time = step.time_old
     step.h_next = step.h_wanted
     run.counts.steps -= 1
+    run.witnesses.known = 0
 
 
 def cut(run: Run, method: Static) -> None:

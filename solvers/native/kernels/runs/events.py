@@ -77,7 +77,30 @@ def first_values(run: Run) -> bool:
         if witnesses.on_surface[k] == 1 and witnesses.first[k] == witnesses.surface[k]:
             witnesses.first[k] = 0.0
         total += witnesses.first[k] * 0.0
+    witnesses.known, witnesses.stirred = 1, 0
     return total == 0.0
+
+
+def find_jumps(run: Run) -> int:
+    """Look for functions that updates have made jump through zero since they were known.
+
+    What is found is the mask ``witnesses.crossed``, and noted in ``witnesses.leaping``.
+    """
+    step, witnesses = run.step, run.witnesses
+    witnesses.stirred = 0
+    witnesses.values(step.time, step.x, run.system.env, witnesses.slopes)
+    if not all_finite(witnesses.count, witnesses.slopes):
+        return UNDEFINED
+    mask = 0
+    bit = 1
+    for k in range(witnesses.count):
+        if triggers(witnesses.directions[k], witnesses.first[k], witnesses.slopes[k]):
+            mask += bit
+            witnesses.leaping[k] = 1
+        witnesses.first[k] = witnesses.slopes[k]
+        bit *= 2
+    witnesses.crossed = mask
+    return FOUND if mask > 0 else NOTHING
 
 
 def find_crossing(run: Run, method: Static) -> int:
@@ -165,9 +188,11 @@ def first_crossing(run: Run, method: Static, count: int, leaving: int) -> int:
     bit = 1
     forget_old_events(witnesses)
     for k in range(w):
+        witnesses.first[k] = witnesses.slopes[k]
         if mask // bit % 2 == 1:
             witnesses.on_surface[k] = 1
             witnesses.surface[k] = witnesses.slopes[k]
+            witnesses.first[k] = 0.0
         bit *= 2
     witnesses.crossed = mask
     witnesses.time_crossed = best

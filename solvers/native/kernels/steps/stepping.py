@@ -161,7 +161,7 @@ def place_end(run: Run) -> int:
     """Move the end of the last step to where it belongs; return where it is."""
     step, system, manifold = run.step, run.system, run.manifold
     n = system.n
-    found = place(manifold, n, step.time, step.clip, step.x, system.env, step.work)
+    found = place(manifold, n, step.time, step.clip, INFINITY, step.x, system.env, step.work)
     if found != MOVED:
         manifold.pulls = 0
     else:

@@ -33,6 +33,8 @@ class Prototype:
         Components of its parameters that are zero.
     reading : Reading
         What is asked of it, if it has a state: as a rule, the derivatives.
+    as_gain : bool
+        Whether it has the slopes of a gain, if it is to pass as one in linear models.
 
     Attributes
     ----------
@@ -45,11 +47,16 @@ class Prototype:
     """
 
     def __init__(
-        self, block: LeafSystem, zeros: Collection[Key] = (), reading: Reading = OF_RUNS.reading
+        self,
+        block: LeafSystem,
+        zeros: Collection[Key] = (),
+        reading: Reading = OF_RUNS.reading,
+        *,
+        as_gain: bool = False,
     ) -> None:
         self._zeros, self._reading = zeros, reading
         layout = Layout(block)
-        self._store = symbolic_store(layout)
+        self._store = symbolic_store(layout, as_gain=as_gain)
         if block.continuous_state is not None:
             reading.begin(self._store)
         self._first_input = layout.input_base

@@ -52,11 +52,14 @@ class Question:
         Components of inputs from outside and parameters that change as states do.
     reading : Reading
         What is asked of blocks with a state.
+    as_gain : bool
+        Whether blocks that are to pass as gains in linear models have the slopes of gains.
     """
 
     shown: tuple[tuple[int | None, tuple[int, ...]], ...] = ()
     varied: tuple[Key, ...] = ()
     reading: Reading = field(default_factory=Derivatives)
+    as_gain: bool = False
 
     @property
     def num_shown(self) -> int:

@@ -153,7 +153,10 @@ class Walk:
             first = positions[0]
             try:
                 prototype = Prototype(
-                    layout.leaves[first], zeros_of.get(first, ()), self._question.reading
+                    layout.leaves[first],
+                    zeros_of.get(first, ()),
+                    self._question.reading,
+                    as_gain=self._question.as_gain,
                 )
             except Exception as error:
                 raise UnlikeError(_NOT_ALONE) from error

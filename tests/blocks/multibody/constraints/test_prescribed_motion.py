@@ -87,7 +87,8 @@ def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, comp
 
 
 @pytest.mark.parametrize("compiled", ["native", "python"])
-def test_a_prescribed_position_that_jumps_is_a_blow_and_no_contradiction(compiled: Any) -> None:
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_prescribed_position_that_jumps_is_a_blow_and_named(compiled: Any, sampled: bool) -> None:
     plant, builder = arm(is_driven=True), fx.DiagramBuilder("robot")
     builder.add_all(
         plant,
@@ -95,11 +96,19 @@ def test_a_prescribed_position_that_jumps_is_a_blow_and_no_contradiction(compile
         fx.Constant("rates", [0.0, 0.0]),
         fx.Multiplexer("motion", [1, 2]),
     )
-    builder.connect("position.y", "motion.u1")
+    source = "position"
+    if sampled:
+        builder.add(fx.ZeroOrderHold("hold", 0.25, initial=0.1))
+        builder.connect_chain("position", source := "hold")
+    builder.connect(f"{source}.y", "motion.u1")
     builder.connect("rates.y", "motion.u2")
     builder.connect("motion.y", "arm.drive")
     system = builder.build()
     context = system.create_default_context()
     plant.assemble(context)
-    result = fx.simulate(system, 0.5, context, compiled=compiled)
+    when = 0.25 if sampled else 0.2
+    text = rf"Positions of 'robot' jump at t = {when} s: found 'drive' open by 0\.1\."
+    with pytest.warns(UserWarning, match=text) as said:
+        result = fx.simulate(system, 0.5, context, compiled=compiled)
+    assert len(said) == 1
     assert result["arm.shoulder.angle"][-1] == pytest.approx(0.2, abs=1e-7)

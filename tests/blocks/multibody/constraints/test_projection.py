@@ -5,6 +5,7 @@ The other routes are dense solves with the mass matrix and the Jacobian, momentu
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -288,3 +289,29 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     assert len(said) == 1
     place = result["bob.position"][-1]
     assert np.linalg.norm(place) == pytest.approx(1.0, abs=2e-5)
+
+
+def test_what_projections_leave_near_a_singular_position_is_said_in_whole_sentences() -> None:
+    length, y = 0.2, (0, 1, 0)
+    builder = fx.PlantBuilder("slider", gravity=(0.0, 0.0, 0.0))
+    moments = (5e-5, 2e-3, 2e-3)
+    inertia = fx.SpatialInertia(0.5, com=(0.5 * length, 0.0, 0.0), inertia=moments)
+    crank, rod = (builder.add_body(name, inertia) for name in ("crank", "rod"))
+    block = builder.add_body("block", fx.SpatialInertia.solid_sphere(0.4, radius=0.05))
+    elbow, end = (builder.add_frame(f"{b.name}_end", b, (length, 0, 0)) for b in (crank, rod))
+    turn = builder.add_joint(fx.RevoluteJoint("turn", builder.world, crank, axis=y))
+    bend = builder.add_joint(fx.RevoluteJoint("bend", elbow, rod, axis=y))
+    slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, block, axis=(1, 0, 0)))
+    builder.add_loop_joint(fx.RevoluteJoint("pin", end, block, axis=y))
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    for joint, value in ((turn, 0.4), (bend, -0.8), (slide, 2.0 * length * np.cos(0.4))):
+        joint.positions.set(context, [value])
+    turn.velocities.set(context, [4.0])
+    plant.assemble(context, fixed="turn")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fx.simulate(plant, 3.0, context, rtol=1e-8)
+    texts = [str(each.message) for each in caught]
+    assert all("found 'pin'" in text and "prescribed" not in text for text in texts), texts

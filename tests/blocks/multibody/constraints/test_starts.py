@@ -128,3 +128,44 @@ def test_a_loop_joint_that_is_there_already_is_refused(first: str) -> None:
     builder.add_loop_joint(fx.RevoluteJoint("again", builder.world, bar, axis=(0, 1, 0)))
     with pytest.raises(DeclarationError, match=r"'again'.*joint 'axis' of the same kind"):
         builder.build()
+
+
+def open_four_bar() -> fx.Plant:
+    """Build a four-bar whose default pose leaves the loop open by 0.45 m."""
+    builder = fx.PlantBuilder("bars")
+    ends: dict[str, tuple[fx.Body, fx.Frame]] = {}
+    for name, length in (("crank", 0.25), ("coupler", 0.8), ("rocker", 0.6)):
+        rod = fx.SpatialInertia.thin_rod(1.0, length=length, axis="x")
+        body = builder.add_body(name, rod, com=(0.5 * length, 0.0, 0.0))
+        ends[name] = body, builder.add_frame(f"{name}_end", body, (length, 0.0, 0.0))
+    foot = builder.add_frame("foot", builder.world, (0.9, 0.0, 0.0))
+    pairs = (builder.world, "crank"), (ends["crank"][1], "coupler"), (foot, "rocker")
+    for inner, name in pairs:
+        builder.add_joint(fx.RevoluteJoint(f"{name}_pivot", inner, ends[name][0], axis=(0, 1, 0)))
+    tips = ends["coupler"][1], ends["rocker"][1]
+    builder.add_loop_joint(fx.RevoluteJoint("pin", *tips, axis=(0, 1, 0)))
+    return builder.build()
+
+
+QUERIES: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
+    "accelerations": lambda plant, context: plant.calc_vdot(context),
+    "derivatives": lambda plant, context: plant.eval_time_derivatives(context),
+    "reaction of a joint": lambda plant, context: plant.joint("crank_pivot").reaction(context),
+    "reaction of a loop joint": lambda plant, context: plant.constraint("pin").reaction(context),
+    "output": lambda plant, context: context.get("pin.multipliers"),
+    "input power": lambda plant, context: plant.output_port("input_power").eval(context),
+    "acceleration of a body": lambda plant, context: plant.body("rocker").spatial_acceleration(
+        context
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_open_loops_are_refused_alike_whatever_is_asked(query: str) -> None:
+    plant = open_four_bar()
+    context = plant.create_default_context()
+    with pytest.raises(EvaluationError, match=r"'pin' open by 0\.45.*Call assemble\(context\)"):
+        QUERIES[query](plant, context)
+    assert np.max(np.abs(context.get("pin.error"))) == pytest.approx(0.45)
+    plant.assemble(context)
+    QUERIES[query](plant, context)

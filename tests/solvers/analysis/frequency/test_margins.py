@@ -222,6 +222,36 @@ def test_loops_with_real_poles_only_and_with_fast_filters_are_searched_like_othe
     assert fx.margins(filtered).phase_margin == pytest.approx(math.atan(1e-3 / w), rel=1e-4)
 
 
+@pytest.mark.parametrize("hidden", [False, True], ids=["", "with a hidden state"])
+@pytest.mark.parametrize("turned", [False, True], ids=["", "in turned states"])
+def test_a_phase_that_comes_to_a_half_turn_from_above_does_not_cross_it(
+    turned: bool, hidden: bool
+) -> None:
+    """Where real parts of L(jω) are negative is known from the polynomial Im N(jω) D(-jω)."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        order, integrators = int(rng.integers(3, 5)), int(rng.integers(0, 3))
+        roots = -(10.0 ** rng.uniform(-1.0, 2.0, 2 * order))
+        below = np.poly(np.append(np.zeros(integrators), roots[integrators:order]))
+        above = 10.0 ** rng.uniform(0.0, 3.0) * np.poly(roots[order : 2 * order - 2])
+        model = ratio(above, below)
+        A, B, C = model.A, model.B, model.C
+        if hidden:
+            A = np.block([[A, np.zeros((order, 1))], [rng.normal(size=(1, order)), -np.ones(1)]])
+            B, C = np.vstack([B, 0.3]), np.hstack([C, [[0.0]]])
+        if turned:
+            turn, _ = np.linalg.qr(rng.normal(size=(len(A), len(A))))
+            A, B, C = turn.T @ A @ turn, turn.T @ B, C @ turn
+        model = dataclasses.replace(model, A=A, B=B, C=C, x0=np.zeros(len(A)))
+        numerator, denominator = (c * 1j ** np.arange(len(c))[::-1] for c in (above, below))
+        along = np.roots(np.trim_zeros(np.polymul(numerator, denominator.conj()).imag, "f"))
+        along = along[(along.real > 1e-6) & (np.abs(along.imag) < 1e-7 * np.abs(along))].real
+        real = np.polyval(numerator, along) / np.polyval(denominator, along)
+        found = fx.margins(model).gain_margin_frequencies
+        found = found[(found > 0.0) & (found < np.inf)]
+        np.testing.assert_allclose(found, np.sort(along[real.real < 0.0]), rtol=1e-3)
+
+
 # Second routes -----------------------------------------------------------------------------------
 
 RANDOM = range(12)

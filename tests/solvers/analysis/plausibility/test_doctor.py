@@ -223,11 +223,36 @@ def vibrating(damping: float) -> fx.Plant:
     return builder.build()
 
 
+def leaf(modulus: float = 193e9, density: float = 7880.0, **given: float) -> fx.Plant:
+    """A leaf spring of steel from the world to a small block, with some numbers replaced."""
+    size = {"length": 0.1, "width": 0.02, "thickness": 5e-4, **given}
+    builder = fx.PlantBuilder("bench", gravity=(0.0, 0.0, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_box(0.01, size=(0.01, 0.01, 0.01)))
+    joint = builder.add_joint(fx.PlanarJoint("tip", builder.world, tip))
+    joint.default_pose = np.eye(3), (size["length"], 0.0, 0.0)
+    material = fx.Material(modulus, poissons_ratio=0.3, density=density)
+    builder.add_force_element(fx.LeafSpring("leaf", builder.world, tip, material=material, **size))
+    return builder.build()
+
+
 MISTAKES: dict[str, tuple[Callable[[], fx.System], str, str]] = {
     "a mass in g": (lambda: servo(panel={"mass": 9000.0}), "density", "door.panel.mass"),
     "a size in mm": (
         lambda: servo(panel={"size": (20.0, 600.0, 700.0)}),
         *("density", "door.panel.unit_inertia"),
+    ),
+    "a modulus in GPa": (lambda: leaf(modulus=193.0), "material", "leaf.youngs_modulus"),
+    "a modulus in MPa": (lambda: leaf(modulus=193e3), "material", "leaf.youngs_modulus"),
+    "a density in g/cm³": (lambda: leaf(density=7.9), "material", "leaf.density"),
+    "a thickness in mm": (lambda: leaf(thickness=0.5), "dimensions", "leaf.thickness"),
+    "a width in mm": (lambda: leaf(width=20.0), "dimensions", "leaf.width"),
+    "a width for a thickness": (
+        lambda: leaf(width=5e-4, thickness=0.02),
+        *("dimensions", "leaf.thickness"),
+    ),
+    "a leaf in mm": (
+        lambda: leaf(length=100.0, width=20.0, thickness=0.5),
+        *("dimensions", "leaf.length"),
     ),
     "a center of mass in mm": (lambda: servo(com=(0.0, 300.0, 0.0)), "arm", "door.panel.com"),
     "gravity in mm/s²": (
@@ -449,6 +474,22 @@ def test_a_large_system_is_looked_at_in_part() -> None:
     checkup = fx.doctor(fx.Integrator("many", size=size))
     assert checkup.ok
     assert any("500 states" in note for note in checkup.unchecked)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"modulus": 60e3, "density": 1050.0},  # soft silicone rubber
+        {"modulus": 1140e9, "density": 3510.0},  # diamond
+        {"modulus": 0.04e9, "density": 60.0},  # foam
+        {"width": 0.25},
+        {"thickness": 5e-6},
+        {"width": 1e-3, "thickness": 1e-3},
+    ],
+)
+def test_unusual_leaves_are_healthy(given: dict[str, float]) -> None:
+    rules = {finding.rule for finding in fx.doctor(leaf(**given))}
+    assert not rules & {"material", "dimensions"}
 
 
 @pytest.mark.parametrize("wrong", [None, "servo", fx.DiagramBuilder("servo"), fx.Gain])

@@ -16,11 +16,14 @@ from scipy.optimize import fsolve
 from scipy.special import ellipe, ellipk
 
 import flexure as fx
-from flexure.blocks.math import rotation_about
+from flexure.blocks.math import rotation_about, skew
 from flexure.solvers.analysis.forces_at_rest import exact_forces, static_equations
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
+
+#: Motions in a plane are compared with the theory of plane beams.
+pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -352,3 +355,31 @@ def test_what_is_too_large_for_exact_derivatives_is_refused(
     monkeypatch.setattr(exact_forces, "trace", too_long)
     with pytest.raises(fx.errors.EvaluationError, match="at most 5 unknowns by differences"):
         fx.load_path(unit_cantilever(2), {"load[4]": 1.0})
+
+
+def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
+    """The moment is the same everywhere, so that one integration from the clamp has the shape."""
+    L, d, E = 0.3, 1e-3, 193e9
+    builder = fx.PlantBuilder("wire", gravity=(0.0, 0.0, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia.point_mass(0.01))
+    joint = builder.add_joint(fx.QuaternionFloatingJoint("tip", builder.world, tip))
+    joint.default_pose = np.eye(3), (L, 0.0, 0.0)
+    steel = fx.Material(E, poissons_ratio=0.3, density=7880.0)
+    options: dict[str, Any] = {"length": L, "diameter": d, "segments": 4, "shear": False}
+    builder.add_force_element(fx.WireFlexure("wire", builder.world, tip, material=steel, **options))
+    builder.add_external_force("push", tip)
+    bend = E * np.pi * d**4 / 64.0
+    moment = np.array([2.0, 0.8, 2.0]) * bend / L
+    path = fx.load_path(builder.build(), {"push": [*moment, 0.0, 0.0, 0.0]})
+    assert not path.special
+    assert not np.any(path.num_unstable)
+    assert np.all(np.linalg.norm(path["tip.position"], axis=1) <= L)
+
+    def slopes(s: float, y: FloatArray) -> FloatArray:
+        R = y[:9].reshape(3, 3)
+        curvature = R.T @ moment / np.array([bend / 1.3, bend, bend])
+        return np.concatenate([(R @ skew(curvature)).ravel(), R[:, 0]])
+
+    start = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    end = solve_ivp(slopes, (0.0, L), start, rtol=1e-10, atol=1e-12).y[9:, -1]
+    assert np.linalg.norm(path["tip.position"][-1] - end) < 0.01 * L

@@ -12,6 +12,9 @@ from scipy.spatial.transform import Rotation
 
 import flexure as fx
 
+#: Motions in a plane are compared with the theory of plane beams.
+pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")
+
 FloatArray = npt.NDArray[np.float64]
 STEEL = fx.Material(210e9, poissons_ratio=0.3, density=7850.0)
 LENGTH, WIDTH, THICKNESS = 0.1, 0.05, 0.0005

@@ -319,6 +319,96 @@ def powerless() -> Iterator[None]:
     os.seteuid(user)
 
 
+def damaged(whole: bytes, rng: np.random.Generator, kind: int) -> bytes:
+    """Return the bytes of a file after an accident: flipped bits, a cut, or two swapped pages."""
+    data = bytearray(whole)
+    if kind == 0:
+        return bytes(data[: rng.integers(len(data))])
+    if kind == 1:
+        a, b = 4096 * rng.choice(len(data) // 4096, 2, replace=False)
+        data[a : a + 4096], data[b : b + 4096] = data[b : b + 4096], data[a : a + 4096]
+        return bytes(data)
+    for place in rng.integers(len(data), size=kind - 1):
+        data[place] ^= 1 << int(rng.integers(8))
+    return bytes(data)
+
+
+def test_accidents_to_a_study_give_the_right_numbers_or_an_error_of_ours(store: Path) -> None:
+    # Blobs of a kilobyte, so that most of the file is numbers.
+    whole = study(store, times=np.linspace(0.0, 3.0, 121))
+    before, rng, refused = store.read_bytes(), np.random.default_rng(3), 0
+    for number in range(240):
+        store.write_bytes(damaged(before, rng, [0, 1, 2, 2, 2, 3][number % 6]))
+        try:
+            found = fx.load_study(store)
+        except RecordFileError:
+            refused += 1
+            continue
+        done = found.outcomes == "completed"
+        for table, expected in (
+            (found.metrics, whole.metrics),
+            ({name: found[name] for name in found.signals}, whole),
+        ):
+            for name in table:
+                np.testing.assert_array_equal(table[name][done], expected[name][done])
+    assert refused > 150
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE study SET value = substr(value, 1, length(value) - 9) WHERE name = 'context'",
+        "UPDATE axes SET shape = replace(hex(zeroblob(10000)), '0', '[')",
+        "UPDATE signals SET labels = replace(hex(zeroblob(10000)), '0', '[')",
+        "UPDATE provenance SET value = x'ff'",
+        "UPDATE samples SET numbers = zeroblob(length(numbers))",
+        "UPDATE runs SET peak = 0.5 WHERE run = 3",
+        "UPDATE runs SET run = 12 WHERE run = 3",
+        "DELETE FROM runs WHERE run = 3",
+        "DELETE FROM samples WHERE run = 3",
+        "DELETE FROM study WHERE name = 'digest'",
+    ],
+)
+def test_what_was_changed_in_a_study_is_refused_by_whoever_reads_it(
+    store: Path, damage: str
+) -> None:
+    model = loop()
+    study(store)
+    connection = sqlite3.connect(store)
+    with connection:
+        connection.execute(damage)
+    connection.close()
+    with pytest.raises(RecordFileError):
+        fx.load_study(store, system=model)
+    with pytest.raises(RecordFileError):
+        study(store)
+
+
+def test_the_journal_of_a_killed_process_is_told_of(store: Path) -> None:
+    whole = study(store)
+    store.with_name("loop.study-journal").write_bytes(bytes(512))
+    with pytest.warns(
+        UserWarning, match="ended while it wrote to .* as 'loop.study-journal' tells"
+    ):
+        assert_same(study(store), whole)
+
+
+def test_accidents_to_a_saved_result_give_the_right_numbers_or_an_error(tmp_path: Path) -> None:
+    result, path = fx.simulate(loop(), 3.0), tmp_path / "loop.npz"
+    result.save(path, ["arm.y", "pid.u"])
+    before, rng, refused = path.read_bytes(), np.random.default_rng(4), 0
+    for number in range(120):
+        path.write_bytes(damaged(before, rng, [0, 2, 2, 3][number % 4]))
+        try:
+            found = fx.load_result(path)
+        except RecordFileError:
+            refused += 1
+            continue
+        for name in ("arm.y", "pid.u"):
+            np.testing.assert_array_equal(found[name], result[name])
+    assert refused > 80
+
+
 def test_a_folder_that_can_only_be_read_is_refused(tmp_path: Path, powerless: None) -> None:
     folder = "/"  # which belongs to the administrator
     with pytest.raises(RecordFileError, match="expected a folder in which files can be written"):

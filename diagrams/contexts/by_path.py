@@ -1,0 +1,72 @@
+"""Tables of results by path, which take every name of a value that the system itself takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+
+from flexure.diagrams.common.errors import UnknownNameError, suggestion
+from flexure.diagrams.contexts.places import Place, find_place, path_of
+from flexure.diagrams.systems.system import System
+
+_Value = TypeVar("_Value")
+
+
+class ByPath(dict[str, _Value]):
+    """A dictionary by path in which handles and other names of the same place lead there, too.
+
+    Parameters
+    ----------
+    system : System
+        The system whose places the paths name.
+    entries : mapping
+        The entries, by path.
+    what : str
+        What is looked for, for messages.
+    """
+
+    def __init__(self, system: System, entries: Mapping[str, _Value], what: str) -> None:
+        super().__init__(entries)
+        self._system, self._what = system, what
+
+    def __missing__(self, way: Any) -> _Value:
+        path = self._path(way)
+        if path is None:
+            name = path_of(way)
+            raise UnknownNameError(
+                f"Cannot find '{name}' among {self._what}", remedy=suggestion(name, self)
+            )
+        return super().__getitem__(path)
+
+    def __contains__(self, way: object) -> bool:
+        return super().__contains__(way) or self._path(way) is not None
+
+    def get(self, way: Any, default: Any = None) -> Any:
+        """Return an entry, or else the default."""
+        with suppress(UnknownNameError):
+            return self[way]
+        return default
+
+    def _path(self, way: Any) -> str | None:
+        """Return the path of an entry that has another name; None where there is none."""
+        with suppress(UnknownNameError):
+            name = path_of(way)
+            if super().__contains__(name):
+                return name
+            wanted = find_place(self._system, way)
+            return next((path for path in self if self._is_at(path, wanted)), None)
+        return None
+
+    def _is_at(self, path: str, wanted: Place) -> bool:
+        """Tell whether a path leads to a place: a parameter can have several names."""
+        with suppress(UnknownNameError):
+            found = find_place(self._system, path)
+            alike = np.array_equal(found.components, wanted.components)
+            return found.handle is wanted.handle and alike
+        return False
+
+
+__all__ = ["ByPath"]

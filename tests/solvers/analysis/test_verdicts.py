@@ -1,0 +1,245 @@
+"""Words of judgment, each made false on purpose: what is not stable is never called that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import signal
+from scipy.linalg import block_diag
+
+import flexure as fx
+from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+
+
+class Clip(fx.LeafSystem):
+    """What a user writes, without a word about linear models."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.u = self.declare_vector_input("u", 1)
+        self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.u])
+
+    def calc_y(self, context: Any) -> Any:
+        return np.clip(self.u(context), -1.0, 1.0)
+
+
+class Foreign(Clip):
+    """A block that cannot be traced."""
+
+    def calc_y(self, context: Any) -> Any:
+        return np.array([float(str(float(self.u(context)[0])))])
+
+
+def servo(element: fx.LeafSystem, target: float = 0.0, **limits: Any) -> Any:
+    """A double integrator with a PID controller and an element between them, and its context."""
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        fx.Constant("target", target),
+        fx.PIDController("pid", kp=3.0, ki=1.0, kd=2.0, **limits),
+        element,
+        fx.TransferFunction("plant", [1.0], [1.0, 1.0, 0.0]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", element.name, "plant", "pid.measurement")
+    diagram = builder.build()
+    return diagram, diagram.create_default_context()
+
+
+# Loops that small changes do not pass ------------------------------------------------------------
+
+WIRE: Callable[[], fx.LeafSystem] = lambda: fx.Gain("e", 1.0)  # noqa: E731
+HARD: dict[str, tuple[Callable[..., Any], float, dict[str, Any], str]] = {
+    "Quantizer": (lambda **o: fx.Quantizer("e", 1e-4, **o), 0.0, {}, "'e'.*rounds to multiples"),
+    "DeadZone": (lambda **o: fx.DeadZone("e", -0.1, 0.1, **o), 0.0, {}, "'e'.*dead zone"),
+    "Saturation": (lambda **o: fx.Saturation("e", -1.0, 1.0, **o), 9.0, {}, "'e'.*beyond its lim"),
+    "RateLimiter": (
+        lambda **o: fx.RateLimiter("e", 1.0, 1.0, 1e-6, **o),
+        9.0,
+        {},
+        r"'e'.*a rate of .* beyond -?\[?-?1",
+    ),
+    "PID": (lambda **o: WIRE(), 9.0, {"upper": 1.0}, "'pid'.*beyond its limits -inf and 1"),
+}
+
+
+def made(kind: str, linearize_as: str) -> Any:
+    make, target, limits, _ = HARD[kind]
+    option = {"linearize_as": linearize_as}
+    if kind == "PID":
+        return servo(make(), target, **limits, **option)
+    return servo(make(**option), target, **limits)
+
+
+def made_for_run(kind: str, linearize_as: str) -> Any:
+    diagram, context = made(kind, linearize_as)
+    return diagram, 0.2, context
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_a_loop_that_an_element_opens_is_not_stable_and_the_element_is_named(kind: str) -> None:
+    diagram, context = made(kind, "exact")
+    found = fx.margins(fx.loop_gain(diagram, "plant.y", context))
+    assert not found.is_stable
+    assert np.isnan(found.gain_margin)
+    text = " ".join(str(found).split())
+    assert "not stable" in text
+    assert "neither decay nor grow" in text
+    assert any(re.search(HARD[kind][3], note) for note in found.notes)
+    model = fx.linearize(diagram, context, inputs=[], outputs=[])
+    assert not model.is_stable
+    assert "not stable" in repr(model)
+    assert any("passes no small changes" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: str) -> None:
+    diagram, context = made(kind, "gain")
+    without, start = servo(WIRE(), HARD[kind][1])
+    found, expected = (
+        fx.margins(fx.loop_gain(d, "plant.y", c)) for d, c in [(diagram, context), (without, start)]
+    )
+    assert expected.is_stable
+    assert not expected.notes
+    assert found.phase_margin == pytest.approx(expected.phase_margin, rel=1e-5)
+    assert found.modulus_margin == pytest.approx(expected.modulus_margin, rel=1e-5)
+    assert ["is linearized as a gain" in note for note in found.notes] == [True]
+    checkup = fx.doctor(diagram, context)
+    assert any(re.search(HARD[kind][3], note) for note in checkup.linear_notes)
+    assert "linearized as a gain" in " ".join(str(checkup).split())
+    exact = fx.simulate(*made_for_run(kind, "exact")).sample("plant.y", 0.2)
+    assert fx.simulate(*made_for_run(kind, "gain")).sample("plant.y", 0.2) == exact
+
+
+def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
+    builder = fx.DiagramBuilder("chain")
+    limit = fx.Saturation("e", -0.1, 0.2, linearize_as="gain")
+    builder.add_all(fx.Constant("u", 0.24), limit, fx.Integrator("sum"))
+    builder.connect_chain("u", "e", "sum")
+    chain = builder.build()
+    model = fx.linearize(chain, inputs=["u.value", "e.upper"], outputs=["e.y"])
+    assert model.D.tolist() == model.B.tolist() == [[1.0, 0.0]]  # as a gain, it has no limit
+    assert model.y0.tolist() == [0.2]
+    found = fx.sensitivity(chain, 2.0, ["u.value", "e.upper"])
+    assert found.derivatives["u.value"][-1].tolist() == [0.0]
+    assert found.derivatives["e.upper"][-1] == pytest.approx([2.0])
+
+
+@pytest.mark.parametrize("as_gain", [False, True])
+def test_the_same_holds_from_sample_to_sample(as_gain: bool) -> None:
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        fx.Constant("target", 9.0),
+        fx.SampledPIDController(
+            "pid", 0.02, kp=3.0, kd=2.0, upper=1.0, linearize_as="gain" if as_gain else "exact"
+        ),
+        fx.TransferFunction("plant", [1.0], [1.0, 1.0, 0.0]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    found = fx.margins(fx.loop_gain(builder.build(), "plant.y", period=0.02))
+    assert found.is_stable is as_gain
+    assert any("'pid'" in note for note in found.notes)
+
+
+def test_a_block_of_the_user_that_passes_nothing_is_named() -> None:
+    diagram, context = servo(Clip("e"), 9.0)
+    found = fx.margins(fx.loop_gain(diagram, "plant.y", context))
+    assert not found.is_stable
+    assert any("'e' passes no small changes" in note for note in found.notes)
+
+
+def test_code_that_many_blocks_share_takes_gains_as_well() -> None:
+    growth = []
+    for limits in (0.0, 1.0):
+        builder = fx.DiagramBuilder("chain")
+        for k in range(64):
+            builder.add(fx.FirstOrderLag(f"lag{k}", 0.1, initial=2.0))
+            builder.add(fx.Saturation(f"e{k}", -limits, limits, linearize_as="gain"))
+        builder.connect_chain(*(f"{name}{k}" for k in range(64) for name in ("lag", "e")), "lag0")
+        model = fx.linearize(builder.build(), inputs=[], outputs=["e63.y"])
+        assert len(model.notes) == 64
+        growth.append(model.poles[0])
+    assert growth == pytest.approx([0.0, 0.0], abs=1e-8)  # a ring with gain 1
+
+
+def test_an_element_beside_the_loop_does_not_count() -> None:
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(fx.Gain("k", -2.0), fx.Integrator("plant"), fx.Relay("beside", 1.0, -1.0))
+    builder.connect_chain("k", "plant", "k")
+    builder.connect("plant.y", "beside.u")
+    found = fx.margins(fx.loop_gain(builder.build(), "plant.y"))
+    assert found.is_stable
+    assert not found.notes
+
+
+def test_a_gain_beside_equations_that_cannot_be_traced_is_refused() -> None:
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(Foreign("foreign"), fx.Quantizer("e", 0.1), fx.Integrator("plant"))
+    builder.connect_chain("foreign", "e", "plant", "foreign")
+    with pytest.raises(EvaluationError, match=r"'e' as a gain.*linearize_as='exact'"):
+        fx.linearize(builder.build(), inputs=[], outputs=[])
+
+
+# Poles -------------------------------------------------------------------------------------------
+
+Blocks = list[list[list[float]]]
+POLES: dict[str, tuple[Blocks, float | None, bool]] = {
+    "one integrator": ([[[0.0]]], None, False),
+    "two integrators": ([[[0.0, 1.0], [0.0, 0.0]]], None, False),
+    "three integrators": ([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]], None, False),
+    "an undamped mode": ([[[0.0, 3.0], [-3.0, 0.0]]], None, False),
+    "a mode that hardly grows": ([[[1e-9, 3.0], [-3.0, 1e-9]]], None, False),
+    "a damped mode": ([[[-1e-6, 3.0], [-3.0, -1e-6]]], None, True),
+    "a slow pole beside a fast one": ([[[-1e-4]], [[-1e7]]], None, True),
+    "six equal poles": ([(-np.eye(6) + 0.5 * np.eye(6, k=1)).tolist()], None, True),
+    "a sampled integrator": ([[[1.0]]], 0.1, False),
+    "two sampled integrators": ([[[1.0, 0.1], [0.0, 1.0]]], 0.1, False),
+    "a sampled mode": ([[[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]]], 0.1, False),
+    "a sampled pole that decays": ([[[1.0 - 1e-6]]], 0.1, True),
+}
+
+
+@pytest.mark.parametrize("case", POLES)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
+    case: str, seed: int
+) -> None:
+    blocks, period, is_stable = POLES[case]
+    A: npt.NDArray[np.float64] = block_diag(
+        *map(np.array, blocks), np.array([[0.5 if period else -5.0]])
+    )
+    n = len(A)
+    if seed and "fast" not in case:
+        turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
+        A = turn.T @ A @ turn
+    ones = np.ones((n, 1))
+    sampled = {} if period is None else {"dt": period}
+    plain = fx.LinearModel.from_scipy(signal.StateSpace(A, ones, ones.T, [[0.0]], **sampled))
+    assert plain.is_stable is is_stable
+    assert ("not stable" in repr(plain)) is not is_stable
+    nothing = replace(plain, B=0.0 * plain.B)
+    assert fx.margins(nothing).is_stable is is_stable  # a loop that moves nothing holds nothing
+
+
+# What to do instead ------------------------------------------------------------------------------
+
+
+def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
+    diagram, _ = servo(WIRE())
+    asks: list[Callable[[Any], Any]] = [fx.bode, fx.nyquist, fx.nichols, fx.margins]
+    for ask in asks:
+        for given in (diagram, [diagram], {"loop": diagram}):
+            with pytest.raises(ValueRefusedError, match=r"fx\.loop_gain\(servo, at\)"):
+                ask(given)
+
+
+def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
+    diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
+    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay in the place of 'e'"):
+        fx.margins(fx.loop_gain(diagram, "pid.u", context))
