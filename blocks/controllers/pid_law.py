@@ -12,7 +12,7 @@ from flexure.blocks.signals.shapes import flag, full, linearization, per_compone
 from flexure.diagrams.common.arguments import is_one_of
 from flexure.diagrams.common.errors import quoted
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
-from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
@@ -28,6 +28,7 @@ class PIDLaw(LeafSystem):
     kp: NumericParameter
     ki: NumericParameter
     kd: NumericParameter | None
+    u: LeafOutputPort
 
     def __init__(
         self,

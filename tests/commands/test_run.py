@@ -149,7 +149,7 @@ def test_a_file_that_is_there_stays_whole_when_the_new_one_fails(
 
     monkeypatch.setattr(np, "savez_compressed", broken)
     monkeypatch.setattr(Figure, "savefig", lambda self, *args, **named: broken(*args, **named))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(fx.errors.RecordFileError, match="No space"):
         result.to_npz(tmp_path / "run.npz")
     with pytest.raises(OSError, match="No space"):
         result.plot(path=tmp_path / "run.png")

@@ -47,7 +47,9 @@ class Band(fx.LeafSystem):
 
 @pytest.mark.parametrize("comparison", ["<", "<="])
 def test_relations_hold_element_by_element(comparison: str) -> None:
-    for low, high in itertools.product((0.0, 1.0, [0.0, 2.0]), (1.0, [1.0, 2.0], [3.0, 1.5])):
+    lows: list[Any] = [0.0, 1.0, [0.0, 2.0]]
+    highs: list[Any] = [1.0, [1.0, 2.0], [3.0, 1.5]]
+    for low, high in itertools.product(lows, highs):
         fits = np.all(np.less(low, high) if comparison == "<" else np.less_equal(low, high))
         if fits:
             Band(low, comparison, high)
@@ -133,11 +135,11 @@ def test_every_block_with_limits_declares_that_they_do_not_contradict_each_other
     ):
         builder = fx.PlantBuilder("plant")
         body = builder.add_body("body", fx.SpatialInertia.point_mass(1.0), com=(1.0, 0.0, 0.0))
-        made = stop(builder.add_joint(joint("joint", builder.world, body, axis=(0, 0, 1))))
-        add = (
-            builder.add_force_element if isinstance(made, fx.JointStop) else builder.add_constraint
-        )
-        add(made)
+        made: Any = stop(builder.add_joint(joint("joint", builder.world, body, axis=(0, 0, 1))))
+        if isinstance(made, fx.JointStop):
+            builder.add_force_element(made)
+        else:
+            builder.add_constraint(made)
         plants.append(builder.build())
     blocks = [
         fx.Saturation("b", -1.0, 1.0),

@@ -156,6 +156,15 @@ def _integrals(c: FloatArray) -> FloatArray:
     return np.hstack([np.zeros((len(c), 1)), c / np.arange(1.0, c.shape[1] + 1)])
 
 
+def _coefficients(values: FloatArray) -> FloatArray:
+    """Return the coefficients of powers of z; what is constant stays so to the last bit."""
+    base = values[:, :1]
+    c = _times(values - base, _from_values(values.shape[1]))
+    c[:, 0] += base[:, 0]
+    return c
+
+
+@np.errstate(all="ignore")
 def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return where each polynomial is zero, which changes its sign once from low to high."""
     if c.shape[1] == 2:
@@ -177,6 +186,7 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
     return z
 
 
+@np.errstate(all="ignore")
 def _zeros(c: FloatArray) -> FloatArray:
     """Return where polynomials change their sign between -1 and 1, ascending; NaN for no more."""
     if c.shape[1] == 2:
@@ -246,7 +256,7 @@ class Curve:
 
     def _divided(self) -> Curve:
         """Return whole pieces divided where the signal turns."""
-        c = _times(self.values, _from_values(self.values.shape[1]))
+        c = _coefficients(self.values)
         size = np.max(np.abs(self.values), axis=1)
         slopes = np.abs(_slopes(c))
         more = np.sum(slopes[:, 1:], axis=1)
@@ -390,7 +400,7 @@ class Curve:
 
     def _polynomials(self, arcs: NDArray[np.intp]) -> FloatArray:
         """Return the coefficients in some arcs."""
-        c = _times(self.values[self.piece[arcs]], _from_values(self.values.shape[1]))
+        c = _coefficients(self.values[self.piece[arcs]])
         c[:, 0] += self.lift[self.run[arcs]]
         return c
 

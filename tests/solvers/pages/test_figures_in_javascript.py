@@ -6,6 +6,7 @@ import json
 import warnings
 from dataclasses import asdict
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -77,14 +78,18 @@ def random_loop(rng: np.random.Generator) -> tuple[fx.Diagram, float, float]:
     end = 10.0 ** rng.uniform(-1.0, 3.0)
     at = float(rng.choice([0.0, rng.uniform(0.0, 0.2) * min(end, 5.0)]))
     damping, stiffness = rng.uniform(0.1, 3.0), rng.uniform(0.3, 5.0)
-    gains = {"kp": rng.uniform(0.5, 8.0), "ki": rng.uniform(0.1, 2.0), "kd": rng.uniform(0.5, 4.0)}
+    gains: dict[str, Any] = {
+        "kp": rng.uniform(0.5, 8.0),
+        "ki": rng.uniform(0.1, 2.0),
+        "kd": rng.uniform(0.5, 4.0),
+    }
     gains |= {"derivative_filter": 0.05, "lower": -30.0, "upper": rng.uniform(2.0, 30.0)}
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Step("target", at=at, to=rng.uniform(0.5, 2.0)),
         fx.PIDController("pid", **gains)
-        if rng.random() < 0.6
-        else fx.SampledPIDController("pid", period=max(0.02, end / 2000.0), **gains),
+        if rng.random() < 0.6 or end > 20.0  # many samples take long
+        else fx.SampledPIDController("pid", period=0.02, **gains),
         fx.FirstOrderLag("amplifier", time_constant=rng.uniform(0.01, 0.1)),
         fx.TransferFunction("plant", [stiffness], [1.0, damping, stiffness]),
     )
@@ -110,7 +115,7 @@ def test_figures_of_random_loops_are_those_of_python_for_short_and_long_runs() -
         with warnings.catch_warnings(action="ignore"):
             info = asdict(fx.simulate(system, end, rtol=1e-10).step_info("plant.y"))
         assert found["outcome"] == "completed"
-        creeps = info["overshoot"] == 0.0  # and is farthest where rounding says
+        creeps = info["overshoot"] < 1e-6  # and is farthest where rounding says
         for name in info.keys() - LEFT_OUT - ({"peak_time"} if creeps else set()):
             np.testing.assert_allclose(
                 found[name], info[name], rtol=1e-9, atol=1e-9, err_msg=f"{name} of loop {number}"

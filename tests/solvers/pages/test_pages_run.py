@@ -114,7 +114,7 @@ def test_another_diagram_has_another_page(browser: Browser, tmp_path: Path) -> N
 
 def test_figures_are_those_of_step_info(shown: OpenPage) -> None:
     system = door()
-    for ki, at, end in ((25.0, 0.75, "10"), (40.0, 1.25, "500")):
+    for ki, at, end in ((25.0, 0.75, "9"), (40.0, 1.25, "500")):
         shown.enter("pid.ki", str(ki))
         shown.enter("target.at", str(at))
         with shown.running():

@@ -158,10 +158,11 @@ def show(trail: TrailData, time: Real, a: Real, b: Real, k: int) -> None:
     first, last = where(early, trail.begin[0], a), where(early, a, b)
     find_basis(trail, 2.0 * (time - first) / (last - first) - 1.0)
     for s in range(width):
-        value: Real = 0.0
-        for j in unrolled(len(NODES)):
+        base = where(early, trail.before[s], trail.inside[s])
+        value: Real = base  # so that what is constant stays so to the last bit
+        for j in unrolled(1, len(NODES)):
             known = where(early, trail.before[j * width + s], trail.inside[j * width + s])
-            value += trail.basis[j] * known
+            value += trail.basis[j] * (known - base)
         trail.both[k * width + s] = value
 
 
