@@ -343,6 +343,40 @@ def delayed() -> fx.System:
     return builder.build()
 
 
+class Register(fx.LeafSystem):
+    """The last samples of an input; how often the oldest one, y, has passed 0.5 is counted."""
+
+    def __init__(self) -> None:
+        super().__init__("register")
+        self.u = self.declare_vector_input("u", 1)
+        self.samples = self.declare_discrete_state("samples", np.zeros(120))
+        self.passed = self.declare_discrete_state("passed", 0.0)
+        self.y = self.declare_vector_output("y", 1, self.calc, prerequisites=[self.samples])
+        self.declare_discrete_update(self.shift, fx.Periodic(0.005))
+        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc(c)[0] - 0.5))
+
+    def shift(self, context: Any) -> dict[Any, Any]:
+        return {self.samples: np.concatenate([self.u(context), self.samples(context)[:-1]])}
+
+    def note(self, context: Any) -> dict[Any, Any]:
+        return {self.passed: self.passed(context) + 1.0}
+
+    def calc(self, context: Any) -> Any:
+        return self.samples(context)[-1:]
+
+
+def shifted() -> fx.System:
+    """Events that follow where a long line of samples is passed on."""
+    builder = fx.DiagramBuilder("shifted")
+    builder.add_all(
+        fx.Square("wave", period=0.9),
+        Register(),
+        fx.FirstOrderLag("lag", time_constant=0.3),
+    )
+    builder.connect_chain("wave", "register", "lag")
+    return builder.build()
+
+
 def caused() -> fx.System:
     """A clock that makes functions jump, whose events make others jump."""
     return Actor(
@@ -386,5 +420,6 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         logged_at_every_step,
         Switching,
         delayed,
+        shifted,
     )
 }
