@@ -303,7 +303,7 @@ def test_steps_into_gimbal_lock_are_shortened() -> None:
 
 def test_an_equilibrium_that_is_not_near_the_start_is_told_with_the_body_and_its_turn() -> None:
     builder = fx.PlantBuilder("arm")
-    inner: fx.FrameLike = builder.world
+    inner: fx.Body | fx.Frame = builder.world
     for k in range(2):
         rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
         body = builder.add_body(f"bar{k}", rod, com=(0.5, 0.0, 0.0))
@@ -312,7 +312,7 @@ def test_an_equilibrium_that_is_not_near_the_start_is_told_with_the_body_and_its
         inner = builder.add_frame(f"end{k}", body, (1.0, 0.0, 0.0))
     plant = builder.build()
     context = plant.create_default_context()
-    plant.joint("j0").angle.set(context, -1.5)
+    plant.joint("j0").positions.set(context, [-1.5])
     with pytest.warns(UserWarning, match=r"'arm' is not near the start: 'bar1' turned by 171°"):
         found = fx.equilibrium(plant, context).context
     assert np.max(np.abs(plant.calc_vdot(found))) < 1e-7
