@@ -71,6 +71,10 @@ class TimeDelay(LeafSystem):
     the jump should. Samples are taken at multiples of T. `PadeDelay` needs no samples, and is
     accurate for slow signals.
 
+    A delay that changes takes effect at once, and reads the samples that are there. Native code and
+    JavaScript move the samples as a whole, so that a run costs little more than with a `UnitDelay`.
+    `linearize` needs a period, and is exact from sample to sample; margins need a `PadeDelay`.
+
     Examples
     --------
     >>> import flexure as fx
@@ -119,6 +123,7 @@ class TimeDelay(LeafSystem):
         self.delay = self.declare_numeric_parameter(
             "delay", delay, unit="s", lower=self.period, upper=longest
         )
+        self.delay.remedy = "Make the TimeDelay with another max_delay or period"
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)
         self.samples = self.declare_discrete_state("samples", np.tile(start, self.length + 1))
@@ -141,22 +146,45 @@ class TimeDelay(LeafSystem):
         }
 
     def interpolate(self, context: Any) -> Array:
-        """Return the weighted sum of all samples; at most two neighbors have weight."""
-        elapsed = context.time - self.sampled_at(context)
-        age = np.clip((self.delay(context) - elapsed) / self.period, 0.0, self.length)
-        weights = np.maximum(1.0 - np.abs(age - np.arange(self.length + 1.0)), 0.0)
-        return weights @ self.samples(context).reshape(self.length + 1, self.size)
+        """Return the value at t − delay, on the straight line between two samples."""
+        time, period, latest = context.time, self.period, self.sampled_at(context)
+        ratio, bend = self.delay(context) / period, self._bend(context)
+        bend = np.where(_is_whole(ratio), bend + _ROUNDING * period, bend)
+        passed = np.floor((time - bend) / period) + 1.0
+        passed = np.where((latest <= time) & (time < bend), 0.0, passed)
+        newer = np.clip(np.ceil(ratio - _ROUNDING) - 1.0 - passed, 0.0, self.length - 1.0)
+        age = np.clip(ratio - (time - latest) / period, 0.0, self.length)
+        rows = self.samples(context).reshape(self.length + 1, self.size)
+        newer_sample, older_sample = _pair(rows, newer)
+        return newer_sample + (age - newer) * (older_sample - newer_sample)
+
+    def _bend(self, context: Any) -> Array:
+        """Return the first time, after that of the newest sample, when t − delay passes another."""
+        ratio = self.delay(context) / self.period
+        return self.sampled_at(context) + (ratio - np.ceil(ratio - _ROUNDING) + 1.0) * self.period
 
     def calc_next_break_time(self, context: Any) -> float:
         """Return when t − delay passes a sample, unless that is when the next one is taken."""
-        fraction = self.delay(context) / self.period % 1.0
-        if not _ROUNDING < fraction < 1.0 - _ROUNDING:
-            return math.inf
-        knot = self.sampled_at(context)[0] + fraction * self.period
-        passed = np.maximum(np.rint((context.time - knot) / self.period), 0.0)
-        return first_after(
-            context.time, knot + passed * self.period, knot + (passed + 1.0) * self.period
-        )
+        time, period = context.time, self.period
+        whole = _is_whole(self.delay(context) / period)
+        bend = np.where(whole, np.inf, self._bend(context))
+        passed = np.maximum(np.rint((time - bend) / period), 0.0)
+        return first_after(time, bend + passed * period, bend + (passed + 1.0) * period)
+
+
+def _is_whole(ratio: Array) -> Any:
+    """Tell whether a delay is a whole number of periods."""
+    return np.abs(ratio - np.rint(ratio)) <= _ROUNDING
+
+
+def _pair(rows: Array, index: Array) -> tuple[Array, Array]:
+    """Return a row and the next one, by choices between halves."""
+    while len(rows) > 2:
+        half = (len(rows) - 1) // 2
+        beyond = index >= half
+        rows = np.where(beyond, rows[half:], rows[:-half])
+        index = np.where(beyond, index - half, index)
+    return rows[0], rows[1]
 
 
 class PadeDelay(LeafSystem):

@@ -59,6 +59,8 @@ class NumericParameter(Handle):
     """
 
     what = "parameter"
+    #: What messages advise where a value is out of bounds.
+    remedy: str | None = None
 
     def __init__(
         self,
@@ -122,6 +124,7 @@ class NumericParameter(Handle):
             exclusive=self.exclusive,
             allow_infinite=self.allow_infinite,
             unit=self.unit,
+            remedy=self.remedy,
         )
         if self.problem is not None and not scalars.is_symbolic(number):
             problem = self.problem(number)

@@ -176,6 +176,7 @@ def check_bounds(
     exclusive: bool = False,
     allow_infinite: bool = False,
     unit: str = "",
+    remedy: str | None = None,
 ) -> None:
     """Refuse NaN, infinities (unless allowed) and values outside of the bounds."""
     if scalars.is_symbolic(number):
@@ -202,6 +203,7 @@ def check_bounds(
             expected=f"values in {left}{show(lower)}, {show(upper)}{right}"
             + (f" {unit}" if unit else ""),
             found=show(number),
+            remedy=remedy,
         )
 
 

@@ -26,14 +26,17 @@ _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
     manifold: ("KEPT",),
     projecting: ("FAR", "ROOM"),
-    rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
+    rows: (
+        *("STEP", "CHANGE", "SAMPLE", "CROSSING"),
+        *("TIME", "BEGIN", "END", "CLIP", "STATE", "MOST_ROWS"),
+    ),
     advance: ("UNRESTRICTED", "DISCRETE"),
     search: ("SEARCH_SIZE",),
     pile_ups: ("WATCH_SIZE",),
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.settle, advance.finish_motion, advance.add_row),
+    *(advance.update, advance.settle, advance.finish_motion, advance.note_change),
     *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )

@@ -39,8 +39,12 @@ from flexure.diagrams.values.events import (
 from flexure.diagrams.values.values import FloatArray, conform
 from flexure.solvers.integration.guard.stiffness import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
-from flexure.solvers.native.programs.preconditions import UnsuitableError, require_lasting_breaks
-from flexure.solvers.native.programs.system_trace import DiscretePlaces, EventKey, SystemTrace
+from flexure.solvers.native.programs.system_trace import (
+    DiscretePlaces,
+    EventKey,
+    SystemTrace,
+    break_time,
+)
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
@@ -296,9 +300,8 @@ class ModelEquations:
 
     def _break_time(self, store: SymbolicStore, leaf: Any) -> Any:
         """Trace the next break time of a block."""
-        calculation = partial(without_trace, leaf.system.calc_next_break_time, leaf)
         try:
-            return conform(explore(store.graph, calculation), 1, lambda: leaf.system.label)
+            return [break_time(store, leaf)]
         except Exception as error:
             found = error.attempt if isinstance(error, FlexureError) else str(error)
             raise TraceError(
@@ -354,12 +357,6 @@ class ModelEquations:
     def _require_loops(self) -> None:
         """Refuse what the loops of runs do not do."""
         attempt = f"Cannot write '{self.layout.root.label}' as JavaScript"
-        try:
-            for leaf in self.layout.leaves:
-                require_lasting_breaks(leaf)
-        except UnsuitableError as error:
-            expected = "break times that last until they are reached"
-            raise TraceError(attempt, expected=expected, found=str(error)) from error
         for what, all_of_them in (("clocks", self.clocks), ("witness functions", self.witnesses)):
             if len(all_of_them) > _MOST:
                 expected = f"at most {_MOST} {what}"

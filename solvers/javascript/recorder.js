@@ -50,8 +50,7 @@ function newRecorder(asked, env) {
     for (let i = 0; i < width; i++) block[used + i] = row[i];
     const numbers = block.subarray(used, used + width);
     used += width;
-    const clip = row[END] === run.jump ? nextafter$(row[END], -Infinity) : Infinity;
-    record.rows.push({ method, kind, clip, numbers });
+    record.rows.push({ method, kind, clip: row[CLIP], numbers });
     if (kind === CHANGE) for (let i = 0; i < m; i++) held[i] = row[discrete + i];
     for (let i = 0; i < n; i++) present.x[i] = row[STATE + i];
     present.time = row[TIME];

@@ -82,6 +82,8 @@ function describeEvents(run, asked) {
   rows.recording = 1;
   rows.width = STATE + system.n + system.m;
   rows.discrete = STATE + system.n;
+  rows.held = system.m;
+  rows.places = wholeNumbers([...Array(system.m).keys()]);
   rows.room = Math.max(MOST_ROWS, Math.min(1024, Math.ceil(65536 / rows.width)));
   rows.kinds = room(2 * rows.room);
   rows.table = room(rows.room * rows.width);
@@ -107,8 +109,18 @@ function ending() {
   return equations.events.filter(({ kind, values }) => kind === "publish" && values !== null);
 }
 
+// The function of the next break time, whose result goes to `out`.
+function nextBreak(time, x, env, out) {
+  const found = new Float64Array(equations.breaks.count);
+  equations.breaks.values(time, x, env, found);
+  const later = (least, each) => (each > time && each < least ? each : least);
+  out[0] = found.reduce(later, Infinity);
+}
+
 function describeClocks(clocks, changing) {
   const count = equations.clocks.length;
+  clocks.breaking = 1;
+  clocks.breaks = nextBreak;
   clocks.count = count;
   clocks.periods = room(count);
   clocks.offsets = room(count);
@@ -138,8 +150,8 @@ function describeUpdates({ updates, system }, changing) {
   updates.settles = updates.settling.some((each) => each === 1) ? 1 : 0;
   updates.first_target = wholeNumbers(ends);
   updates.targets = wholeNumbers(changing.flatMap(({ targets }) => targets.map(place)));
-  updates.staged = room(system.n + system.m);
-  updates.results = room(Math.max(0, ...changing.map(({ targets }) => targets.length)));
+  updates.staged = room(system.n);
+  updates.results = room(ends.at(-1));
 }
 
 function describeWitnesses(witnesses, changing, asked) {

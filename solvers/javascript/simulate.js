@@ -158,12 +158,6 @@ function clocksDue(time) {
   });
 }
 
-function nextBreak(time, x, env) {
-  const found = new Float64Array(equations.breaks.count);
-  equations.breaks.values(time, x, env, found);
-  return found.reduce((least, each) => (each > time && each < least ? each : least), Infinity);
-}
-
 // Run the model to its end.
 function simulate(options = {}) {
   const run = begin(options);
@@ -198,7 +192,7 @@ function begin(options) {
     if (trigger === "clock" && due.includes(number)) run.updates.pending[e] = 1;
   });
   run.boundary = asked.tFinal;
-  run.jump = nextBreak(time, x, env);
+  run.jump = Infinity; // until the first motion finds it
   const recorder = newRecorder(asked, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
@@ -221,7 +215,6 @@ function begin(options) {
     left -= Math.max(1, counts.steps - before, sampleRows(run.rows));
     end = recorder.take(name, run) ?? judge(run, status, left, asked, changing);
     if (end !== null) return true;
-    if (motion.moving === 0 && step.time === run.jump) run.jump = nextBreak(step.time, step.x, env);
     if (status === STIFF) {
       name = STIFF_METHOD;
       methods.push({ time: step.time, method: name });
@@ -353,8 +346,7 @@ function doubt(run, changing) {
     );
   }
   if (!(motion.stop - step.time > 4 * spacing(step.time))) {
-    if (motion.changed === 1) add_row(run, CHANGE, 0, step.time, step.x, 0);
-    motion.changed = 0;
+    note_change(run);
     step.time = step.time_old = step.time_new = motion.stop;
     finish_motion(run);
     return null;

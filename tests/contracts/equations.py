@@ -15,6 +15,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError
 from flexure.diagrams.contexts.context import LeafContext
+from flexure.diagrams.values.relations import COMPARISONS
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind
 from tests.contracts.parts import random_unit_inertia
 
@@ -77,6 +78,10 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
     context.continuous_state = state
     for parameter in block.numeric_parameters:
         parameter.set(context, acceptable(parameter, draw, rng))
+    for relation in block.relations:
+        left, right = relation.left(context), relation.right(context)
+        kept = COMPARISONS[relation.comparison](left, right)
+        relation.right.set(context, np.where(kept, right, left + 1.0))
     for state in block.discrete_states:
         state.set(context, draw(rng, (state.size,)))
     if isinstance(block, fx.Bumper):
@@ -128,7 +133,7 @@ def parts_of(result: Any) -> Iterator[Any]:
     if isinstance(result, list | tuple):
         for part in result:
             yield from parts_of(part)
-    else:
+    elif result is not None:
         yield np.ravel(scalars.array(result))
 
 

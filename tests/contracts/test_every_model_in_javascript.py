@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, TraceError
+from flexure.diagrams.common.errors import EvaluationError
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Settling, Witness
 from flexure.solvers.javascript.equation_functions import CHUNK
@@ -54,12 +54,6 @@ Asked = dict[str, tuple[fx.JavaScriptModel, list[fx.Context]]]
 
 __all__ = ["references"]  # a fixture
 
-#: Blocks that loops can run, in JavaScript as in native code.
-RUN = [
-    label
-    for label, make in CATALOG.items()
-    if not (make().has_break_times and make().discrete_states)
-]
 #: Blocks with equations that symbols go through.
 TRACED = [label for label, make in CATALOG.items() if traced(label, make())]
 
@@ -247,7 +241,7 @@ def check_jacobians(contexts: Sequence[fx.Context], found: Sequence[FloatArray])
 def blocks() -> tuple[Asked, Found]:
     """Every block of the catalog with contexts, and what JavaScript computes in these."""
     asked: Asked = {}
-    for label in RUN:
+    for label in CATALOG:
         block = CATALOG[label]()
         context = block.create_default_context()
         contexts = [context.clone() for _ in filled(context, seeds=2)]
@@ -255,18 +249,12 @@ def blocks() -> tuple[Asked, Found]:
     return asked, run_models(asked)
 
 
-@pytest.mark.parametrize("label", RUN)
+@pytest.mark.parametrize("label", CATALOG)
 def test_every_block_computes_the_same(label: str, blocks: tuple[Asked, Found]) -> None:
     asked, found = blocks
     model, contexts = asked[label]
     check(model, contexts, found[label])
     assert model.info["leftOut"].keys() == NOT_TRACED.get(label, {}).keys()
-
-
-@pytest.mark.parametrize("label", sorted(CATALOG.keys() - set(RUN)))
-def test_blocks_whose_break_times_may_change_are_refused(label: str) -> None:
-    with pytest.raises(TraceError, match="the break times of 'block' may change"):
-        fx.to_javascript(CATALOG[label]())
 
 
 @pytest.fixture(scope="module")

@@ -309,6 +309,74 @@ def settling() -> fx.System:
     )
 
 
+class Switching(fx.LeafSystem):
+    """x' = 1 up to a time and -2 from then on; updates move that time."""
+
+    def __init__(self) -> None:
+        super().__init__("switching")
+        self.x = self.declare_continuous_state(z=1)
+        self.at = self.declare_discrete_state("at", 0.0)
+        self.declare_discrete_update(self.move, fx.Periodic(0.4))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return np.where(context.time < self.at(context), 1.0, -2.0)
+
+    def move(self, context: Any) -> dict[Any, Any]:
+        return {self.at: context.time + 0.15}
+
+    def calc_next_break_time(self, context: Any) -> Any:
+        return self.at(context)[0]
+
+
+def delayed() -> fx.System:
+    """A loop over a delay that bends between its samples."""
+    builder = fx.DiagramBuilder("delayed")
+    builder.add_all(
+        fx.Step("target", at=0.33),
+        fx.Sum("error", "+-"),
+        fx.FirstOrderLag("lag", time_constant=0.3),
+        fx.TimeDelay("delay", 0.25, period=0.1),
+    )
+    builder.connect("target.y", "error.u1")
+    builder.connect("delay.y", "error.u2")
+    builder.connect_chain("error", "lag", "delay")
+    return builder.build()
+
+
+class Register(fx.LeafSystem):
+    """The last samples of an input; how often the oldest one, y, has passed 0.5 is counted."""
+
+    def __init__(self) -> None:
+        super().__init__("register")
+        self.u = self.declare_vector_input("u", 1)
+        self.samples = self.declare_discrete_state("samples", np.zeros(120))
+        self.passed = self.declare_discrete_state("passed", 0.0)
+        self.y = self.declare_vector_output("y", 1, self.calc, prerequisites=[self.samples])
+        self.declare_discrete_update(self.shift, fx.Periodic(0.005))
+        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc(c)[0] - 0.5))
+
+    def shift(self, context: Any) -> dict[Any, Any]:
+        return {self.samples: np.concatenate([self.u(context), self.samples(context)[:-1]])}
+
+    def note(self, context: Any) -> dict[Any, Any]:
+        return {self.passed: self.passed(context) + 1.0}
+
+    def calc(self, context: Any) -> Any:
+        return self.samples(context)[-1:]
+
+
+def shifted() -> fx.System:
+    """Events that follow where a long line of samples is passed on."""
+    builder = fx.DiagramBuilder("shifted")
+    builder.add_all(
+        fx.Square("wave", period=0.9),
+        Register(),
+        fx.FirstOrderLag("lag", time_constant=0.3),
+    )
+    builder.connect_chain("wave", "register", "lag")
+    return builder.build()
+
+
 def caused() -> fx.System:
     """A clock that makes functions jump, whose events make others jump."""
     return Actor(
@@ -350,5 +418,8 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         jumps,
         logged,
         logged_at_every_step,
+        Switching,
+        delayed,
+        shifted,
     )
 }

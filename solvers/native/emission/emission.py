@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
+from flexure.solvers.native.emission.selected_places import SelectedPlace, selected_places
 from flexure.solvers.native.language.values import constant
 from flexure.solvers.native.llvm.library import VectorFunction
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME, Key
@@ -32,6 +33,7 @@ _MOVING = (TIME, STATE, DISCRETE, SEED)
 Place: TypeAlias = tuple[str, int]
 Node: TypeAlias = scalars.Symbol
 _NOWHERE = "", 0
+_ARGUMENTS: Mapping[int, Sequence[Node]] = {}
 VectorFunctions: TypeAlias = Mapping[str, VectorFunction]
 #: A function, and what it needs declared.
 Text: TypeAlias = tuple[str, set[str]]
@@ -192,10 +194,15 @@ def emit(
     return Writer(name, environment, lanes, vectors or {}).write(outputs, chunk)
 
 
-def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
+def depth_first(
+    outputs: Sequence[Any],
+    stop: Mapping[int, Any],
+    needs: Mapping[int, Sequence[Node]] = _ARGUMENTS,
+) -> list[Node]:
     """Return the operations behind expressions, each after its operands and close to its use.
 
-    Constants, and nodes whose index is in ``stop``, are left out.
+    Constants, and nodes whose index is in ``stop``, are left out. ``needs`` tells the operands of
+    nodes for which these are not the arguments.
     """
     order: list[Node] = []
     seen: set[int] = set()
@@ -212,7 +219,7 @@ def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
             seen.add(index)
             if node.args:
                 stack.append((node,))
-                stack.extend(node.args[::-1])
+                stack.extend(needs.get(index, node.args)[::-1])
             else:
                 order.append(node)
     return order
@@ -232,6 +239,8 @@ class Writer:
         self.declarations: set[str] = set()
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
+        self.selected: dict[int, SelectedPlace] = {}
+        self.needs: dict[int, tuple[Node, ...]] = {}  # operands that are not the arguments
         self.count = 0
 
     def set_lanes(self, lanes: int) -> None:
@@ -245,6 +254,10 @@ class Writer:
         """Write the chunks, and the function that calls them one after the other."""
         copies = self._copies(outputs)
         order = depth_first(outputs, self.environment.places)
+        self.selected = selected_places(order, self.environment.places) if self.lanes == 1 else {}
+        self.needs = {index: place.conditions for index, place in self.selected.items()}
+        if self.selected:
+            order = depth_first(outputs, self.environment.places, self.needs)
         cuts = range(0, len(order), chunk)
         parts = [self._arranged(order[k : k + chunk]) for k in cuts] or [[]]
         part_of = {node.index: k for k, part in enumerate(parts) for node in part}
@@ -333,7 +346,7 @@ class Writer:
         handed: dict[int, int] = {}
         for k, part in enumerate(parts):
             for node in part:
-                for arg in node.args:
+                for arg in self.needs.get(node.index, node.args):
                     if part_of.get(arg.index, k) < k and arg.index not in handed:
                         handed[arg.index] = self.environment.reserve(self._room(arg))
         return handed
@@ -400,7 +413,9 @@ class Writer:
 
     def _operation(self, node: Node, handed: Mapping[int, int]) -> str:
         """Write one operation and return the name of its result."""
-        a = [self._value(arg, handed) for arg in node.args]
+        a = [self._value(arg, handed) for arg in self.needs.get(node.index, node.args)]
+        if node.index in self.selected:
+            return self.selected[node.index].load(a, self._set)
         if node.op in _INSTRUCTIONS:
             return self._set(f"{_INSTRUCTIONS[node.op]} {self.number} {', '.join(a)}")
         if node.op in _ON_TRUTH:

@@ -10,7 +10,6 @@ from typing import Any
 from flexure.diagrams.common.errors import FlexureError, TraceError
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.programs.methods import METHODS
@@ -55,16 +54,9 @@ def has_loop(method: Any) -> bool:
     return isinstance(method, str) and method_name(method) in METHODS
 
 
-def require_lasting_breaks(leaf: LeafSystem) -> None:
-    """Raise `UnsuitableError` where updates of a block may change its next break time."""
-    if leaf.has_break_times and leaf.discrete_states:
-        raise UnsuitableError(f"the break times of '{leaf.label}' may change")
-
-
 __all__ = [
     "UnsuitableError",
     "has_loop",
     "native_program",
-    "require_lasting_breaks",
     "require_native",
 ]

@@ -40,6 +40,7 @@ from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_s
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
 from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.lines import Line
 from flexure.solvers.native.programs.methods import (
     METHODS,
     generic_attempt,
@@ -172,6 +173,12 @@ class Program:
         return self.trace.updates
 
     @property
+    def lines(self) -> list[tuple[EventKey, Line]]:
+        """The discrete values that updates pass on as a whole, in the order of their masks."""
+        updates = sorted(self.updates.items())
+        return [(key, each.line) for key, each in updates if each.line is not None]
+
+    @property
     def signals(self) -> dict[EventKey, slice]:
         """Where the signal that a publish records is among the logged signals, by event."""
         return self.trace.signals
@@ -219,6 +226,7 @@ class Program:
         self.witness = self._addresses.get("witness")
         self.signal = self._addresses.get("signals")
         self.deviations = self._addresses.get("deviations")
+        self.breaks = self._addresses.get("breaks")
 
     @property
     def derivatives(self) -> list[Any]:

@@ -8,9 +8,13 @@ and compiled in `program`; nothing here depends on how.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from typing import Any
+
+import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import FlexureError, TraceError
@@ -19,13 +23,14 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values import kinds
 from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
-from flexure.diagrams.values.kinds import DISCRETE
 from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.values import FloatArray, conform, freeze
-from flexure.solvers.native.emission.emission import depth_first
+from flexure.solvers.native.emission.emission import depth_first, key_of
+from flexure.solvers.native.programs.lines import MOST_LINES, Line, find_line
 from flexure.solvers.tracing.side_effects import without_trace
-from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore
+from flexure.solvers.tracing.trace import DISCRETE, TIME, Key, SymbolicStore
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -41,10 +46,25 @@ class Update:
         What it computes.
     targets : list of int
         Where each of them goes, in a vector of all states and then all discrete values.
+    line : Line or None
+        Discrete values that it passes on as a whole.
+    passed : range
+        The targets that need not be computed for that reason.
     """
 
     expressions: list[Any]
     targets: list[int]
+    line: Line | None = None
+    passed: range = range(0)
+
+    @property
+    def computed(self) -> Update:
+        """What is left when the line is passed on."""
+        if self.line is None:
+            return self
+        pairs = zip(self.expressions, self.targets, strict=True)
+        left = [pair for pair in pairs if pair[1] not in self.passed]
+        return Update([each for each, _ in left], [target for _, target in left], self.line)
 
 
 class DiscretePlaces:
@@ -86,7 +106,7 @@ class DiscretePlaces:
         values = freeze(values[: self.count].copy())
         for position, spans in self._spans.items():
             store.leaves[position].discrete = [values[span] for span in spans]
-        store.changed(DISCRETE)
+        store.changed(kinds.DISCRETE)
 
     def groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all values into those of the blocks."""
@@ -128,6 +148,10 @@ class SystemTrace:
         How far states are from where blocks declare that they belong.
     no_deviations : str
         Why these were not traced, if so.
+    breaks : list
+        The next break time, where updates may move it; otherwise it is asked for in Python.
+    no_breaks : str
+        Why it was not traced, if so.
     triggers : tuple of type
         Triggers of the updates that are traced.
     """
@@ -145,18 +169,22 @@ class SystemTrace:
     refusals: dict[EventKey, str] = field(default_factory=dict)
     deviations: list[Any] = field(default_factory=list)
     no_deviations: str = ""
+    breaks: list[Any] = field(default_factory=list)
+    no_breaks: str = ""
     triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""
+        updates = [each.computed.expressions for each in self.updates.values()]
         functions = {
             "witness": self.witness_values,
             "signals": self.signal_values,
             "deviations": self.deviations,
+            "breaks": self.breaks,
         }
         return {
             **{name: values for name, values in functions.items() if values},
-            **{update_name(k): each.expressions for k, each in enumerate(self.updates.values())},
+            **{update_name(k): each for k, each in enumerate(updates)},
         }
 
     def read_derivatives(self, store: SymbolicStore) -> list[Any]:
@@ -174,7 +202,22 @@ class SystemTrace:
             self.deviations = store.deviations()
         except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
             self.no_deviations = _reason(error)
+        self._read_breaks(store)
         self._read_events(store)
+
+    def _read_breaks(self, store: SymbolicStore) -> None:
+        """Trace the next break time, if a block with discrete states has break times."""
+        breaking = [leaf for leaf in store.leaves if leaf.system.has_break_times]
+        named = [leaf.system.label for leaf in breaking if leaf.system.discrete_states]
+        if not named:
+            return
+        try:
+            times = [break_time(store, leaf) for leaf in breaking]
+            later = [scalars.where(each > store.time, each, math.inf) for each in times]
+            self.breaks = [reduce(np.minimum, later)]
+        except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+            what = f"the break times of '{named[0]}' may change"
+            self.no_breaks = f"{what}, and cannot be traced ({_reason(error)})"
 
     def _read_events(self, store: SymbolicStore) -> None:
         """Trace every event that can be traced."""
@@ -185,6 +228,28 @@ class SystemTrace:
                     self._read_event(store, key, event)
                 except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                     self.refusals[key] = _reason(error)
+        self._find_lines(store)
+
+    def _find_lines(self, store: SymbolicStore) -> None:
+        """Find the lines that periodic updates pass on, and no other update writes."""
+        n, starts, lines = store.layout.num_states, self.discrete.starts, 0
+
+        def place(value: Any) -> int | None:
+            if not isinstance(value, scalars.Symbol) or value.op != "input":
+                return None
+            (what, where, index), component = key_of(value)
+            return starts[where][index] + component if what == DISCRETE else None
+
+        written = Counter(target - n for each in self.updates.values() for target in each.targets)
+        for (position, index), update in self.updates.items():
+            trigger = store.leaves[position].system.events[index].trigger
+            if not isinstance(trigger, Periodic) or lines == MOST_LINES:
+                continue
+            line = find_line(update.expressions, [t - n for t in update.targets], place)
+            if line is not None and all(written[k] == 1 for k in range(line.start, line.end)):
+                update.line = line
+                update.passed = range(n + line.start + line.apart, n + line.end)
+                lines += 1
 
     def _read_event(self, store: SymbolicStore, key: EventKey, event: Event) -> None:
         """Trace the functions of one event."""
@@ -249,6 +314,12 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
     return {state: value for state, value in pairs if state in somewhere}
 
 
+def break_time(store: SymbolicStore, leaf: LeafContext) -> Any:
+    """Trace the next break time of a block along all branches."""
+    calculation = partial(without_trace, leaf.system.calc_next_break_time, leaf)
+    return conform(explore(store.graph, calculation), 1, lambda: leaf.system.label)[0]
+
+
 def update_name(number: int) -> str:
     """Return the name of the function of an update, by its place among the traced ones."""
     return f"update_{number}"
@@ -260,4 +331,4 @@ def _reason(error: Exception) -> str:
     return "; ".join([first, *getattr(error, "__notes__", ())])
 
 
-__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "update_name"]
+__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "break_time", "update_name"]

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.native.kernels.parts.rows import BEGIN, END, TIME, RowLayout
+from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
 from flexure.solvers.native.programs.addresses import address_of
 from flexure.solvers.native.programs.methods import resampling
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_with
+from flexure.solvers.native.runs.held_values import HeldValues
 from flexure.solvers.native.runs.run_memory import RunMemory, set_tolerances
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import Key
@@ -210,13 +211,13 @@ class StepRows:
     begins : ndarray of bool
         Which rows are those of changes.
     table : ndarray
-        The rows; the columns that are wanted are copied.
-    x, discrete : ndarray
-        The values before the first row.
+        The rows; the columns that are wanted are copied. Steps have no discrete values.
+    x : ndarray
+        The states before the first row.
+    held : HeldValues
+        The discrete values before and after each change.
     abstract : list
         Abstract states, which do not change in a loop.
-    jump : float
-        When equations jump.
     """
 
     def __init__(
@@ -226,22 +227,22 @@ class StepRows:
         begins: NDArray[np.bool_],
         table: FloatArray,
         x: FloatArray,
-        discrete: FloatArray,
+        held: HeldValues,
         abstract: list[list[Any]],
-        jump: float,
     ) -> None:
         self._maker = maker
         self.begins = begins
         self.times = table[:, TIME].copy()
-        clip = np.where(table[:, END] == jump, math.nextafter(jump, -math.inf), math.inf)
-        self._spans = np.column_stack([table[:, BEGIN], table[:, END], clip])
+        self._spans = table[:, [BEGIN, END, CLIP]]
+        self.limits = np.where(self._spans[:, 2] < self.times, self._spans[:, 2], np.inf)
+        self.limits[begins] = np.inf
         # The values before a row are in its own line, those of it in the next one.
         self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
-        self._discrete: FloatArray = freeze(np.vstack([discrete, table[begins, row.discrete]]))
-        self._holds = np.cumsum(begins)  # lines of discrete values
+        self._held = held
+        self._holds: NDArray[np.intp] = np.cumsum(begins)  # how many changes there were
         self._abstract = abstract
-        arrays = (begins, self.times, self._spans, self._states, self._discrete, self._holds)
-        self.size = float(sum(array.nbytes for array in arrays))
+        arrays = (begins, self.times, self._spans, self._states, self._holds)
+        self.size = float(held.size + sum(array.nbytes for array in arrays))
 
     def state(self, row: int) -> FloatArray:
         """Return the continuous state of a row."""
@@ -255,26 +256,26 @@ class StepRows:
     def interpolant(self, row: int) -> NativeStep:
         """Return what interpolates the step that ends with a row."""
         begin, end, clip = self._spans[row].tolist()
-        held = self._discrete[self._holds[row]]
+        held = self._held.after(int(self._holds[row]))
         return NativeStep(self._maker, begin, end, self._states[row], held, clip)
 
     def inside(
         self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
     ) -> FloatArray:
         """Return the states at times inside of steps."""
-        held = self._discrete[self._holds[rows]]
+        held = self._held.at(self._holds[rows])
         return self._maker.repeat(self._spans[rows], self._states[rows], held, counts, times)
 
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
-        values = self._discrete[self._holds[row]]
+        values = self._held.after(int(self._holds[row]))
         return Snapshot(self._maker.program.discrete_groups(values), self._abstract)
 
     def held(
         self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
     ) -> FloatArray:
         """Return components of a discrete group in the pieces that rows begin."""
-        return self._discrete[self._holds[rows]][:, self.place(leaf, group) + components]
+        return self._held.at(self._holds[rows], self.place(leaf, group) + components)
 
     def place(self, leaf: int, group: int) -> int:
         """Return where a discrete group begins among all discrete values."""
@@ -294,4 +295,4 @@ class StepRows:
             first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
             counts = np.diff(first, append=len(rows))
             states[between] = self.inside(rows[first], counts, times[between])
-        return states, self._discrete[np.append(0, self._holds)[behind]]
+        return states, self._held.at(np.append(0, self._holds)[behind])

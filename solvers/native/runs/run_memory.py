@@ -177,6 +177,8 @@ class RunMemory(StructureArrays):
         system.link("rhs", program.rhs)
         system.link("signals", program.signal)
         self.parts["witnesses"].link("values", program.witness)
+        self.parts["clocks"].link("breaks", program.breaks)
+        self.fields.clocks.breaking = program.breaks is not None
 
     def _prepare_step(self) -> None:
         """Provide what a step computes."""
@@ -253,9 +255,11 @@ class RunMemory(StructureArrays):
         ctypes.memmove(self.pointer, self._beginning, len(self._beginning))
         self.parts["system"].arrays.pop("env", None)
 
-    def make_rows(self, count: int, layout: RowLayout) -> None:
-        """Make room for so many rows."""
+    def make_rows(self, count: int, layout: RowLayout, places: NDArray[np.intp]) -> None:
+        """Make room for so many rows, with the discrete values at some places."""
         part = self.parts["rows"]
+        part.fields.held = len(places)
+        part.indices("places", places)
         part.fields.room, part.fields.width = count, layout.width
         part.fields.discrete, part.fields.signals = layout.discrete.start, layout.signals.start
         part.room("kinds", 2 * count, np.int64)

@@ -102,7 +102,7 @@ class NativeSolver(OdeSolver):
         fields.step.h_next = first_step or 0.0
         fields.rows.recording = 1
         self._row = RowLayout.of(self.n, program.num_discrete)
-        memory.make_rows(_MANY + 8, self._row)
+        memory.make_rows(_MANY + 8, self._row, np.arange(program.num_discrete))
         self._advance = loops(self.method, False).function(
             "advance", ctypes.c_int64, ctypes.c_void_p
         )

@@ -136,6 +136,7 @@ class Rows(Protocol):
 
     times: FloatArray
     begins: NDArray[np.bool_]
+    limits: FloatArray  # the last time to evaluate at where equations jump at the row, or infinity
     size: float  # in bytes
 
     def state(self, row: int) -> FloatArray:
@@ -171,6 +172,8 @@ class _PieceRows:
         self.times = np.array([time for piece in pieces for time in piece.times])
         self.begins = np.zeros(len(self.times), dtype=bool)
         self.begins[np.cumsum(counts) - counts] = True
+        self.limits = np.full(len(self.times), np.inf)
+        self.limits[np.cumsum(counts) - 1] = [piece.last for piece in pieces]
         self._piece: NDArray[np.intp] = np.cumsum(self.begins) - 1
         self._pieces = pieces
         self._states = [x for piece in pieces for x in piece.states]
@@ -243,7 +246,6 @@ class History:
 
     def __init__(self, context: Context, limit: float | None = None) -> None:
         self._parts: list[list[Piece] | Rows] = []
-        self._limits: dict[int, float] = {}  # of the last pieces of parts that are rows
         self.size = 0.0
         self._limit = limit
         self._room = min(_SMALL, math.inf if limit is None else limit)  # until the next look
@@ -258,7 +260,7 @@ class History:
         """All pieces as objects."""
         if len(self._parts) > 1 or not isinstance(self._parts[0], list):
             pieces: list[Piece] = []
-            for k, part in enumerate(self._parts):
+            for part in self._parts:
                 if isinstance(part, list):
                     pieces = _continued(pieces, part)
                     continue
@@ -268,8 +270,8 @@ class History:
                         pieces = _continued(pieces, [piece])
                     else:
                         pieces[-1].append(time, part.state(row), part.interpolant(row))
-                pieces[-1].last = self._limits.get(k, pieces[-1].last)
-            self._parts, self._limits = [pieces], {}
+                        pieces[-1].last = float(part.limits[row])
+            self._parts = [pieces]
         (whole,) = self._parts
         assert isinstance(whole, list)
         return whole
@@ -293,13 +295,7 @@ class History:
         kept = np.flatnonzero(np.append(~replaced, True))
         first = np.flatnonzero(begins[kept])
         limits, piece = np.full(np.sum(begins), np.inf), np.cumsum(begins)
-        ends = np.cumsum([len(source.times) for source in sources])
-        for k, (part, end) in enumerate(zip(self._parts, ends.tolist(), strict=True)):
-            last = int(piece[end - 1])
-            if isinstance(part, list):
-                limits[last - len(part) : last] = [each.last for each in part]
-            elif k in self._limits:
-                limits[last - 1] = self._limits[k]
+        np.minimum.at(limits, piece - 1, np.concatenate([source.limits for source in sources]))
         return Ledger(sources, kept, times[kept], first, limits[piece[kept][first] - 1])
 
     def begin(self, context: Context) -> None:
@@ -352,12 +348,10 @@ class History:
         return math.inf if self._limit is None else self._limit
 
     def end_before(self, time: float) -> None:
-        """Say that equations jump at the end of the current piece."""
+        """Say that equations jump at the end of the current piece; rows say so themselves."""
         part = self._parts[-1]
         if isinstance(part, list):
             part[-1].last = time
-        else:
-            self._limits[len(self._parts) - 1] = time
 
     @property
     def start(self) -> float:

@@ -8,7 +8,6 @@ from flexure.diagrams.common.errors import FlexureError
 from flexure.solvers.native.programs.preconditions import (
     UnsuitableError,
     native_program,
-    require_lasting_breaks,
 )
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.simulation.native_runs.native_runner import NativeRunner
@@ -72,8 +71,8 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
             f"{simulation.store.layout.root.label}"
             f" cannot be kept where it belongs ({program.trace.no_deviations})"
         )
-    for leaf in simulation.store.layout.leaves:
-        require_lasting_breaks(leaf)
+    if program.trace.no_breaks:
+        raise UnsuitableError(program.trace.no_breaks)
     if max(len(agenda.clocks), len(agenda.witnesses)) > _MOST:
         raise UnsuitableError(f"there are more than {_MOST} clocks or witness functions")
 

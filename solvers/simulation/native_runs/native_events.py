@@ -73,7 +73,7 @@ class NativeEvents:
 
     def _describe_updates(self, part: StructureArrays) -> None:
         program, updates = self._program, self._updates
-        traced = [program.updates[entry.key] for entry in updates]
+        traced = [program.updates[entry.key].computed for entry in updates]
         targets = [update.targets for update in traced]
         part.fields.count = len(traced)
         part.link_all("functions", [program.update_address(entry.key) for entry in updates])
@@ -86,8 +86,14 @@ class NativeEvents:
         part.fields.settles = bool(self._settling)
         part.indices("first_target", np.cumsum([0, *map(len, targets)]))
         part.indices("targets", [target for each in targets for target in each])
-        part.room("staged", program.num_states + program.num_discrete)
-        part.room("results", max(map(len, targets), default=0))
+        keys = [entry.key for entry in updates]
+        part.fields.lines = len(program.lines)
+        part.indices("mover", [keys.index(key) for key, _ in program.lines])
+        part.indices("starts", [line.start for _, line in program.lines])
+        part.indices("aparts", [line.apart for _, line in program.lines])
+        part.indices("ends", [line.end for _, line in program.lines])
+        part.room("staged", program.num_states)
+        part.room("results", sum(map(len, targets)))
 
     def _clock_of(self, entry: Entry) -> int:
         trigger, clocks = entry.event.trigger, [clock for clock, _ in self._clocks]
@@ -122,6 +128,7 @@ class NativeEvents:
     def hand_over(self, memory: RunMemory) -> None:
         """Put into a record what waits, and where functions have triggered."""
         simulation, surfaces = self._simulation, self._simulation.surfaces
+        memory.fields.updates.moved = 0
         for entry in simulation.events.pending:
             memory.parts["updates"].arrays["pending"][self._places[entry]] = 1
         fields, witnesses = memory.fields.witnesses, memory.parts["witnesses"].arrays

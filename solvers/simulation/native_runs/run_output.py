@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
+    CLIP,
     CROSSING,
     END,
     MOST_ROWS,
@@ -21,6 +21,7 @@ from flexure.solvers.native.kernels.parts.rows import (
     RowLayout,
 )
 from flexure.solvers.native.programs.program import Program
+from flexure.solvers.native.runs.held_values import HeldValues, kept_places
 from flexure.solvers.native.runs.past_steps import NativeStep, StepRepeater, StepRows
 from flexure.solvers.native.runs.run_memory import RunMemory
 from flexure.solvers.results.records.history import History, Snapshot
@@ -60,7 +61,10 @@ class RunOutput:
         self._simulation = simulation
         self._program = program
         signals = sum(where.stop - where.start for where in program.signals.values())
-        self._row = RowLayout.of(program.num_states, program.num_discrete, signals)
+        recorded = simulation.history is not None
+        self._lines = [line for _, line in program.lines] if recorded else []
+        self._places = kept_places(self._lines, program.num_discrete)
+        self._row = RowLayout.of(program.num_states, len(self._places), signals)
         self._per_step = simulation.agenda.per_step
         clocks = simulation.agenda.clocks  # in the order of the bits of a mask
         self._publishes = [
@@ -79,7 +83,6 @@ class RunOutput:
         self._reached = 0
         self._waiting: list[Entry] = []  # publishes of the last instant
         self._maker: StepRepeater | None = None
-        self._jump = math.inf
 
     def _find_logs(self) -> dict[tuple[int, ...], list[Entry]] | None:
         """Return one entry of each log by the bits at which it is due; None if others publish."""
@@ -114,13 +117,12 @@ class RunOutput:
         many = max(16, min(4096, _TABLE // self._row.width))
         wanted = fields.rows.recording or fields.rows.stepwise
         written = wanted or fields.clocks.publishes or fields.witnesses.count
-        memory.make_rows(many if written and self.at_once else MOST_ROWS, self._row)
+        memory.make_rows(many if written and self.at_once else MOST_ROWS, self._row, self._places)
 
     def begin(self, memory: RunMemory) -> None:
         """Note the state from which a run starts."""
         self.ended = self.disturbed = False
         self._waiting = []
-        self._jump = float(memory.fields.jump)
         if self._simulation.history is not None:
             self._x = memory.x.copy()
             self._discrete = freeze(
@@ -171,28 +173,37 @@ class RunOutput:
         wanted = (kinds == CHANGE) | (kinds == STEP)
         if not wanted.any():
             return
-        begins, table = kinds[wanted] == CHANGE, self._table[wanted]
-        before = self._x, self._discrete, self._abstract
-        history.append(StepRows(self._maker, self._row, begins, table, *before, self._jump))
+        table = self._table if wanted.all() else self._table[wanted]
+        begins = kinds[wanted] == CHANGE
+        held = self._held(table[begins], self._kinds[wanted, 1][begins])
+        history.append(
+            StepRows(self._maker, self._row, begins, table, self._x, held, self._abstract)
+        )
         self._x = freeze(table[-1, self._row.x].copy())
-        if begins.any():
-            self._discrete = freeze(table[begins][-1, self._row.discrete].copy())
+        self._discrete = held.after(int(np.count_nonzero(begins)))
+
+    def _held(self, table: FloatArray, masks: NDArray[np.int64]) -> HeldValues:
+        """Return the discrete values before and after some changes."""
+        return HeldValues(self._lines, self._discrete, table[:, self._row.discrete], masks)
 
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""
         history = self._simulation.history
-        of_x, of_discrete, _ = self._row
+        of_x = self._row.x
         kinds, table = self._kinds.tolist(), freeze(self._table.copy())
         for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
             self._reached = k + 1
             time, x = float(row[TIME]), row[of_x]
             if kind == CHANGE:
-                self._x, self._discrete = x, row[of_discrete]
+                self._x = x
+                self._discrete = self._held(table[k : k + 1], self._kinds[k : k + 1, 1]).after(1)
                 if history is not None:
                     history.begin_with(time, x, self._snapshot())
             elif kind == STEP:
                 assert history is not None
                 history.extend(time, x, self._step(row))
+                if row[CLIP] < time:
+                    history.end_before(float(row[CLIP]))
                 self._x = x
             elif kind == CROSSING:
                 self._waiting = self._note_crossing(mask, row)
@@ -222,8 +233,7 @@ class RunOutput:
     def _step(self, row: FloatArray) -> NativeStep:
         """Return the interpolant of the step of a row."""
         assert self._maker is not None
-        begin, end = float(row[BEGIN]), float(row[END])
-        clip = math.nextafter(end, -math.inf) if end == self._jump else math.inf
+        begin, end, clip = row[[BEGIN, END, CLIP]].tolist()
         return NativeStep(self._maker, begin, end, self._x, self._discrete, clip)
 
     def publish(self) -> None:
@@ -248,7 +258,9 @@ class RunOutput:
         """Put the values of a row into the context."""
         store = self._simulation.store
         store.set_motion(float(row[TIME]), row[self._row.x].copy())
-        self._program.write_discrete(store, row[self._row.discrete])
+        recorded = self._simulation.history is not None
+        values = self._discrete if recorded else row[self._row.discrete]
+        self._program.write_discrete(store, values)
 
 
 class _Unread(Snapshot):

@@ -28,7 +28,6 @@ from flexure.solvers.native.programs.preconditions import (
     UnsuitableError,
     has_loop,
     native_program,
-    require_lasting_breaks,
     require_native,
 )
 from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
@@ -87,7 +86,8 @@ def _refuse_events(layout: Layout) -> None:
         for event in leaf.events:
             if not _is_harmless(event):
                 raise UnsuitableError(f"'{event.label}' is an event")
-        require_lasting_breaks(leaf)
+        if leaf.has_break_times and leaf.discrete_states:
+            raise UnsuitableError(f"the break times of '{leaf.label}' may change")
 
 
 class LaneRuns:

@@ -11,7 +11,7 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import resolve
 from tests.support.native import needs_llvmlite
 
-SIGNALS = ["plant.y", "plant.x", "pid.u", "noise.y"]
+SIGNALS = ["plant.y", "plant.x", "pid.u", "noise.y", "line.y", "line.samples"]
 
 
 def sampled_loop() -> fx.Diagram:
@@ -22,7 +22,12 @@ def sampled_loop() -> fx.Diagram:
         fx.Sum("measured", "++"),
         fx.Square("target", 1.0, 0.7),
         fx.SampledPIDController("pid", period=0.03, kp=8.0, ki=6.0, kd=2.0),
+        fx.TimeDelay("line", 0.6105, period=0.01, size=2),  # rows do not repeat its samples
     )
+    builder.add(fx.Multiplexer("both", [1, 1]))
+    builder.connect("plant.y", "both.u1")
+    builder.connect("pid.u", "both.u2")
+    builder.connect("both.y", "line.u")
     builder.connect("plant.y", "measured.u1")
     builder.connect("noise.y", "measured.u2")
     builder.connect("target.y", "pid.setpoint")
@@ -68,3 +73,17 @@ def test_rows_give_the_numbers_of_an_interpreted_run() -> None:
     for signal in SIGNALS:
         found, expected = native.sample(signal, times), interpreted.sample(signal, times)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-7)
+
+
+@needs_llvmlite
+def test_a_record_does_not_repeat_the_samples_of_a_long_delay() -> None:
+    sizes = []
+    for delay in (0.02, 5.0):
+        builder = fx.DiagramBuilder("line")
+        builder.add_all(fx.Sine("wave"), fx.TimeDelay("pipe", delay, period=0.01))
+        builder.connect_chain("wave", "pipe", builder.add(fx.Integrator("area")))
+        simulator = fx.Simulator(builder.build(), compiled="native", record=True)
+        simulator.advance_to(8.0)
+        assert simulator.history is not None
+        sizes.append(simulator.history.size)
+    assert sizes[1] < 2.0 * sizes[0]  # in full, they would be thirty times as much

@@ -12,6 +12,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
+from tests.support.event_systems import Switching
+from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Clockwork, chain, method_options, together
 
 FloatArray = npt.NDArray[np.float64]
@@ -235,6 +237,18 @@ def test_a_break_time_that_is_not_later_is_passed_over() -> None:
         simulator = fx.Simulator(chain(Stubborn(at), Spy()))
         simulator.advance_to(1.0)
         assert simulator.context.get("spy.x") == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize(
+    "compiled", [False, "python", pytest.param("native", marks=needs_llvmlite)]
+)
+def test_break_times_that_updates_move_are_met(compiled: Any) -> None:
+    result = fx.simulate(Switching(), 2.0, method="RK45", compiled=compiled)
+    starts = 0.4 * np.arange(5.0)  # from each of which the slope is 1 for 0.15 s, and then -2
+    found = result.sample("x", np.stack([starts, starts + 0.15], axis=1).ravel())
+    expected = np.stack([-0.875 * starts, -0.875 * starts + 0.15], axis=1).ravel()
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+    assert set((starts + 0.15).round(9)) < set(result.time.round(9).tolist())
 
 
 def test_many_breaks_cost_one_step_each() -> None:

@@ -1,9 +1,9 @@
-"""Kernels of clocks: when they tick, for their updates and for their publishes."""
+"""Kernels of clocks: when they tick, for their updates and for their publishes; break times."""
 
 from __future__ import annotations
 
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, next_tick, smaller
-from flexure.solvers.native.language.language import Floats, Ints, Structure
+from flexure.solvers.native.language.language import Floats, Function, Ints, Structure
 
 
 class ClockData(Structure):
@@ -17,6 +17,8 @@ class ClockData(Structure):
     publishes: int  # whether publishes belong to any
     ticks: Floats  # the next time of each
     publish_ticks: Floats  # the next time that is not published
+    breaking: int  # whether a run computes its break times; else it ends at the next one
+    breaks: Function  # the next break time
 
 
 def find_ticks(clocks: ClockData, time: float) -> None:

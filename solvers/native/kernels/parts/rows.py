@@ -1,7 +1,7 @@
 """The rows in which a loop writes down what Python is to know.
 
-The columns of a row are time, start and end of the step, the state, the discrete values and, where
-signals are logged, these. `RowLayout` has the places of all of them.
+The columns of a row are time, start, end and clip of the step, the state, the discrete values and,
+where signals are logged, these. `RowLayout` has the places of all of them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ MOST_ROWS = 4  # that are written at once
 TIME = 0
 BEGIN = 1  # of the last step
 END = 2
-STATE = 3
+CLIP = 3  # the equations were evaluated no later than this; before END where they jump there
+STATE = 4
 
 
 class RowLayout(NamedTuple):
-    """The columns behind `END`."""
+    """The columns behind `CLIP`."""
 
     x: slice
     discrete: slice
@@ -57,6 +58,8 @@ class RowData(Structure):
     table: Floats
     width: int  # of a row
     discrete: int  # column of the first discrete value
+    held: int  # how many discrete values a row has
+    places: Ints  # which these are
     signals: int  # column of the first signal
 
 

@@ -122,8 +122,14 @@ class UpdateData(Structure):
     unsettled: int  # 1 where they have gone on to change values, 2 where events cause each other
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
-    staged: Floats  # new values
-    results: Floats  # of one update
+    lines: int  # discrete values that are passed on as a whole
+    mover: Ints  # which update does that
+    starts: Ints  # where each line begins, and what is computed
+    aparts: Ints  # how far values are moved
+    ends: Ints
+    moved: int  # the mask of those that were moved since values were written down
+    staged: Floats  # states ahead, at which witness functions are looked at
+    results: Floats  # of all updates, one after the other
 
 
 class CountData(Structure):

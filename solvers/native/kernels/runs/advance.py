@@ -28,6 +28,7 @@ from flexure.solvers.native.kernels.parts.pace import CONSPICUOUS, SENSIBLE, TOO
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
+    CLIP,
     CROSSING,
     END,
     SAMPLE,
@@ -94,7 +95,7 @@ def advance(run: Run, method: Static, eventful: Static) -> int:
             return status
         if run.step.time >= run.boundary:
             return COMPLETE
-        if run.step.time == run.jump:
+        if run.step.time == run.jump and run.clocks.breaking == 0:
             return INTERRUPTED
         if not has_room(run.rows):
             return PAUSED
@@ -123,29 +124,24 @@ def set_out(run: Run, method: Static, eventful: Static) -> int:
 
 def update(run: Run, kind: int) -> bool:
     """Run the pending updates of one kind on the same values; tell whether all are finite."""
-    updates, system = run.updates, run.system
+    updates = run.updates
     found = 0
     for e in range(updates.count):
         if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             found += 1
     if found == 0:
         return True
-    if not stage_updates(updates, kind, system, run.step):
+    if not compute_updates(updates, kind, run.system, run.step):
         return False
     for e in range(updates.count):
-        if updates.unrestricted[e] == kind:
+        if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             updates.pending[e] = 0
+            pass_on(run, e)
+            replace(run, updates.first_target[e], updates.first_target[e + 1])
     if kind == UNRESTRICTED:
         run.counts.unrestricted_updates += found
     else:
         run.counts.discrete_updates += found
-    if replace(system.n, updates.staged, run.step.x):
-        run.motion.changed = 1
-        run.witnesses.jumped = 1
-        run.witnesses.stirred = 1
-    if replace(system.m, updates.staged[system.n :], system.env):
-        run.motion.changed = 1
-        run.witnesses.stirred = 1
     return True
 
 
@@ -178,7 +174,7 @@ def follow_jumps(run: Run) -> int:
 
     Return what has to end the call.
     """
-    witnesses, updates, motion = run.witnesses, run.updates, run.motion
+    witnesses, updates = run.witnesses, run.updates
     for k in range(witnesses.count):
         witnesses.leaping[k] = 0
     found = find_jumps(run)
@@ -199,9 +195,7 @@ def follow_jumps(run: Run) -> int:
     if found == UNDEFINED:
         return DOUBTFUL
     if rounds > 0:
-        if motion.changed == 1 and run.rows.recording == 1:
-            add_row(run, CHANGE, 0, run.step.time, run.step.x)
-        motion.changed = 0
+        note_change(run)
         mask = 0
         bit = 1
         for k in range(witnesses.count):
@@ -211,30 +205,60 @@ def follow_jumps(run: Run) -> int:
     return status
 
 
-def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
+def compute_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
-    copy(system.n, step.x, updates.staged)
-    copy(system.m, system.env, updates.staged[system.n :])
     for e in range(updates.count):
         if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             first, last = updates.first_target[e], updates.first_target[e + 1]
             call = updates.functions[e]
-            call(step.time, step.x, system.env, updates.results)
-            if not all_finite(last - first, updates.results):
+            call(step.time, step.x, system.env, updates.results[first:])
+            if not all_finite(last - first, updates.results[first:]):
                 return False
-            for g in range(first, last):
-                updates.staged[updates.targets[g]] = updates.results[g - first]
     return True
 
 
-def replace(n: int, new: Floats, old: Floats) -> bool:
-    """Replace values by new ones; tell whether some are different."""
-    changed = False
-    for i in range(n):
-        if old[i] != new[i]:
-            changed = True
-            old[i] = new[i]
-    return changed
+def pass_on(run: Run, e: int) -> None:
+    """Move the lines that an update passes on."""
+    updates, env = run.updates, run.system.env
+    bit = 1
+    for k in range(updates.lines):
+        if updates.mover[k] == e:
+            start, apart = updates.starts[k], updates.aparts[k]
+            count = updates.ends[k] - start - apart
+            for i in range(count):
+                to = start + apart + count - 1 - i
+                env[to] = env[to - apart]
+            run.motion.changed = 1
+            run.witnesses.stirred = 1
+            if updates.moved // bit % 2 == 0:
+                updates.moved += bit
+        bit *= 2
+
+
+def replace(run: Run, first: int, last: int) -> None:
+    """Put results of updates where they belong, and note whether that changes something."""
+    updates, x, env = run.updates, run.step.x, run.system.env
+    n = run.system.n
+    for g in range(first, last):
+        target, new = updates.targets[g], updates.results[g]
+        if target >= n:
+            if env[target - n] != new:
+                env[target - n] = new
+                run.motion.changed = 1
+                run.witnesses.stirred = 1
+        elif x[target] != new:
+            x[target] = new
+            run.motion.changed = 1
+            run.witnesses.jumped = 1
+            run.witnesses.stirred = 1
+
+
+def note_change(run: Run) -> None:
+    """Write down what updates have changed, if anything."""
+    if run.motion.changed == 1 and run.rows.recording == 1:
+        add_row(run, CHANGE, run.updates.moved, run.step.time, run.step.x)
+        run.updates.moved = 0
+    run.motion.changed = 0
 
 
 # Motion ------------------------------------------------------------------------------------
@@ -255,16 +279,15 @@ def place_start(run: Run) -> int:
 def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
     """Find the next stop and prepare the integrator; tell whether it can start."""
     step, motion = run.step, run.motion
+    if run.clocks.breaking == 1:
+        pass_break(run)
     motion.stop = next_stop(run.clocks, run.rows.stepwise, smaller(run.boundary, run.jump))
     step.clip = INFINITY
     if motion.stop == run.jump:
         step.clip = nextafter(motion.stop, -INFINITY)
     if not motion.stop - step.time > 4.0 * spacing(step.time):
         return False
-    if motion.changed == 1:
-        motion.changed = 0
-        if run.rows.recording == 1:
-            add_row(run, CHANGE, 0, step.time, step.x)
+    note_change(run)
     step.time_old, step.time_new = step.time, step.time
     run.witnesses.crossed = 0
     motion.steps = 0
@@ -275,6 +298,16 @@ def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
         return False
     motion.moving = 1
     return True
+
+
+def pass_break(run: Run) -> None:
+    """Note where the equations jump now, as an update would, and find the next break time."""
+    step = run.step
+    if step.time == run.jump:
+        run.motion.changed = 1
+    find = run.clocks.breaks
+    find(step.time, step.x, run.system.env, step.work)
+    run.jump = step.work[0]
 
 
 def move(run: Run, method: Static, eventful: Static) -> int:
@@ -446,8 +479,11 @@ def add_row(run: Run, kind: int, mask: int, time: float, x: Floats) -> None:
     row[TIME] = time
     row[BEGIN] = run.step.time_old
     row[END] = run.step.time_new
+    row[CLIP] = run.step.clip
     copy(system.n, x, row[STATE:])
-    copy(system.m, system.env, row[rows.discrete :])
+    if kind != STEP:  # which leaves discrete values as they are
+        for i in range(rows.held):
+            row[rows.discrete + i] = system.env[rows.places[i]]
     if rows.logging == 1 and kind == SAMPLE:
         system.signals(time, x, system.env, row[rows.signals :])
     rows.used += 1
