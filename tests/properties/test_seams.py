@@ -75,7 +75,7 @@ def test_most_loops_are_answered() -> None:
 def test_readings_agree() -> None:
     def question(seed: int, asked: Loop) -> str:
         slow = seed % 5 == 0 and "stop" not in asked.kinds
-        reading = False if slow else "python"
+        reading: Any = False if slow else "python"
         end = 0.3 if slow else END
         other = fx.simulate(asked.diagram, end, compiled=reading, **RUN)
         grid = GRID[end >= GRID]

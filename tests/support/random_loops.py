@@ -59,7 +59,7 @@ _CONTROLLERS: dict[str, Callable[[Rng], fx.LeafSystem]] = {
 _SHAPERS: dict[str, Callable[[str, Rng], fx.LeafSystem | None]] = {
     "none": lambda name, rng: None,
     "saturation": lambda name, rng: fx.Saturation(name, -rng.uniform(1, 5), rng.uniform(1, 5)),
-    "rate": lambda name, rng: fx.RateLimiter(name, *rng.uniform(2.0, 20.0, 2), 0.02),
+    "rate": lambda name, rng: fx.RateLimiter(name, rng.uniform(2.0, 20.0), 10.0, 0.02),
     "dead zone": lambda name, rng: fx.DeadZone(name, -0.01, rng.uniform(0.01, 0.05)),
     "quantizer": lambda name, rng: fx.Quantizer(name, 10.0 ** rng.uniform(-4.0, -2.0)),
     "hold": lambda name, rng: fx.ZeroOrderHold(name, PERIOD),
