@@ -16,6 +16,7 @@ from flexure.diagrams.values.handles import put_first
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.feedthrough import Needs
+    from flexure.diagrams.values.parameters import NumericParameter
 
 #: How linear models see a hard nonlinearity.
 LinearizeAs: TypeAlias = Literal["exact", "gain"]
@@ -155,6 +156,11 @@ class LeafSystem(DeclaringSystem):
     def restricts_starts(self) -> bool:
         """Whether `check_start` may refuse a context."""
         return False
+
+    @property
+    def start_parameters(self) -> tuple[NumericParameter, ...] | None:
+        """The parameters at whose defaults `check_start` refuses nothing; None for unknown ones."""
+        return None
 
     def check_start(self, context: Any) -> None:
         """Refuse values of a context with which no motion can begin.

@@ -20,7 +20,6 @@ from flexure.blocks.flexures.beams.beam_options import (
 )
 from flexure.blocks.flexures.beams.beam_segment import (
     BeamSegment,
-    Shape,
     divide,
     end_shares,
     node_joints,
@@ -28,11 +27,11 @@ from flexure.blocks.flexures.beams.beam_segment import (
     section_inertia,
 )
 from flexure.blocks.flexures.beams.beam_shapes import (
-    along_arc,
-    along_chord,
-    along_line,
+    Shape,
     default_length,
     require_fit,
+    require_length,
+    unstressed_shape,
 )
 from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
 from flexure.blocks.flexures.beams.range_checks import (
@@ -164,7 +163,7 @@ class Beam(HalfwayElement):
     prestressed : bool
         Whether the frames may stand otherwise than the unstressed beam in the default context of
         the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
-        refused when the plant is built.
+        refused when the plant is built, and so are starts at a length that strains it by 0.5 %.
     segments : int
         Number of equal segments that the beam is divided into, at most 1000, for large deflections,
         buckling and its own vibration. The plant then has bodies ``<name>_node1``, … inside, and
@@ -317,14 +316,9 @@ class Beam(HalfwayElement):
         self._declare_stresses()
         limits = beam_limits(self.material.yield_strength, material)
         stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
-        if self.inside:  # segments tell how far they bend
-            self.declare_limits(limits, self._calc_limited, prerequisites=stressed)
-        else:
-            self.declare_limits(
-                [*limits, *BENDING_LIMITS],
-                self._calc_limited,
-                prerequisites=[self._deformation, *stressed],
-            )
+        bending = () if self.inside else BENDING_LIMITS  # segments tell how far they bend
+        needs = stressed if self.inside else [self._deformation, *stressed]
+        self.declare_limits([*limits, *bending], self._calc_limited, prerequisites=needs)
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -500,7 +494,7 @@ class Beam(HalfwayElement):
         return rigid_halves(
             length,
             partial(self._calc_line, context),
-            self._shape(length, curvature),
+            unstressed_shape(length, curvature, self.unstressed_pose),
             tapered=self.end_section is not None,
         )
 
@@ -577,10 +571,23 @@ class Beam(HalfwayElement):
             R = self.default_shape()(self.length.default).R
             _, y, z = rotation_vector_from_rotation(R).tolist()
             warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
-        if self.prestressed:
-            return
-        length = float(self.length.default)
-        require_fit(self, length, wanted=self.default_shape()(length), found=relative_pose(*poses))
+        if not self.prestressed:
+            length, found = float(self.length.default), relative_pose(*poses)
+            require_fit(self, length, wanted=self.default_shape()(length), found=found)
+
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether the frames have to fit the length."""
+        return not self.prestressed
+
+    @property
+    def start_parameters(self) -> tuple[NumericParameter, ...]:
+        """The length alone, since `check_assembly` has judged its default."""
+        return (self.length,)
+
+    def check_start(self, context: Any) -> None:
+        """Refuse a length of a context that does not fit between the frames there."""
+        require_length(self, context)
 
     def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
@@ -590,11 +597,4 @@ class Beam(HalfwayElement):
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""
         curvature = None if self.curvature is None else self.curvature.default
-        return self._shape(float(self.length.default), curvature)
-
-    def _shape(self, length: Array, curvature: Array | None) -> Shape:
-        """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
-        if self.unstressed_pose is not None:
-            R, p = self.unstressed_pose
-            return partial(along_chord, rotation_vector_from_rotation(R) / length, p / length)
-        return along_line if curvature is None else partial(along_arc, curvature)
+        return unstressed_shape(self.length.default, curvature, self.unstressed_pose)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
+from flexure.blocks.flexures.beams.beam_shapes import Shape
 from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
 from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names
@@ -35,9 +36,6 @@ from flexure.diagrams.values.values import Array
 _POINTS = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])
 _WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
 _FLAT = 1e-6  # in rad, and of the length: what is farther from the plane of a beam is not in it
-
-#: The pose in A of the section at a distance from A along an unstressed beam.
-Shape = Callable[[Any], RigidTransform]
 
 
 class BeamSegment(HalfwayElement):

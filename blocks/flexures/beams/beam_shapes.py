@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import numpy as np
 
+from flexure.blocks.flexures.sections.section_forces import SECTION_FORCES
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -12,10 +17,25 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.common.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.values import Array, as_number
 
+if TYPE_CHECKING:
+    from flexure.blocks.flexures.beams.beam import Beam
+
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
+
+_STRAIN = 5e-3  # where spring steel yields; heat of 100 K makes a quarter of that
+
+#: The pose in A of the section at a distance from A along an unstressed beam.
+Shape: TypeAlias = Callable[[Array], RigidTransform]
+
+
+def unstressed_shape(length: Array, curvature: Array | None, pose: RigidTransform | None) -> Shape:
+    """Return the shape of an unstressed beam; between the ends of a given pose, its chord."""
+    if pose is not None:
+        return partial(along_chord, rotation_vector_from_rotation(pose.R) / length, pose.p / length)
+    return along_line if curvature is None else partial(along_arc, curvature)
 
 
 def along_line(s: Array) -> RigidTransform:
@@ -60,8 +80,36 @@ def require_fit(
             f" and turned as it is to {_FIT:.0e} rad",
             found=f"{_numbers(found.p)} m, which is {offset:.3g} m from there, turned by"
             f" {np.rad2deg(turn):.3g} degrees against it",
-            remedy="Move or turn one of the frames, or the bodies by default_positions of"
-            " joints, correct the length, or pass prestressed=True",
+            remedy="Move or turn one of the frames, or the bodies by default_pose of joints,"
+            " correct the length, or pass prestressed=True",
+        )
+
+
+def require_length(beam: Beam, context: Any) -> None:
+    """Refuse a length of a context that stretches or squeezes a beam between frames that stay.
+
+    Parameters
+    ----------
+    beam : Beam
+        The beam.
+    context : LeafContext
+        Its context, with positions.
+    """
+    length, built = float(beam.length(context)), float(beam.length.default)
+    if abs(length - built) <= _STRAIN * built:
+        return
+    stiffness = beam.youngs_modulus(context) * beam.section_at(0.5, context).area
+    tensions = beam.section_forces(context)[SECTION_FORCES.index("N") :: len(SECTION_FORCES)]
+    strain = float(np.mean(tensions) / stiffness)
+    if abs(strain) > _STRAIN:
+        raise EvaluationError(
+            f"Cannot begin with '{beam.label}.length' = {length:.6g} m",
+            expected=f"a length that fits between '{beam.frame_a.name}' and"
+            f" '{beam.frame_c.name}', to a strain of {_STRAIN:.1%}",
+            found=f"{'stretched' if strain > 0.0 else 'squeezed'} by {abs(strain):.2%}, since a"
+            f" length in a context moves no frame, and the plant was built for {built:.6g} m",
+            remedy="Build a plant for each length, set positions of joints that fit, such as those"
+            " of equilibrium(...).context, or pass prestressed=True",
         )
 
 

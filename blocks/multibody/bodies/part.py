@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.common.errors import DeclarationError, suggestion
+from flexure.diagrams.common.errors import DeclarationError, closest, suggestion
 from flexure.diagrams.values.handles import HandleOwner, put_first
 
 
@@ -29,6 +29,20 @@ class Part(HandleOwner):
                 _refuse_made_up(self, name, value)
             super().__setattr__(name, value)
 
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what is no attribute, with the name of a similar one."""
+            if name.startswith("_") or hasattr(type(self), name):
+                return super().__getattribute__(name)  # raises what a property has raised
+            meant = closest(name, _public(self))
+            guess = "" if meant is None else f". Did you mean '{meant}'?"
+            text = f"'{type(self).__name__}' object has no attribute '{name}'{guess}"
+            raise AttributeError(text, name=name)  # told the name, Python adds no guess of its own
+
+
+def _public(part: Part) -> list[str]:
+    """Return the names of the attributes and methods that a part has for all."""
+    return [each for each in (*vars(part), *dir(type(part))) if not each.startswith("_")]
+
 
 def _refuse_made_up(part: Part, name: str, value: Any) -> None:
     """Refuse to assign a value to what is neither an attribute nor a property."""
@@ -36,8 +50,7 @@ def _refuse_made_up(part: Part, name: str, value: Any) -> None:
     if held is not None and not callable(held):
         return
     kind = type(part)
-    public = [each for each in (*vars(part), *dir(kind)) if not each.startswith("_")]
-    valid = [each for each in public if not callable(getattr(kind, each, None))]
+    valid = [each for each in _public(part) if not callable(getattr(kind, each, None))]
     raise DeclarationError(
         f"Cannot assign {value!r:.80} to '{name}' of '{part.name}'",
         expected="an attribute that it has, or a context to set a value in",

@@ -19,11 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.linear_systems.continuous import Integrator
 from flexure.blocks.linear_systems.discrete import ZeroOrderHold
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError, TraceError
 from flexure.diagrams.contexts.places import Place
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.values.events import Event, EventKind, Periodic
 from flexure.diagrams.values.state import ContinuousState
 from flexure.diagrams.values.values import FloatArray
@@ -83,6 +87,14 @@ class _Reading:
     num_outputs: int
 
 
+def _reset_of(block: LeafSystem, layout: Layout) -> OutputPort | None:
+    """Return the port that resets an integrator, if a block does."""
+    if not isinstance(block, Integrator) or not block.has_reset:
+        return None
+    feed = layout.trace_back(block.reset)
+    return feed if isinstance(feed, OutputPort) else None
+
+
 class SampledEquations:
     """The linear equations of a root context from one sample instant to the next.
 
@@ -133,6 +145,13 @@ class SampledEquations:
             raise self._refusal(
                 "updates at known times", f"'{entry.event.label}', which is due {when}"
             )
+        for leaf in entries.context.leaves():
+            if feed := _reset_of(leaf.system, store.layout):
+                raise self._refusal(
+                    "states that jump at known times only",
+                    f"'{leaf.system.label}', which '{feed.full_name}' resets",
+                    "Linearize without that wire, with its input 'reset' free and fixed to 0",
+                )
         self._clocks = {
             clock: due
             for clock, all_due in agenda.clocks

@@ -20,7 +20,7 @@ from flexure.diagrams.common.errors import (
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.places import Place, Way, find_place, path_of, several
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.diagrams.values.values import FloatArray, as_number, show
 from flexure.solvers.analysis.equations.equations import can_start
 
 _DECADES = 100.0  # quotient of bounds from which on magnitudes count, and not differences
@@ -143,6 +143,7 @@ class SearchSpace:
                     expected=f"values that '{path}' may have: {error.expected}",
                     found=error.found,
                 ) from None
+            _require_fit(place, trial, f"{here} at {show(each.reshape(shape))}")
         return low, high
 
     def _logarithmic(self, context: Context, wish: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -227,6 +228,21 @@ class SearchSpace:
         except FlexureError as error:
             return str(error)
         return None
+
+
+def _require_fit(place: Place, context: Context, here: str) -> None:
+    """Refuse a bound of a parameter alone at which its block begins no motion."""
+    block = place.handle.system
+    if place.handle not in (getattr(block, "start_parameters", None) or ()):
+        return
+    try:
+        for leaf in context.leaves():
+            if leaf.system is block and block.restricts_starts:
+                block.check_start(leaf)
+    except EvaluationError as error:
+        raise EvaluationError(
+            here, expected=error.expected, found=error.found, remedy=error.remedy
+        ) from None
 
 
 def _names(path: str, place: Place) -> list[str]:

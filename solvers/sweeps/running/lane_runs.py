@@ -13,6 +13,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.starts import initialize
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.events import Event, Forced, Initialization
+from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.kernels.ensembles.ensemble import (
@@ -265,7 +266,7 @@ def require_starts(variants: Variants, t_final: float) -> None:
     if np.max(variants.lanes(())[TIME_KEY]) >= t_final:
         raise UnsuitableError("a run ends where it begins")
     require_relations(variants)
-    if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
+    if not any(_may_refuse(variants, k) for k in range(len(variants.store.layout.leaves))):
         return
     for k in range(len(variants)):
         try:
@@ -282,18 +283,32 @@ def require_relations(variants: Variants) -> None:
     UnsuitableError
         When there are such runs.
     """
-    store = variants.store
-    for position, leaf in enumerate(store.layout.leaves):
+    for position, leaf in enumerate(variants.store.layout.leaves):
         for relation in leaf.relations:
-            sides = []
-            for each in (relation.left, relation.right):
-                name = PARAMETER, position, each.index
-                keys: list[Key] = [(name, k) for k in range(each.default.size)]
-                lanes = variants.lanes(keys)
-                numbers = [lanes.get(key, number_behind(store, key)) for key in keys]
-                sides.append(np.broadcast_arrays(*numbers, np.zeros(len(variants)))[:-1])
-            if not relation.holds(*map(np.array, sides)):
+            sides = [_read(variants, position, each) for each in (relation.left, relation.right)]
+            if not relation.holds(*sides):
                 raise UnsuitableError(f"not all runs have {relation} in '{leaf.label}'")
+
+
+def _may_refuse(variants: Variants, position: int) -> bool:
+    """Tell whether a block may refuse the values of a run."""
+    leaf = variants.store.layout.leaves[position]
+    known = leaf.start_parameters
+    return leaf.restricts_starts and (
+        known is None
+        or any(
+            np.any(np.ravel(each.default) != _read(variants, position, each).T) for each in known
+        )
+    )
+
+
+def _read(variants: Variants, position: int, parameter: NumericParameter) -> FloatArray:
+    """Return the components of a parameter of a block in all runs, a row for each component."""
+    name = PARAMETER, position, parameter.index
+    keys: list[Key] = [(name, k) for k in range(parameter.default.size)]
+    lanes = variants.lanes(keys)
+    numbers = [lanes.get(key, number_behind(variants.store, key)) for key in keys]
+    return np.array(np.broadcast_arrays(*numbers, np.zeros(len(variants)))[:-1])
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:

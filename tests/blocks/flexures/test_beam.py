@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -353,9 +354,70 @@ def test_frames_that_do_not_fit_are_refused_when_the_plant_is_built(options: Any
     assert stage(**options, prestressed=True).build().num_positions == 1
 
 
+def table_on_x(length: float = L, **options: Any) -> fx.Plant:
+    """A table that slides along a leaf that is bent by nothing, so that only its length counts."""
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
+    slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, axis=(1, 0, 0)))
+    slide.default_pose = np.eye(3), (length, 0.0, 0.0)
+    given: dict[str, Any] = {"section": fx.RectangleSection(W, T), "material": STEEL}
+    builder.add_force_element(
+        fx.Beam("leaf", builder.world, table, length=length, **given, **options)
+    )
+    return builder.build()
+
+
+BEGINNINGS: dict[str, Callable[[fx.Plant, fx.Context], object]] = {
+    "modes": fx.modes,
+    "a linear model": fx.linearize,
+    "a simulation": lambda plant, context: fx.simulate(plant, 1e-6, context),
+}
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_a_length_that_does_not_fit_between_frames_that_stay_begins_nothing(begin: Any) -> None:
+    plant = table_on_x()
+    context = plant.create_default_context()
+    context.set("leaf.length", 1.1 * L)
+    match = r"'leaf\.length' = 0\.11 m: .* squeezed by 9\.09%.* built for 0\.1 m.*equilibrium"
+    with pytest.raises(fx.errors.EvaluationError, match=match):
+        begin(plant, context)
+    context.set("leaf.length", 1.001 * L)  # as if it were warmer
+    fx.linearize(plant, context)
+
+
+def test_a_length_begins_where_its_frames_fit_as_if_the_plant_were_built_for_it() -> None:
+    plant, anew = table_on_x(), table_on_x(1.1 * L)
+    context = plant.create_default_context()
+    context.set("leaf.length", 1.1 * L)
+    at_rest = fx.equilibrium(plant, context).context
+    assert plant.joint("slide").positions.get(at_rest) == pytest.approx([1.1 * L])
+    frequency = fx.modes(anew)[0].frequency
+    assert fx.modes(plant, at_rest)[0].frequency == pytest.approx(frequency)
+    tight = table_on_x(prestressed=True).create_default_context()
+    tight.set("leaf.length", 1.1 * L)
+    assert tight.get("leaf.section_forces[N_A]") < 0.0
+    assert len(fx.linearize(tight.system, tight).A) == 2
+
+
+def test_sweeps_and_searches_refuse_a_length_that_does_not_fit() -> None:
+    plant, stress = table_on_x(), fx.metrics.final("leaf.greatest_stress")
+    lengths = [L, 1.001 * L, 1.1 * L]
+    given: list[dict[str, Any]] = [{}, {"compiled": False}]
+    for options in given:
+        swept = fx.sweep(
+            plant, {"leaf.length": lengths}, 1e-6, metrics={"stress": stress}, **options
+        )
+        assert list(swept.failures) == [2]
+        assert "squeezed by 9.09%" in swept.failures[2]
+    with pytest.raises(fx.errors.EvaluationError, match=r"bounds of 'leaf\.length' at 0\.11"):
+        fx.optimize(plant, {"leaf.length": (L, 1.1 * L)}, stress, t_final=1e-6)
+
+
 def test_a_refused_plant_can_be_built_when_its_bodies_are_in_place() -> None:
     builder = stage(offset=1e-3)
-    with pytest.raises(fx.errors.DeclarationError, match="prestressed=True"):
+    match = "by default_pose of joints.*prestressed=True"
+    with pytest.raises(fx.errors.DeclarationError, match=match):
         builder.build()
     builder.joint("slide").default_positions = [0.0]
     plant = builder.build()

@@ -178,6 +178,25 @@ def test_an_attribute_is_not_made_up(door: Door, owner: str, name: str, remedy: 
     assert vars(thing) == before
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "meant"),
+    [
+        ("axis", "angel", "angle"),
+        ("axis", "rat", "rate"),
+        ("puck", "translatoin", "translation"),
+        ("panel", "mas", "mass"),
+        ("plant", "gravitation", "gravity"),
+    ],
+)
+def test_a_misspelled_handle_is_answered_with_the_one_that_was_meant(
+    door: Door, owner: str, name: str, meant: str
+) -> None:
+    thing = getattr(door, owner)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'. Did you mean '{meant}'"):
+        getattr(thing, name)
+    assert not hasattr(thing, "of_nothing_alike")
+
+
 def test_what_is_locked_is_read_by_its_handle(door: Door) -> None:
     context = door.servo.create_default_context()
     door.axis.lock(context)

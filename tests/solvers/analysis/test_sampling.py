@@ -267,3 +267,26 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         fx.linearize(servo(pid()), inputs=["plant.v"], period=T)
     with pytest.raises(ValueRefusedError, match="continuous time"):
         fx.linearize(servo(pid()), inputs=[], outputs=[], period=T).to_affine_system("a")
+
+
+def test_a_reset_by_a_block_is_refused_by_name_and_one_that_is_fixed_does_nothing() -> None:
+    def summing(*, is_wired: bool) -> fx.Diagram:
+        builder = fx.DiagramBuilder("summing")
+        builder.add_all(fx.ZeroOrderHold("hold", T), fx.Integrator("sum", reset=True))
+        builder.connect("hold.y", "sum.u")
+        builder.export_input("hold.u", name="u")
+        if is_wired:
+            builder.add(fx.Square("pulse", T))
+            builder.connect("pulse.y", "sum.reset")
+        else:
+            builder.export_input("sum.reset", name="reset")
+        return builder.build()
+
+    with pytest.raises(EvaluationError, match=r"'sum', which 'pulse\.y' resets.*input 'reset'"):
+        fx.linearize(summing(is_wired=True), inputs=["u"], outputs=["sum.y"], period=T)
+    diagram = summing(is_wired=False)
+    context = diagram.create_default_context()
+    context.set("u", 0.0)
+    context.set("reset", 0.0)
+    model = fx.linearize(diagram, context, ["u"], ["sum.y"], period=T)
+    assert model.A[0, 0] == 1.0
