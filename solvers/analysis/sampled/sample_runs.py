@@ -2,8 +2,9 @@
 
 The deviations of states, discrete values and inputs from the run follow linear equations, whose
 derivatives are those at the present values of the run. Updates multiply them by a matrix. Between
-updates, ``Ż = A(t) Z + F(t) B``, with the deviations Z of the states, and B of all that holds. That
-is integrated by the Magnus method of fourth order, in which stiff equations need no small steps.
+updates, ``Ż = A(t) Z + F(t) B``, with the deviations Z of the states, and B of all that holds. Run
+and deviations take the same steps of Radau IIA of fifth order, so that the deviations are the
+derivatives of these steps, and stiff equations need no small ones.
 """
 
 from __future__ import annotations
@@ -24,9 +25,18 @@ from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
 Passing = Callable[[Collection[Event], EventKind], tuple[list[int], list[int]]]
-_RTOL, _ATOL = 1e-11, 1e-13  # of the run, the latter relative to how far states are and move
-_TOLERATED = 1e-10  # error of the derivatives in a step, relative to the largest of a row
-_MOST_STEPS = 10**5
+_TOLERATED = 1e-9  # difference of a step and its halves, relative to states and deviations
+_MOST_STEPS = 10**4
+_NEWTON_STEPS, _SETTLED = 8, 1e-11  # relative to how far states are and move
+_ROOT = np.sqrt(6.0)
+_TIMES = np.array([(4.0 - _ROOT) / 10.0, (4.0 + _ROOT) / 10.0, 1.0])  # of Radau IIA
+_WEIGHTS = np.array(
+    [
+        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
+        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
+        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
+    ]
+)
 
 
 class SampleRun:
@@ -101,59 +111,71 @@ class SampleRun:
 
     def flow(self, start: float, stop: float, whole: FloatArray) -> FloatArray:
         """Go on to the next stop, and return what becomes of deviations."""
-        n = len(self._store.x)
+        x, n = self._store.x, len(self._store.x)
         if not n:
             return whole
-        begin, end = (self._instants.time(phase) for phase in (start, stop))
-        last = np.nextafter(end, -np.inf)
-        motion = self._motion(begin, end, last)
-        moved, held = whole[:n], whole[n:-1]
-
-        def slopes(time: float) -> FloatArray:
-            self._move(min(time, last), motion(time))
-            return self.slopes(min(time, last))[:n]
-
-        time, length = begin, end - begin
+        time, end = (self._instants.time(phase) for phase in (start, stop))
+        last, moved, held, length = np.nextafter(end, -np.inf), whole[:n], whole[n:-1], end - time
+        reach = np.abs(x) + length * np.abs(self.results(time)[:n])
+        unit = np.maximum(reach, max(1e-9 * reach.max(), 1e-300))
         for _ in range(_MOST_STEPS):
             h = min(length, end - time)
-            coarse = _magnus(slopes, time, h, moved, held)
-            half = _magnus(slopes, time, 0.5 * h, moved, held)
-            fine = _magnus(slopes, time + 0.5 * h, 0.5 * h, half, held)
-            largest = np.abs(fine).max(axis=1, keepdims=True)
-            error = float((np.abs(fine - coarse) / (15.0 * np.maximum(largest, 1e-300))).max())
-            if not np.isfinite(error):
-                break
-            length = h * min(4.0, max(0.1, 0.8 * (_TOLERATED / max(error, 1e-300)) ** 0.2))
+            coarse, rough = self._step(time, h, last, x, moved, held, unit)
+            error = np.inf
+            if np.isfinite(coarse).all():
+                half = self._step(time, 0.5 * h, last, x, moved, held, unit)
+                new, fine = self._step(time + 0.5 * h, 0.5 * h, last, *half, held, unit)
+                largest = np.maximum(np.abs(fine).max(axis=1, keepdims=True), 1e-300)
+                errors = [(new - coarse) / unit, (fine - rough) / largest]
+                error = max(float(np.abs(each).max()) for each in errors)
+            length = h * min(4.0, max(0.1, 0.8 * (_TOLERATED / max(error, 1e-300)) ** (1 / 6)))
             if error <= _TOLERATED:
-                time, moved = time + h, fine + (fine - coarse) / 15.0
+                time, x, moved = time + h, new, fine
                 if time >= last:
-                    self._move(end, motion(end))
+                    self._move(end, x)
                     return np.vstack([moved, whole[n:]])
-        raise self._refusal(f"derivatives that do not settle at t = {time:.9g} s")
-
-    def _motion(self, begin: float, end: float, last: float) -> Callable[[float], FloatArray]:
-        """Return the states between two instants."""
-        from scipy.integrate import solve_ivp
-
-        n, x = len(self._store.x), self._store.x
-
-        def rates(time: float, x: FloatArray) -> FloatArray:
-            self._move(min(time, last), x.copy())
-            return self._equations.computed(self._store, self._store.time)[:n]
-
-        def jacobian(time: float, x: FloatArray) -> FloatArray:
-            self._move(min(time, last), x.copy())
-            return self.slopes(self._store.time)[:n, :n]
-
-        reach = np.abs(x) + (end - begin) * np.abs(rates(begin, x))
-        atol = _ATOL * np.maximum(reach, max(1e-9 * reach.max(), 1e-300))
-        found = solve_ivp(
-            rates, (begin, end), x, "LSODA", rtol=_RTOL, atol=atol, jac=jacobian, dense_output=True
+        raise EvaluationError(
+            self._attempt,
+            expected="a motion over one period, along which equations are linearized",
+            found=f"none beyond t = {time:.9g} s in {_MOST_STEPS} steps",
+            remedy="Linearize at equilibrium(..., period=...).context, or at another point",
         )
-        if not (found.success and np.isfinite(found.y[:, -1]).all()):
-            raise self._refusal(f"none beyond t = {found.t[-1]:.9g} s")
-        between, final = found.sol, found.y[:, -1]
-        return lambda time: final if time >= end else np.array(between(time))
+
+    def _step(
+        self,
+        time: float,
+        h: float,
+        last: float,
+        x: FloatArray,
+        moved: FloatArray,
+        held: FloatArray,
+        unit: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return states and their deviations a step later; NaN where it has no solution."""
+        n, count = len(x), len(_TIMES)
+        failed = np.full_like(x, np.nan), np.full_like(moved, np.nan)
+        stages = np.tile(x, (count, 1))
+        for _ in range(_NEWTON_STEPS):
+            rates, slopes = np.empty((count, n)), []
+            for k, part in enumerate(_TIMES):
+                self._move(now := min(time + part * h, last), stages[k].copy())
+                rates[k] = self._equations.computed(self._store, now)[:n]
+                slopes.append(self.slopes(now)[:n])
+            by_states = np.hstack([matrix[:, :n] for matrix in slopes])
+            parts = h * np.kron(_WEIGHTS, np.ones((n, n)))
+            system = np.eye(count * n) - parts * np.tile(by_states, (count, 1))
+            left = x + h * _WEIGHTS @ rates - stages
+            added = np.stack([matrix[:, n:] @ held for matrix in slopes])
+            right = moved + h * np.tensordot(_WEIGHTS, added, axes=1)
+            if not all(np.isfinite(each).all() for each in (system, left, right)):
+                return failed
+            both = np.hstack([left.reshape(-1, 1), np.concatenate(right)])
+            solved = np.linalg.solve(system, both)
+            change = solved[:, 0].reshape(count, n)
+            stages = stages + change
+            if (np.abs(change) <= _SETTLED * unit).all():
+                return stages[-1], solved[-n:, 1:]
+        return failed
 
     def _move(self, time: float, x: FloatArray) -> None:
         """Set time and states, and what follows from them behind wires that are closed."""
@@ -168,39 +190,6 @@ class SampleRun:
                 x[component] = number
         self._store.set_motion(self._store.time, x)
         write_discrete(self._store, {k: v for k, v in numbers.items() if k[0][0] != STATE})
-
-    def _refusal(self, found: str) -> EvaluationError:
-        return EvaluationError(
-            self._attempt,
-            expected="a motion over one period, along which equations are linearized",
-            found=found,
-            remedy="Linearize at equilibrium(..., period=...).context, or at another point",
-        )
-
-
-def _magnus(
-    slopes: Callable[[float], FloatArray],
-    time: float,
-    h: float,
-    moved: FloatArray,
-    held: FloatArray,
-) -> FloatArray:
-    """Return the deviations of states a step later."""
-    from scipy.linalg import expm
-
-    n = len(moved)
-    early, late = (slopes(time + h * (0.5 + part * np.sqrt(3.0) / 6.0)) for part in (-1.0, 1.0))
-    if not (np.isfinite(early).all() and np.isfinite(late).all()):
-        return np.full_like(moved, np.nan)
-    read = np.flatnonzero(np.any((early != 0.0) | (late != 0.0), axis=0)[n:])
-    size = n + len(read)
-    first, second = np.zeros((size, size)), np.zeros((size, size))
-    for matrix, each in ((first, early), (second, late)):
-        matrix[:n] = each[:, [*range(n), *(n + read)]]
-    turned = first @ second - second @ first
-    step = expm(0.5 * h * (first + second) - np.sqrt(3.0) / 12.0 * h**2 * turned)
-    deviations: FloatArray = step[:n] @ np.vstack([moved, held[read]])
-    return deviations
 
 
 __all__ = ["SampleRun"]

@@ -182,8 +182,8 @@ class SampledEquations:
         self._slopes_vary = traced.slopes.depends_on_time or not moving.isdisjoint(
             traced.slopes.sources
         )
-        read = set() if frozen else traced.slopes.sources
-        self._curving_keys = [key for key in self._place if key in read]
+        curving = [key for key in self._place if key in traced.slopes.sources]
+        self._curving_keys = [] if frozen else curving
         self._curving = [self._place[key] for key in self._curving_keys]
         self._is_bent = False
         self._differing: str | None = None
