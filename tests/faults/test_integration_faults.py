@@ -483,7 +483,7 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
     system = plant.build()
     context = system.create_default_context()
     force = system.input_port("generalized_force")
-    force.fix(context, 0.1 * (np.arange(force.size) == 1))
+    force.fix(context, [0.0, 0.1] + [0.0] * ((force.size or 0) - 2))
     rest = fx.equilibrium(system, context).context
     with pytest.raises(StepSizeError, match=r"rounding errors.*Loosen.*method='Rodas5P'") as caught:
         fx.simulate(system, 0.01, rest.clone(), method="BDF", rtol=1e-10)

@@ -170,11 +170,12 @@ class SampleRun:
             if not all(np.isfinite(each).all() for each in (system, left, right)):
                 return failed
             both = np.hstack([left.reshape(-1, 1), np.concatenate(right)])
-            solved = np.linalg.solve(system, both)
+            solved: FloatArray = np.linalg.solve(system, both)
             change = solved[:, 0].reshape(count, n)
             stages = stages + change
             if (np.abs(change) <= _SETTLED * unit).all():
-                return stages[-1], solved[-n:, 1:]
+                reached: FloatArray = solved[-n:, 1:]
+                return stages[-1], reached
         return failed
 
     def _move(self, time: float, x: FloatArray) -> None:
