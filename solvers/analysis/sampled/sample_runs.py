@@ -10,6 +10,7 @@ derivatives of these steps, and stiff equations need no small ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -170,12 +171,11 @@ class SampleRun:
             if not all(np.isfinite(each).all() for each in (system, left, right)):
                 return failed
             both = np.hstack([left.reshape(-1, 1), np.concatenate(right)])
-            solved: FloatArray = np.linalg.solve(system, both)
+            solved: Any = np.linalg.solve(system, both)
             change = solved[:, 0].reshape(count, n)
-            stages = stages + change
+            stages += change
             if (np.abs(change) <= _SETTLED * unit).all():
-                reached: FloatArray = solved[-n:, 1:]
-                return stages[-1], reached
+                return stages[-1], solved[-n:, 1:]
         return failed
 
     def _move(self, time: float, x: FloatArray) -> None:
