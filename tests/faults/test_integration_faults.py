@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import LSODA, RK45
 
+import flexure as fx
 from flexure.diagrams.common.errors import (
     EvaluationError,
     NonFiniteError,
@@ -468,3 +469,25 @@ def test_a_solver_that_breaks_is_named() -> None:
         integrate(lambda t, x: -x, 0.0, [1.0], 1.0, method=Broken)
     assert caught.value.time == 0.0
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
+    plant = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
+    tip = plant.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.004, 0.012, 0.024)))
+    joint = plant.add_joint(fx.PlanarJoint("joint", plant.world, tip))
+    joint.default_pose = np.eye(3), (0.1, 0.0, 0.0)
+    steel = fx.Material.common("stainless steel 301")
+    shape: Any = {"length": 0.1, "width": 0.02, "thickness": 5e-4, "segments": 2, "planar": True}
+    leaf = fx.LeafSpring("leaf", plant.world, tip, material=steel, damping_time=1e-3, **shape)
+    plant.add_force_element(leaf)
+    system = plant.build()
+    context = system.create_default_context()
+    force = system.input_port("generalized_force")
+    force.fix(context, [0.0, 0.1] + [0.0] * ((force.size or 0) - 2))
+    rest = fx.equilibrium(system, context).context
+    with pytest.raises(StepSizeError, match=r"rounding errors.*Loosen.*method='Rodas5P'") as caught:
+        fx.simulate(system, 0.01, rest.clone(), method="BDF", rtol=1e-10)
+    assert "singularity" not in str(caught.value)
+    remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
+    for remedy in remedies:
+        assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01

@@ -19,6 +19,7 @@ from flexure.diagrams.common.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.cut_wires import cut_wires
 from flexure.diagrams.contexts.places import Place, Way, find_place, several
+from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import (
@@ -80,6 +81,7 @@ class LinearInputs:
         self.names = [name for variable in chosen for name in variable.place.names]
         columns = {key: k for k, key in enumerate(key for v in self.variables for key in v.keys)}
         self._columns = [columns[key] for variable in chosen for key in variable.keys]
+        self._behind = behind
         self._num_behind = sum(len(variable.keys) for variable in behind)
         is_open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
         self._closed = np.array(
@@ -112,6 +114,22 @@ class LinearInputs:
             results = np.hstack([results[:, :known] + behind @ coming[:, :known], behind])
         chosen = [*range(num_states), *(num_states + k for k in self._columns)]
         return results[:, chosen]
+
+    def follow(self, store: Store) -> None:
+        """Let what goes on behind closed wires be what comes to them, in a context like this."""
+        if not self._closed.any():
+            return
+        for _ in self._behind:  # as many as may follow each other
+            end, is_settled = 0, True
+            for slot, variable in zip(self.slots, self._behind, strict=True):
+                start, end = end, end + len(variable.keys)
+                present = variable.read(store)
+                numbers = np.where(self._closed[start:end], store.value(slot), present)
+                if not np.array_equal(numbers, present):
+                    variable.write(store, numbers)
+                    is_settled = False
+            if is_settled:
+                return
 
     def values(self, numbers: FloatArray) -> FloatArray:
         """Return the values of the inputs, given those of `variables`; of added ones, zero."""

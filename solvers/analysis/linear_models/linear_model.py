@@ -57,8 +57,8 @@ class LinearModel(Shown):
     normals : ndarray, shape (r, n), or None
         Slopes of the errors of constraints, and of their rates, by the states: no motion has them.
     sampled_inputs : tuple of str
-        Inputs of a sampled model that a block inside, such as a `UnitDelay`, samples at the
-        instants.
+        Inputs of a sampled model that a block inside, such as a `UnitDelay` or a `ZeroOrderHold`,
+        samples at the instants, just after they have changed; none with ``inputs_after_updates``.
     notes : tuple of str
         Which blocks pass no small changes at this point, such as a `Saturation` beyond its limits,
         and which of them are linearized as gains, as their ``linearize_as`` says.

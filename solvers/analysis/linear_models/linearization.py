@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -45,6 +46,7 @@ def linearize(
     *,
     openings: Way | Iterable[Way] = (),
     period: float | None = None,
+    inputs_after_updates: bool = False,
 ) -> LinearModel:
     """Linearize a block or diagram around the values of a context.
 
@@ -70,6 +72,9 @@ def linearize(
     period : float, optional
         Of a discrete-time model from one sample instant to the next, in s: a whole multiple of the
         periods of all updates. See the notes.
+    inputs_after_updates : bool
+        With ``period``: whether inputs change just after the updates of an instant, as outputs of
+        sampled controllers do, and not just before them. See the notes.
 
     Returns
     -------
@@ -116,6 +121,15 @@ def linearize(
     the sign of a gain that toggles, go on with each update; they are no states, and the model has
     to be the same one a period later.
 
+    At a point that moves, a model with ``period`` has the derivatives of the whole period, along
+    the run from this point, and ``xdot0`` is what the run adds; events at zero crossings do not act
+    there.
+
+    With ``inputs_after_updates``, blocks that sample an input at an instant, such as a `UnitDelay`
+    or a `ZeroOrderHold`, read what it was in the period before. That is one more state for each
+    such input, "previous ..." with its name. A controller that is designed with this model is wired
+    to the inputs of the model.
+
     Examples
     --------
     >>> import flexure as fx
@@ -136,7 +150,16 @@ def linearize(
     require_system(system, "Cannot linearize")
     attempt = f"Cannot linearize '{system.label}'"
     start = start_context(system, context, attempt)
-    model = linearized(system, start, inputs, outputs, attempt, openings=openings, period=period)
+    model = linearized(
+        system,
+        start,
+        inputs,
+        outputs,
+        attempt,
+        openings=openings,
+        period=period,
+        inputs_after_updates=inputs_after_updates,
+    )
     fastest = accelerated(start, model)
     if fastest is not None:
         warn(
@@ -174,11 +197,14 @@ def linearized(
     *,
     openings: Way | Iterable[Way] = (),
     period: float | None = None,
+    inputs_after_updates: bool = False,
     as_gain: bool = True,
+    frozen: bool = False,
 ) -> LinearModel:
     """Return what `linearize` does, for what is attempted with it.
 
-    Without ``as_gain``, all slopes are exact.
+    Without ``as_gain``, all slopes are exact. With ``frozen``, those of a sampled model are those
+    at the point, also where it moves.
     """
     start = start_context(system, context, attempt)
     require_start(start)
@@ -194,7 +220,16 @@ def linearized(
     entries = LinearInputs(start, inputs, openings, attempt)
     places = find_ports(system, outputs, "an output")
     if period is not None:
-        return _sampled(entries, places, period, attempt, chosen=chosen, as_gain=as_gain)
+        return _sampled(
+            entries,
+            places,
+            period,
+            attempt,
+            chosen=chosen,
+            as_gain=as_gain,
+            frozen=frozen,
+            inputs_after_updates=inputs_after_updates,
+        )
     constrained = [Place.of(port) for port in constraint_ports(start)]
     equations = Equations(
         entries.context,
@@ -284,6 +319,8 @@ def _sampled(
     *,
     chosen: bool,
     as_gain: bool,
+    frozen: bool,
+    inputs_after_updates: bool,
 ) -> LinearModel:
     """Return the model from one sample instant to the next."""
     from flexure.solvers.analysis.sampled.sampling import SampledEquations  # which seldom is needed
@@ -291,7 +328,7 @@ def _sampled(
     length = float(as_number(period, (), f"{attempt} with this period"))
     check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
     as_gain = as_gain and any(gains(entries.context))
-    sampled = SampledEquations(entries, places, length, attempt, as_gain=as_gain)
+    sampled = SampledEquations(entries, places, length, attempt, as_gain=as_gain, frozen=frozen)
     first, shown = len(state_names(entries.context)), _names(places)
     states = [*state_names(entries.context), *sampled.names]
     values, slopes, fits = sampled.values, sampled.slopes, np.ones(len(shown), dtype=bool)
@@ -304,7 +341,9 @@ def _sampled(
     moved, outputs = sampled.matrices()
     outputs, n = outputs[fits], len(states)
     quaternions, locked = quaternions_and_locked(entries.context)
-    return LinearModel(
+    read = np.vstack([sampled.sampled[0], sampled.sampled[1][fits]])
+    late = np.flatnonzero(np.any(read, axis=0))
+    model = LinearModel(
         A=moved[:, :n],
         B=moved[:, n:-1],
         C=outputs[:, :n],
@@ -322,8 +361,34 @@ def _sampled(
         quaternions=quaternions,
         locked=locked,
         normals=_normals(entries.context, n),
-        sampled_inputs=tuple(sampled.sampled_inputs),
+        sampled_inputs=tuple(entries.names[k] for k in late),
         notes=linear_notes(entries.context.leaves(), as_gain=as_gain),
+    )
+    return _with_previous_inputs(model, read, late) if inputs_after_updates else model
+
+
+def _with_previous_inputs(
+    model: LinearModel, read: FloatArray, late: npt.NDArray[np.intp]
+) -> LinearModel:
+    """Return a sampled model with inputs that change just after the updates of an instant.
+
+    The inputs ``late``, which updates read, become states: what they were before the instant.
+    ``read`` is what they do by these updates, a part of B above one of D.
+    """
+    n, count = len(model.A), len(late)
+    by_updates, shown = read[:n], read[n:]
+    change = np.zeros((count, n))
+    return replace(
+        model,
+        A=np.block([[model.A, by_updates[:, late]], [change, np.zeros((count, count))]]),
+        B=np.vstack([model.B - by_updates, np.eye(model.B.shape[1])[late]]),
+        C=np.hstack([model.C, shown[:, late]]),
+        D=model.D - shown,
+        x0=np.concatenate([model.x0, model.u0[late]]),
+        xdot0=np.concatenate([model.xdot0, np.zeros(count)]),
+        state_names=[*model.state_names, *(f"previous {model.input_names[k]}" for k in late)],
+        normals=None if model.normals is None else np.pad(model.normals, ((0, 0), (0, count))),
+        sampled_inputs=(),
     )
 
 

@@ -85,7 +85,7 @@ class Clockwork:
             passed = math.ceil((start - clock.offset) / clock.period - SAME) - 1
             latest = clock.offset + passed * clock.period
             chosen = [k for k in self._latched if self._updates[k].clock == clock]
-            self._write(store, self._passed(store, latest, chosen))
+            write_discrete(store, self._passed(store, latest, chosen))
 
     def advance(self, store: Store, due: Mapping[Event, float], kind: EventKind) -> None:
         """Let the updates of one kind that are due, each at its time, pass at once."""
@@ -95,23 +95,24 @@ class Clockwork:
                 times.setdefault(due[update.event], []).append(k)
         passed = [self._passed(store, time, chosen) for time, chosen in times.items()]
         for numbers in passed:
-            self._write(store, numbers)
+            write_discrete(store, numbers)
 
     def _passed(self, store: Store, time: float, chosen: list[int]) -> dict[Key, float]:
         """Return what some of the moves give at a time."""
         numbers = self._numbers.computed(store, time)
         return {self._targets[k]: float(numbers[k]) for k in chosen}
 
-    def _write(self, store: Store, numbers: Mapping[Key, float]) -> None:
-        """Write numbers, as far as they are finite."""
-        groups: dict[tuple[int, int], Any] = {}
-        for ((_, position, index), component), number in numbers.items():
-            if np.isfinite(number):
-                if (position, index) not in groups:
-                    groups[position, index] = np.array(store.leaves[position].discrete[index])
-                groups[position, index][component] = number
-        for (position, index), group in groups.items():
-            store.leaves[position].write_discrete_state(index, freeze(group))
+
+def write_discrete(store: Store, numbers: Mapping[Key, float]) -> None:
+    """Write numbers to discrete values, as far as they are finite."""
+    groups: dict[tuple[int, int], Any] = {}
+    for ((_, position, index), component), number in numbers.items():
+        if np.isfinite(number):
+            if (position, index) not in groups:
+                groups[position, index] = np.array(store.leaves[position].discrete[index])
+            groups[position, index][component] = number
+    for (position, index), group in groups.items():
+        store.leaves[position].write_discrete_state(index, freeze(group))
 
 
 def following(updates: Iterable[TracedUpdate], inputs: list[Key]) -> list[Key]:
@@ -132,4 +133,4 @@ def following(updates: Iterable[TracedUpdate], inputs: list[Key]) -> list[Key]:
         found |= more
 
 
-__all__ = ["KINDS", "Clockwork", "TracedUpdate", "following"]
+__all__ = ["KINDS", "Clockwork", "TracedUpdate", "following", "write_discrete"]

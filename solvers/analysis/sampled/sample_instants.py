@@ -87,7 +87,8 @@ class Instants:
             count = round(self._period / clock.period)
             phases += [(first + k * clock.period) % self._period for k in range(count)]
         same = SAME * self._period
-        phases = sorted(0.0 if self._period - phase < same else phase for phase in phases)
+        ends = same, self._period - same
+        phases = sorted(phase if ends[0] < phase < ends[1] else 0.0 for phase in phases)
         return [p for k, p in enumerate(phases) if k == 0 or p - phases[k - 1] > same]
 
     def stops(self, *, smooth: bool) -> list[float]:

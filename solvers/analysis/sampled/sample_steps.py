@@ -17,7 +17,8 @@ from flexure.solvers.analysis.linear_models.linearization import linearized
 class SampleSteps:
     """What a period adds to states and discrete values, read like `Equations`.
 
-    It is that of the linear model at each point. So the derivatives by the point are exact where
+    It is that of the linear model with the derivatives at each point, which do not change along the
+    way. So the derivatives by the point are exact where
     nothing moves, which is enough for Newton steps towards such a point.
 
     Parameters
@@ -50,8 +51,9 @@ class SampleSteps:
     def _linearized(self) -> LinearModel:
         inputs = [variable.place.path for variable in self._variables]
         context, period = self._context, self._period
+        system, attempt = context.system, self._attempt
         return linearized(
-            context.system, context, inputs, [], self._attempt, period=period, as_gain=False
+            system, context, inputs, [], attempt, period=period, as_gain=False, frozen=True
         )
 
     def point(self) -> FloatArray:

@@ -8,19 +8,21 @@ linear in the deviations from a point, so that a period is a product of matrices
 Between updates that is a matrix exponential. What changes linearly in time there, as the output of
 a `TimeDelay` does, is exact as well: where the rates of the states are ``(F + τ G) w``, and G has
 no column of a state, τ w is one more vector, which has the rate w.
+
+Where the point moves, and the derivatives are others along its run, deviations are those from the
+run, see `flexure.solvers.analysis.sampled.sample_runs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from itertools import compress, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from flexure.blocks.linear_systems.continuous import Integrator
-from flexure.blocks.linear_systems.discrete import ZeroOrderHold
 from flexure.diagrams import scalars
 from flexure.diagrams.common.errors import EvaluationError, TraceError
 from flexure.diagrams.contexts.places import Place
@@ -34,8 +36,15 @@ from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import slot_of
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
-from flexure.solvers.analysis.sampled.clockwork import KINDS, Clockwork, TracedUpdate, following
+from flexure.solvers.analysis.sampled.clockwork import (
+    KINDS,
+    Clockwork,
+    TracedUpdate,
+    following,
+    write_discrete,
+)
 from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
+from flexure.solvers.analysis.sampled.sample_runs import SampleRun
 from flexure.solvers.native.programs.system_trace import updated_states
 from flexure.solvers.simulation.events.agenda import Agenda, Entry
 from flexure.solvers.tracing.agreement import agree, interpreted_numbers
@@ -44,6 +53,8 @@ from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, t
 
 _REPEATED = 1e-6  # part of a row's largest derivative: more is another one, and no rounding
 _ROUNDING = 1e-12  # part of the largest of all
+_AT_REST = 1e-11  # way of a state in a period that is none, beside 1 or the state
+_STRAIGHT = 1e-9  # part of a row's largest derivative that may change along a run
 _STATES = (STATE, 0, 0)
 
 
@@ -115,6 +126,8 @@ class SampledEquations:
         Beginning of messages.
     as_gain : bool
         Whether blocks with ``linearize_as="gain"`` have the slopes of gains.
+    frozen : bool
+        Whether derivatives are those at the point for the whole period, also where it moves.
 
     Attributes
     ----------
@@ -134,6 +147,7 @@ class SampledEquations:
         attempt: str,
         *,
         as_gain: bool,
+        frozen: bool = False,
     ) -> None:
         self._entries, self._period, self._attempt = entries, period, attempt
         self._store = store = entries.context.store
@@ -187,6 +201,10 @@ class SampledEquations:
         self._slopes_vary = traced.slopes.depends_on_time or not moving.isdisjoint(
             traced.slopes.sources
         )
+        curving = [key for key in self._place if key in traced.slopes.sources]
+        self._curving_keys = [] if frozen else curving
+        self._curving = [self._place[key] for key in self._curving_keys]
+        self._is_bent = False
         self._differing: str | None = None
         self._courses = [_Course(store, traced.slopes, 0.0)]
         self._varies = self._values_vary or self._slopes_vary
@@ -201,6 +219,8 @@ class SampledEquations:
         self.x = store.x
         self.held = np.array([number_behind(store, key) for key in self.keys])
         self.inputs = np.array([number_behind(store, key) for key in inputs])
+        point = np.concatenate([self.x, self.held])[self._curving]
+        self._straight = _AT_REST * (1.0 + np.abs(point))  # on which way the derivatives stay
 
     def _refusal(self, expected: str, found: str, remedy: str | None = None) -> EvaluationError:
         return EvaluationError(self._attempt, expected=expected, found=found, remedy=remedy)
@@ -345,45 +365,116 @@ class SampledEquations:
     def matrices(self) -> tuple[FloatArray, FloatArray]:
         """Return what a period makes of w, and the outputs just after its beginning, of w.
 
-        Sets ``sampled_inputs``, the inputs that blocks sample at the beginning.
+        Sets ``sampled``, the parts of both that come of inputs by the updates of the beginning,
+        which read what an input was before it.
 
         Rows: states and discrete values; outputs. Columns: those of w.
         """
-        ticks = set(self._instants.ticks)
+        run = self._run() if self._curving else None
         stops = self._instants.stops(smooth=not self._varies)
-        first = self._update_at(0.0) if 0.0 in ticks else self._identity()
-        self.sampled_inputs = self._sampled_by(first)
-        rows = [self._num_states + k for k in range(self._num_outputs)]
-        shown = self._derivatives(0.0, rows)
-        outputs = np.hstack([shown, np.zeros((len(shown), 1))]) @ first
-        outputs[:, -1] += self._values_at(0.0)[rows]
-        whole = first
-        for start, stop in pairwise(stops):
-            if start > 0.0 and start in ticks:
-                whole = self._update_at(start) @ whole
-            whole = self._flow(start, stop) @ whole
+        moved, outputs = self._product(
+            stops,
+            lambda phase, whole: self._update_at(phase) @ whole,
+            lambda start, stop, whole: self._flow(start, stop) @ whole,
+            lambda: self._derivatives(0.0, self._shown),
+        )
         if self._differing is not None:
             raise self._refusal(
                 "equations that are the same in every period",
                 self._differing,
                 "Pass a period after which everything is the same again",
             )
+        one = self._one
+        outputs[:, one] += self._values_at(0.0)[self._shown]
+        if run is not None and self._is_bent:
+            begun: list[FloatArray] = []
+
+            def shown() -> FloatArray:
+                begun.append(run.results(self._start)[self._shown])
+                return run.slopes(self._start)[self._shown]
+
+            moved, outputs = self._product(stops, run.update, run.flow, shown)
+            moved[:, one] = run.point - np.concatenate([self.x, self.held])
+            outputs[:, one] = begun[0]
+        self.sampled = moved[:, one + 1 :], outputs[:, one + 1 :]
+        return moved[:, : one + 1], outputs[:, : one + 1]
+
+    @property
+    def _one(self) -> int:
+        """Where the 1 of w is."""
+        return len(self._place) + len(self._entries.names)
+
+    @property
+    def _shown(self) -> list[int]:
+        """The rows of outputs."""
+        return [self._num_states + k for k in range(self._num_outputs)]
+
+    def _run(self) -> SampleRun:
+        """Return a run that begins at the point."""
+        return SampleRun(
+            self._entries.context.clone(),
+            self._entries,
+            self._equations,
+            self._clockwork,
+            self._instants,
+            list(self._place),
+            self._passing,
+            self._attempt,
+        )
+
+    def _product(
+        self,
+        stops: list[float],
+        update: Callable[[float, FloatArray], FloatArray],
+        flow: Callable[[float, float, FloatArray], FloatArray],
+        shown: Callable[[], FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a period and the outputs, with columns for what the first updates read of inputs.
+
+        These come behind those of w.
+        """
+        ticks = set(self._instants.ticks)
+        identity, inputs = self._identity(), slice(len(self._place), self._one)
+        whole = update(0.0, identity) if 0.0 in ticks else identity
+        whole = np.hstack([whole, (whole - identity)[:, inputs]])
+        self._note_motion(0.0, whole[:, self._one])
+        outputs = shown() @ whole[:-1]
+        for start, stop in pairwise(stops):
+            if start > 0.0 and start in ticks:
+                whole = update(start, whole)
+                self._note_motion(start, whole[:, self._one])
+            whole = flow(start, stop, whole)
+            self._note_motion(stop, whole[:, self._one])
         return whole[: len(self._place)], outputs
 
-    def _sampled_by(self, first: FloatArray) -> list[str]:
-        """Return the inputs that updates of an instant read, unless they are of a `ZeroOrderHold`.
+    def _note_motion(self, phase: float, way: FloatArray) -> None:
+        """Note whether the derivatives are others some way from the point."""
+        way = np.abs(way[self._curving])
+        if self._is_bent or not (way > self._straight).any():
+            return
+        time, code = self._instants.time(phase), self._equations.slopes
+        here = self._exact.entries(time, self.x)
+        rows, largest = code.place[0], np.zeros(code.shape[0])
+        np.maximum.at(largest, rows, np.abs(here))
+        allowed = _STRAIGHT * largest[rows] + _ROUNDING * largest.max(initial=0.0)
+        for direction in (1.0, -1.0):
+            change = np.abs(self._slopes_beside(time, direction * way) - here)
+            self._is_bent = self._is_bent or not (change <= allowed).all()
+        self._straight = np.maximum(self._straight, way)
 
-        Such a block may stand for the output of a sampled controller, which changes just after an
-        instant.
-        """
-        blocks = self._store.layout.leaves
-        rows = [
-            self._place[key]
-            for key in self.keys
-            if not isinstance(blocks[key[0][1]], ZeroOrderHold)
-        ]
-        read = np.any(first[rows, len(self._place) : -1], axis=0)
-        return [*compress(self._entries.names, np.atleast_1d(read))]
+    def _slopes_beside(self, time: float, way: FloatArray) -> FloatArray:
+        """Return the derivatives, other than zeros, some way from the point."""
+        x, before, after = self.x.copy(), {}, {}
+        for key, length in zip(self._curving_keys, way, strict=True):
+            if key[0][0] == STATE:
+                x[key[1]] += length
+            else:
+                before[key] = number_behind(self._store, key)
+                after[key] = before[key] + length
+        write_discrete(self._store, after)
+        found = self._exact.entries(time, x)
+        write_discrete(self._store, before)
+        return found
 
     def _identity(self) -> FloatArray:
         return np.eye(len(self._place) + len(self._entries.names) + 1)
@@ -409,16 +500,11 @@ class SampledEquations:
         if (known := self._jumps.get(frozenset(due))) is not None:
             return known
         present = np.concatenate([self.x, self.held])
-        whole, first = self._identity(), self._num_states + self._num_outputs
+        whole = self._identity()
         for kind in KINDS:
-            passing = [
-                (row, self._place[key])
-                for row, (event, key) in enumerate(self._moves, first)
-                if event in due and event.kind == kind and key in self._place
-            ]
+            rows, places = self._passing(due, kind)
             matrix = self._identity()
-            if passing:
-                rows, places = (list(each) for each in zip(*passing, strict=True))
+            if rows:
                 matrix[places, :-1] = self._derivatives(phase, rows)
                 matrix[places, -1] = self._values_at(phase)[rows] - present[places]
             whole = matrix @ whole
@@ -427,6 +513,16 @@ class SampledEquations:
         if not self._varies:
             self._jumps[frozenset(due)] = whole
         return whole
+
+    def _passing(self, due: Collection[Event], kind: EventKind) -> tuple[list[int], list[int]]:
+        """Return the rows of updates of one kind, and the places that they are for."""
+        first = self._num_states + self._num_outputs
+        passing = [
+            (row, self._place[key])
+            for row, (event, key) in enumerate(self._moves, first)
+            if event in due and event.kind == kind and key in self._place
+        ]
+        return [row for row, _ in passing], [place for _, place in passing]
 
     def _flow(self, start: float, stop: float) -> FloatArray:
         """Return what the time between two updates makes of w."""
@@ -459,6 +555,8 @@ class SampledEquations:
             first, last = (self._values_at(start + part * length)[:n] for part in (0.25, 0.75))
             matrix[:n, size - 1] = 1.5 * first - 0.5 * last
             matrix[:n, -1] = (last - first) / (0.5 * length)
+            way = length * np.maximum(np.abs(first), np.abs(last))
+            self._note_motion(start, np.pad(way, (0, len(self.keys))))
         if (np.abs(late - early) > 1e-12 * scale).any():
             matrix[:n, size:-1] = slope[:, n:]
         else:

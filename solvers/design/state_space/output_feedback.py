@@ -64,9 +64,8 @@ class OutputFeedbackDesign(Shown):
             warn(
                 f"The loop will have one sample more of delay than this design: {quoted(late)} is "
                 "sampled by a block of the model, at the instants at which the controller changes "
-                "its output, and that block reads the output of the instant before. Design for a "
-                "plant with a ZeroOrderHold in front of that block, which stands for the output of "
-                "the controller, and wire the controller to the block itself"
+                "its output, and that block reads the output of the instant before. Pass "
+                "inputs_after_updates=True to linearize, for the model with this delay"
             )
 
     @property
@@ -155,9 +154,9 @@ def lqg(
     Notes
     -----
     The output of a sampled controller changes just after an instant. A block of the same clock that
-    samples it, such as a `UnitDelay`, reads it an instant later. In a model, inputs change just
-    before an instant. So the plant to design for has a `ZeroOrderHold` of that clock in front of
-    such a block, which stands for the output of the controller.
+    samples it, such as a `UnitDelay` or a `ZeroOrderHold`, reads it an instant later. In a model,
+    inputs change just before an instant, unless it is one with ``inputs_after_updates=True``. With
+    that, the loop has the poles of the design, whatever samples its inputs.
 
     The margins of such a loop can be small: look at `loop_gain` of the finished diagram.
 

@@ -74,8 +74,10 @@ def jacobian_not_finite(method: Method, t: float) -> SimulationError:
     )
 
 
-def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationError:
-    """Say why the solver gave up a step, and which state is the largest."""
+def step_failed(
+    method: Method, solver: OdeSolver, message: str, rounding: str = ""
+) -> SimulationError:
+    """Say why the solver gave up a step, which state is the largest, and what rounding does."""
     too_small = message == solver.TOO_SMALL_STEP
     if is_fixed_step(method):
         expected = "a step that advances time" if too_small else "to solve the equations of a step"
@@ -90,6 +92,8 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
         if not is_implicit(method):
             remedy += f", or use method='{STIFF_METHOD}' if they are stiff, or 'ESDIRK4' of beams"
     reason = "a step below the spacing of floating-point numbers" if too_small else message
+    if rounding:
+        reason, remedy = f"{reason}: {rounding}", _loosen(method)
     i = int(np.argmax(np.abs(solver.y)))
     return _failure(
         StepSizeError,
@@ -112,7 +116,7 @@ def no_progress(
             t,
             expected=expected,
             found=f"{found}: {rounding}",
-            remedy="Loosen rtol and atol, or write the equations in numbers of which less is lost",
+            remedy=_loosen(method),
         )
     way_out = "loosen rtol and atol"
     if not is_implicit(method):
@@ -127,6 +131,12 @@ def no_progress(
         f"continuous or use a fixed-step method; if they are stiff, {way_out}; if so many steps "
         "are meant, raise max_steps",
     )
+
+
+def _loosen(method: Method) -> str:
+    """Return what to do about rounding errors."""
+    other = "" if method == STIFF_METHOD else f" use method='{STIFF_METHOD}',"
+    return f"Loosen rtol and atol,{other} or write the equations in numbers of which less is lost"
 
 
 def too_long_record(system: System, t: float, size: float, limit: float) -> SimulationError:

@@ -13,6 +13,7 @@ that a `Guard` watches:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -30,7 +31,7 @@ from flexure.solvers.integration.guard import failures
 from flexure.solvers.integration.guard.chattering import Jump, find_jump
 from flexure.solvers.integration.guard.pace import Limits, Pace
 from flexure.solvers.integration.methods.methods import method_name
-from flexure.solvers.integration.methods.rounding import shortened_by_rounding
+from flexure.solvers.integration.methods.rounding import rounding_errors, shortened_by_rounding
 from flexure.solvers.tracing.differences import without_jumps
 
 __all__ = ["Blame", "Guard", "NameJump", "guarded"]
@@ -44,6 +45,8 @@ Accepted = Callable[["GuardedSolver", float, Array], None]
 _FLOAT = np.dtype(float)
 _EVALUATIONS_PER_STATE = 200
 _CREEPING = 1e-9  # of the longest step with a refusal, of one before what is refused for good
+_RECENT = 60  # steps before one that fails
+_LOST = 1e-6  # rounding errors of rates, relative to them, from which on they may be the cause
 _SELDOM = 10  # steps without a refusal, after which the next one has nothing to do with it
 _SOLVING: Any = Radau, BDF  # of SciPy, by factors that it computes only of finite numbers
 _WITH_SLOPE: Any = RK23, RK45, DOP853, Radau
@@ -116,6 +119,7 @@ class Guard:
         self._ceiling = self._allowance
         self._foreign: BaseException | None = None
         self._refusal: EvaluationError | None = None  # that the equations raise within the step
+        self._recent: deque[float] = deque(maxlen=_RECENT)  # lengths of steps, in s
         self._steps_since, self._widest = 0, 0.0  # since then, and the longest of such steps, in s
         self._trial: tuple[float, Array, Array] | None = None  # t, x, xdot with xdot not finite
         self._refused: tuple[float, Array, Array] | None = None  # the last one of any step
@@ -170,11 +174,14 @@ class Guard:
         if solver.status == "failed":
             if self._trial is not None:
                 raise self._not_finite(solver.t, solver.y)
-            raise failures.step_failed(self._method, solver, message or "no reason given")
+            rounding = self._rounding_of_lost_digits(solver)
+            reason = message or "no reason given"
+            raise failures.step_failed(self._method, solver, reason, rounding)
         if solver.y.dot(self._zeros) != 0.0:
             raise self._not_finite(solver.t, solver.y)
         if self._trial is not None and not _is_finite(getattr(solver, "f", None)):
             raise self._not_finite(solver.t, solver.y)
+        self._recent.append(float(solver.t - t_old))
         self._look_for_creeping(solver, float(solver.t - t_old))
         lack = self._pace.count(solver.t)
         if self._pace.looks or lack is not None:
@@ -184,11 +191,25 @@ class Guard:
                 self._trial = self._refused  # what lies ahead is refused, and steps creep up to it
             if self._trial is not None:
                 raise self._not_finite(solver.t, solver.y)
-            h = float(solver.t - t_old)
-            rounding = shortened_by_rounding(
-                self._clipped, float(solver.t), solver.y, h, self._tolerated(solver.y)
-            )
+            rounding = self._rounding(solver, float(solver.t - t_old))
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack, rounding)
+
+    def _rounding(self, solver: OdeSolver, h: float) -> str:
+        """Say by how much rounding errors shorten steps of some length, if they do."""
+        t, x = float(solver.t), solver.y
+        return shortened_by_rounding(self._clipped, t, x, h, self._tolerated(x))
+
+    def _rounding_of_lost_digits(self, solver: OdeSolver) -> str:
+        """Say by how much rounding errors shorten steps as they were, if few digits are left."""
+        t, x, tolerated = float(solver.t), solver.y, self._tolerated(solver.y)
+        try:
+            with np.errstate(all="ignore"):
+                errors = rounding_errors(self._clipped, t, x, tolerated) / tolerated
+                rates = self._clipped(t, x.copy()) / tolerated
+                lost = bool(np.linalg.norm(errors) > _LOST * np.linalg.norm(rates))
+        except Exception:
+            return ""
+        return self._rounding(solver, max(self._recent, default=0.0)) if lost else ""
 
     def _look_for_creeping(self, solver: OdeSolver, h: float) -> None:
         """Raise where steps become shorter and shorter since the equations refuse what is ahead."""

@@ -523,7 +523,7 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     context = plant.create_default_context()
     joint.velocities.set(context, [0, 0, 1e4])
     native, interpreted = (
-        fx.simulate(plant, 1e-3, context.clone(), method="RK23", rtol=0.1, atol=0.1, compiled=on)
+        fx.simulate(plant, 1e-3, context.clone(), method="RK23", rtol=0.09, atol=0.1, compiled=on)
         for on in (True, False)
     )
     assert native.statistics.native_steps == native.statistics.steps == interpreted.statistics.steps

@@ -331,7 +331,7 @@ def test_curved_beams_have_their_nodes_on_the_arc_and_are_at_rest_there() -> Non
         angle = k * np.pi / 8.0
         at = radius * np.array([np.sin(angle), 1.0 - np.cos(angle), 0.0])
         np.testing.assert_allclose(plant.body(f"leaf_node{k}").pose(context).p, at, atol=1e-15)
-    np.testing.assert_allclose(plant.calc_vdot(context), 0.0, atol=1e-3)
+    np.testing.assert_allclose(plant.calc_vdot(context), 0.0, atol=2e-3)
     assert leaf_of(plant).stored_energy.eval(context)[0] < 1e-20
 
 

@@ -177,6 +177,83 @@ def test_periods_with_too_many_breaks_are_refused_by_name() -> None:
         fx.linearize(Flickering(), period=1.0)
 
 
+# Points that move ---------------------------------------------------------------------------------
+
+
+class Multiplying(fx.LeafSystem):
+    """Two clocks: x becomes x² u + y, and y becomes y + x y in between."""
+
+    def __init__(self) -> None:
+        super().__init__("multiplying")
+        self.u = self.declare_vector_input("u", 1)
+        self.x = self.declare_discrete_state("x", 0.4)
+        self.held = self.declare_discrete_state("held", 0.3)
+        self.declare_discrete_update(self.square, fx.Periodic(0.1))
+        self.declare_discrete_update(self.add, fx.Periodic(0.05))
+        self.declare_vector_output("y", 1, self.x)
+
+    def square(self, context: Any) -> dict[Any, Any]:
+        return {self.x: 0.3 * np.cos(self.x(context)) * self.u(context) + self.held(context)}
+
+    def add(self, context: Any) -> dict[Any, Any]:
+        return {self.held: np.sin(self.held(context)) * (1.0 - self.x(context))}
+
+
+def moving(kind: str) -> fx.Diagram:
+    """A swinging pendulum, what follows it from sample to sample, and a lag behind that."""
+    builder = fx.DiagramBuilder("moving")
+    builder.add_all(
+        fx.Constant("factor", 1.7),
+        Pendulum(),
+        fx.Constant("torque", 0.3),
+        fx.Gain("gain", 1.3),
+        fx.Product("product"),
+        fx.FirstOrderLag("lag", time_constant=0.07),
+    )
+    if kind == "multiplying":
+        builder.add(Multiplying())
+    elif kind == "delay":
+        builder.add(fx.TimeDelay("multiplying", 0.173, 0.05, max_delay=0.4))
+    else:
+        builder.add({"unit": fx.UnitDelay, "hold": fx.ZeroOrderHold}[kind]("multiplying", 0.1))
+    builder.connect_chain("torque", "pendulum.torque")
+    builder.connect_chain("pendulum.angle", "multiplying", "gain", "product.u1")
+    builder.connect("factor.y", "product.u2")
+    builder.connect_chain("product", "lag")
+    return builder.build()
+
+
+@pytest.mark.parametrize("kind", ["unit", "hold", "delay", "multiplying"])
+def test_derivatives_at_moving_points_are_those_of_whole_simulated_periods(kind: str) -> None:
+    diagram, period = moving(kind), 0.1
+    context = diagram.create_default_context()
+    context.set("pendulum.x", [0.9, 1.5])
+    context = fx.simulate(diagram, 0.5, context, rtol=1e-11, atol=1e-13).context
+    inputs = ["factor.value", "gain.gain", "torque.value"]
+    inputs += ["multiplying.delay"] if kind == "delay" else []
+    model = fx.linearize(diagram, context, inputs, ["lag.y", "product.y"], period=period)
+    assert model.time == 0.5
+
+    def states(changed: fx.Context) -> Any:
+        return np.concatenate([np.ravel(changed.get(name)) for name in model.state_names])
+
+    def after(name: str, change: float) -> Any:
+        changed = context.clone()
+        changed.set(name, np.asarray(changed.get(name)) + change)
+        end = fx.simulate(diagram, 0.5 + period, changed, rtol=1e-12, atol=1e-14).context
+        return states(end)
+
+    np.testing.assert_array_equal(states(context), model.x0)
+    np.testing.assert_allclose(model.xdot0, after("lag.x", 0.0) - model.x0, atol=1e-9)
+    h = 1e-4
+    for matrix, names in ((model.A, model.state_names), (model.B, inputs)):
+        expected = np.stack([(after(n, h) - after(n, -h)) / (2.0 * h) for n in names], axis=1)
+        np.testing.assert_allclose(matrix, expected, rtol=0.0, atol=1e-6)
+    wires = fx.linearize(diagram, context, [*inputs, "product.u1", "gain.y"], [], period=period)
+    np.testing.assert_allclose(wires.A, model.A, atol=1e-9)
+    np.testing.assert_allclose(wires.B[:, : len(inputs)], model.B, atol=1e-9)
+
+
 # Wires -------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -207,43 +208,51 @@ def test_feedback_of_the_state_alone_has_the_predicted_poles(period: float | Non
         alike(closed, [*design.poles, *held], rtol=1e-7)
 
 
-@pytest.mark.parametrize("sampler", [fx.UnitDelay, fx.ZeroOrderHold])
-def test_a_hold_for_the_controller_makes_design_and_wiring_agree(sampler: Any) -> None:
+@pytest.mark.parametrize("late", [None, "hold", "unit", "delay", "filter"])
+def test_a_loop_has_the_poles_of_its_design_whatever_samples_the_input(late: str | None) -> None:
     """A block that samples the output of a sampled controller reads it an instant later."""
     period = 0.01
+    samplers: dict[str, Callable[[], fx.System]] = {
+        "hold": lambda: fx.ZeroOrderHold("late", period),
+        "unit": lambda: fx.UnitDelay("late", period),
+        "delay": lambda: fx.TimeDelay("late", 0.017, period),
+        "filter": lambda: fx.DiscreteTransferFunction("late", [1.0, 0.3], [1.0, -0.2], period),
+    }
 
-    def plant(builder: fx.DiagramBuilder) -> None:
+    def plant(builder: fx.DiagramBuilder) -> fx.InputPort:
         lag = fx.TransferFunction("plant", [1.0], [1.0, 0.5, 4.0])
-        builder.add_all(sampler("late", period), lag)
-        builder.connect_chain("late", "plant")
+        blocks = [samplers[late](), lag] if late else [lag]
+        builder.add_all(*blocks)
+        if late:
+            builder.connect_chain("late", "plant")
+        port: fx.InputPort = blocks[0].find("u")
+        return port
 
-    def design(*, held: bool) -> Any:
+    def model(**options: Any) -> fx.LinearModel:
         builder = fx.DiagramBuilder("open")
-        plant(builder)
-        if held:
-            builder.add(fx.ZeroOrderHold("hold", period))
-            builder.connect("hold.y", "late.u")
-        builder.export_input("hold.u" if held else "late.u", name="u")
+        builder.export_input(plant(builder), name="u")
         builder.export_output("plant.y", name="y")
         diagram = builder.build()
         context = diagram.create_default_context()
         context.set("u", 0.0)
-        model = fx.linearize(diagram, context, ["u"], ["y"], period=period)
-        noise = {name: 1.0 for name in model.state_names if name.startswith("plant.")}
-        return fx.lqg(model, Q={"plant.x[0]": 1e4}, R=1.0, W=noise, V=1e-4)
+        return fx.linearize(diagram, context, ["u"], ["y"], period=period, **options)
 
-    found = design(held=True)
+    def design(of: fx.LinearModel) -> Any:
+        noise = {name: 1.0 for name in of.state_names if name.startswith("plant.")}
+        return fx.lqg(of, Q={"plant.x[0]": 1e4}, R=1.0, W=noise, V=1e-4)
+
+    found = design(model(inputs_after_updates=True))
     builder = fx.DiagramBuilder("closed")
-    plant(builder)
+    entry = plant(builder)
     builder.add(found.to_block("lqg"))
     builder.connect_chain("plant", "lqg.y")
-    builder.connect("lqg.u", "late.u")
+    builder.connect("lqg.u", entry)
     closed = fx.linearize(builder.build(), None, [], [], period=period).poles
     poles = np.sort_complex(found.poles[np.abs(found.poles) > 1e-3])
     np.testing.assert_allclose(np.sort_complex(closed[np.abs(closed) > 1e-3]), poles, atol=1e-9)
-    if sampler is fx.UnitDelay:
-        with pytest.warns(UserWarning, match=r"one sample more.*'u'.*ZeroOrderHold in front"):
-            design(held=False)
+    if late:
+        with pytest.warns(UserWarning, match=r"one sample more.*'u'.*inputs_after_updates=True"):
+            design(model())
 
 
 def test_an_integral_reaches_the_reference_against_a_disturbance() -> None:
