@@ -127,7 +127,7 @@ CATALOG: dict[str, Recipe] = {
     "Integrator with limits": recipe(fx.Integrator, size=2, **_LIMITS),
     "Integrator with reset": recipe(fx.Integrator, size=2, initial=0.5, reset=True),
     "Integrator with limits and reset": recipe(fx.Integrator, lower=-1.0, upper=1.0, reset=True),
-    "FirstOrderLag": recipe(fx.FirstOrderLag, 0.5),
+    "FirstOrderLag": recipe(fx.FirstOrderLag, 0.5, unit="s"),
     "FirstOrderLag per component": recipe(
         fx.FirstOrderLag, [0.5, 2.0], gain=[1.0, -3.0], size=2, initial=0.5
     ),
@@ -136,7 +136,7 @@ CATALOG: dict[str, Recipe] = {
         fx.FilteredDerivative, [0.1, 0.3], size=2, start_at_rest=False
     ),
     # controllers
-    "PIDController": recipe(fx.PIDController),
+    "PIDController": recipe(fx.PIDController, linearize_as="gain"),
     "PIDController with filter": recipe(
         fx.PIDController,
         [2.0, 1.0],
@@ -174,7 +174,7 @@ CATALOG: dict[str, Recipe] = {
         anti_windup="conditional",
         gain_ports=True,
     ),
-    "SampledPIDController": recipe(fx.SampledPIDController, 0.1),
+    "SampledPIDController": recipe(fx.SampledPIDController, 0.1, linearize_as="gain"),
     "SampledPIDController with filter": recipe(
         fx.SampledPIDController,
         0.1,
@@ -272,7 +272,7 @@ CATALOG: dict[str, Recipe] = {
         fx.DiscreteTransferFunction, [0.2, 0.1], [1.0, -0.8, 0.1], period=0.1, offset=0.05
     ),
     "DiscreteTransferFunction with feedthrough": recipe(
-        fx.DiscreteTransferFunction, [0.2, 0.1], [-2.0, 0.8], period=0.1
+        fx.DiscreteTransferFunction, [0.2, 0.1], [-2.0, 0.8], period=0.1, unit="N"
     ),
     # linear
     "StateSpace": recipe(fx.StateSpace, *_OSCILLATOR),
@@ -287,26 +287,26 @@ CATALOG: dict[str, Recipe] = {
         [0.1, 0.2],
         initial=[1.0, -1.0],
     ),
-    "TransferFunction": recipe(fx.TransferFunction, [2.0], [1.0, 0.5, 4.0]),
+    "TransferFunction": recipe(fx.TransferFunction, [2.0], [1.0, 0.5, 4.0], unit="N"),
     "TransferFunction with feedthrough": recipe(
         fx.TransferFunction, [1.0, 0.0, 4.0], [-1.0, -4.0, -4.0]
     ),
     # nonlinear
-    "Saturation": recipe(fx.Saturation, -1.0, 2.0),
+    "Saturation": recipe(fx.Saturation, -1.0, 2.0, linearize_as="gain"),
     "Saturation per component": recipe(fx.Saturation, **_LIMITS, size=2),
-    "DeadZone": recipe(fx.DeadZone, -1.0, 2.0),
+    "DeadZone": recipe(fx.DeadZone, -1.0, 2.0, linearize_as="gain"),
     "DeadZone per component": recipe(fx.DeadZone, **_LIMITS, size=2),
-    "Quantizer": recipe(fx.Quantizer, 0.5),
+    "Quantizer": recipe(fx.Quantizer, 0.5, linearize_as="exact"),
     "Quantizer per component": recipe(fx.Quantizer, [0.5, 0.1], size=2),
     "LookupTable": recipe(fx.LookupTable, [0.0, 1.0, 2.0], [0.0, 3.0, 8.0]),
     "LookupTable that continues": recipe(
         fx.LookupTable, [0.0, 1.0, 2.0], [0.0, 3.0, 8.0], extrapolate="linear", size=2
     ),
-    "RateLimiter": recipe(fx.RateLimiter, 2.0, 1.0, 0.1),
+    "RateLimiter": recipe(fx.RateLimiter, 2.0, 1.0, 0.1, linearize_as="gain"),
     "RateLimiter per component": recipe(
         fx.RateLimiter, [2.0, np.inf], 1.0, 0.1, size=2, initial=[0.5, 0.0]
     ),
-    "DiscreteRateLimiter": recipe(fx.DiscreteRateLimiter, 0.1, 2.0, 1.0),
+    "DiscreteRateLimiter": recipe(fx.DiscreteRateLimiter, 0.1, 2.0, 1.0, linearize_as="gain"),
     "DiscreteRateLimiter per component": recipe(
         fx.DiscreteRateLimiter, 0.1, [2.0, np.inf], 1.0, offset=0.05, size=2, initial=[0.5, 0.0]
     ),
@@ -323,7 +323,7 @@ CATALOG: dict[str, Recipe] = {
         size=2,
     ),
     # filters
-    "LeadLag": recipe(fx.LeadLag, 3.0, 30.0),
+    "LeadLag": recipe(fx.LeadLag, 3.0, 30.0, unit="s"),
     "LeadLag per component": recipe(
         fx.LeadLag, [3.0, 5.0], [0.3, 5.0], gain=[2.0, -1.0], size=2, initial=0.5
     ),

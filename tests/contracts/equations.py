@@ -67,6 +67,14 @@ def value_for(port: fx.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
     return draw(rng, (port.size,))
 
 
+def contradictory(block: fx.LeafSystem, context: Any) -> bool:
+    """Tell whether parameters break a relation that the block declares between them."""
+    return any(
+        not np.all(COMPARISONS[each.comparison](each.left(context), each.right(context)))
+        for each in block.relations
+    )
+
+
 def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
     """Draw every number of a block."""
     block = context.system
@@ -81,7 +89,8 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
     for relation in block.relations:
         left, right = relation.left(context), relation.right(context)
         kept = COMPARISONS[relation.comparison](left, right)
-        relation.right.set(context, np.where(kept, right, left + 1.0))
+        relation.left.set(context, np.where(kept, left, np.minimum(left, right)))
+        relation.right.set(context, np.where(kept, right, np.maximum(left, right) + 1.0))
     for state in block.discrete_states:
         state.set(context, draw(rng, (state.size,)))
     if isinstance(block, fx.Bumper):

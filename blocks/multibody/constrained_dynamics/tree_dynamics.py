@@ -541,9 +541,9 @@ class TreeDynamics(ConstrainedTree):
         forces = self._given_forces(context)
         for number, force in self._constraint_forces(context).items():
             forces[number] = forces[number] + force
-        placements, motions, inertias = self.kinematics(context)
+        motions, inertias = self.motions(context), self.inertias(context)
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
-        return transmitted_forces(self.topology, placements, missing)
+        return transmitted_forces(self.topology, self.placements(context), missing)
 
     def _added_on_joints(
         self, context: Any, forces: Array, *, internal: bool, external: bool
