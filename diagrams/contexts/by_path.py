@@ -32,6 +32,9 @@ class ByPath(dict[str, _Value]):
         super().__init__(entries)
         self._system, self._what = system, what
 
+    def __getitem__(self, way: Any) -> _Value:
+        return super().__getitem__(way) if isinstance(way, str) else self.__missing__(way)
+
     def __missing__(self, way: Any) -> _Value:
         path = self._path(way)
         if path is None:
@@ -42,7 +45,7 @@ class ByPath(dict[str, _Value]):
         return super().__getitem__(path)
 
     def __contains__(self, way: object) -> bool:
-        return super().__contains__(way) or self._path(way) is not None
+        return self._path(way) is not None
 
     def get(self, way: Any, default: Any = None) -> Any:
         """Return an entry, or else the default."""

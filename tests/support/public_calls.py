@@ -349,7 +349,6 @@ def function_calls() -> dict[str, Make]:
             constraints=[fx.metrics.peak("lag.y") <= 1.0],
             t_final=0.01,
             signals=(),
-            times=[0.0, 0.01],
             logarithmic="lag.time_constant",
             population=5,
             max_evaluations=5,

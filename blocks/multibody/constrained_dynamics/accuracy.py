@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import quoted, warn
+from flexure.diagrams.common.errors import EvaluationError, quoted, warn
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
@@ -23,7 +23,12 @@ def fit_regularization(tree: TreeDynamics, context: Any) -> None:
 
     It stays as it is where that is so, as for most mechanisms.
     """
-    equations = tree.upheld_equations(context)
+    if not tree.constraints:
+        return
+    try:
+        equations = tree.upheld_equations(context)
+    except EvaluationError:  # nothing accelerates, such as bodies without mass
+        return
     rng = np.random.default_rng(0)
     given = found = float(tree.regularization(context))
     for _ in range(_TRIALS):

@@ -177,7 +177,7 @@ def sensitivity(
     run = MotionDerivatives(start, variables, places, attempt)
     beginning = start.clone()
     samples = run.run(float(t_final), grid, method, *tolerances)
-    if run.may_jump and len(grid):
+    if run.may_jump and len(grid) and variables:
         end = start.clone()
 
         def moved(step: FloatArray) -> FloatArray:

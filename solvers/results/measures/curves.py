@@ -344,7 +344,8 @@ class Curve:
     def value_before(self, when: FloatArray) -> FloatArray:
         """Return the value of each run at a time of its own, the one before where it jumps."""
         arcs = np.maximum(self.last_of(self.t0 < when[self.run]), self.first[:-1])
-        return self._value(arcs, self._place(arcs, when))
+        before = self._value(arcs, self._place(arcs, when))
+        return np.where(self.t0[arcs] < when, before, self.y0[arcs])  # a run may begin by a jump
 
     def extremes(self, begin: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest value of each run between two times of its own."""

@@ -80,7 +80,7 @@ def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, comp
     motion = {"velocity": [0.4, 1.0, 0.0], "acceleration": [0.4, 0.0, 10.0]}[contradiction]
     plant.input_port("drive").fix(context, motion)
     plant.assemble(context)
-    with pytest.warns(UserWarning, match="not the rates of its positions") as said:
+    with pytest.warns(UserWarning, match="'drive' are the rates of its positions") as said:
         fx.simulate(plant, 0.5, context, compiled=compiled)
     assert len(said) == 1
     assert "found 'drive' open by " in str(said[0].message)
