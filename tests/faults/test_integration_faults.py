@@ -34,6 +34,7 @@ from flexure.solvers.integration.guard.integration import (
     integrate,
 )
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
+from tests.support.simulation import Flow
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -491,3 +492,12 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
     remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
     for remedy in remedies:
         assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01
+
+
+@pytest.mark.parametrize("compiled", ["python", False])
+@pytest.mark.parametrize("rate", [lambda t, x: 1e160 * x, lambda t, x: 1e308 * np.cos(x)])
+def test_steps_of_radau_that_overflow_name_the_state(rate: Any, compiled: Any) -> None:
+    with pytest.raises(StepSizeError, match=r"t = 0 s with Radau: .*numbers too large") as caught:
+        fx.simulate(Flow(rate, [1.0]), 1.0, method="Radau", compiled=compiled)
+    assert "infs or NaNs" not in str(caught.value)
+    assert any("the fastest state at t = 0 s is flow.x" in note for note in caught.value.__notes__)
