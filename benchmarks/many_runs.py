@@ -16,8 +16,7 @@ Each side uses its fastest method with the loosest tolerance, or the longest ste
 angle of the first runs errs by more than a part of the target: at the samples that are measured, or
 at the ends of steps. Times are CPU time of all threads and processes, since the sides run on the
 same processors; those by the clock follow. Lanes are timed from the call of ``fx.sweep`` to its
-return, and measure, from 401 samples of each signal; a third of their time goes into that, and with
-1001 samples, by ``--samples``, about 45 %.
+return, and measure, from the steps of each run; ``--samples`` says how many samples are kept.
 Of the others count the runs alone: Drake with the diagram that each run needs, MuJoCo without its
 models, and neither with measuring. Drake needs the package drake, MuJoCo the package mujoco; each
 is left out, with a word, where it is missing.
