@@ -304,7 +304,7 @@ def optimize(
     Near a minimum the objective hardly changes, so a descent ends while the numbers still move. It
     is therefore repeated from beside its end, with slopes twice, by values and slopes of motions
     whose relative tolerances are 1e-7 and 1e-9. The distance between the last ends is the
-    `Optimization.precision`.
+    ``precision`` of the answer.
 
     The answer is a run that was made, and it keeps every constraint. Another candidate may have an
     objective that is smaller by less than runs at ``rtol`` resolve.
