@@ -187,35 +187,31 @@ def _repeat(downhill: _Downhill, slopes: MotionSlopes, end: FloatArray) -> list[
 
 def _descend(downhill: _Downhill, start: FloatArray, enough: float) -> FloatArray:
     """Use quadratic programs from exact derivatives; return where they end."""
-    from scipy import optimize
-
-    minimize: Any = optimize.minimize
-    constraint = {"type": "ineq", "fun": downhill.room, "jac": downhill.room_slopes}
-    found = minimize(
-        downhill.goal,
-        start,
-        jac=downhill.goal_slopes,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * len(start),
-        constraints=[constraint] if downhill.constrained else [],
-        options={"maxiter": _ROUNDS, "ftol": enough},
-    )
-    return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
+    slopes = {"jac": downhill.goal_slopes}
+    room = {"jac": downhill.room_slopes}
+    options = {"maxiter": _ROUNDS, "ftol": enough}
+    return _minimized(downhill, start, room, method="SLSQP", options=options, **slopes)
 
 
 def _grope(downhill: _Downhill, start: FloatArray, width: float) -> FloatArray:
     """Use linear models of values alone; return where they end."""
+    options = {"rhobeg": width, "tol": _ENOUGH, "maxiter": _TRIES * (1 + len(start))}
+    return _minimized(downhill, start, {}, method="COBYLA", options=options)
+
+
+def _minimized(
+    downhill: _Downhill, start: FloatArray, room: dict[str, Any], **how: Any
+) -> FloatArray:
+    """Return where a local method of SciPy ends."""
     from scipy import optimize
 
     minimize: Any = optimize.minimize
-    constraint = {"type": "ineq", "fun": downhill.room}
     found = minimize(
         downhill.goal,
         start,
-        method="COBYLA",
         bounds=[(0.0, 1.0)] * len(start),
-        constraints=[constraint] if downhill.constrained else [],
-        options={"rhobeg": width, "tol": _ENOUGH, "maxiter": _TRIES * (1 + len(start))},
+        constraints=[{"type": "ineq", "fun": downhill.room, **room}] * downhill.constrained,
+        **how,
     )
     return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
 

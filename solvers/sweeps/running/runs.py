@@ -60,9 +60,9 @@ def run_all(
     steps : mapping
         The steps to which the runs respond.
     kept : int
-        Of how many of the first signals the samples are kept. With metrics, the runs are done in
-        chunks, of which what signals did is measured and let go, which has no influence on the
-        numbers.
+        Number of the first signals whose samples are kept. With metrics, the runs are done in
+        chunks: each is measured, and its dense output discarded. The numbers do not depend on the
+        size of chunks.
     earlier : iterable of Chunk
         What has been done before; these runs are not run again.
     executor : Executor, optional
