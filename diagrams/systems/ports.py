@@ -250,7 +250,7 @@ class CacheEntry(Computed):
 
     def eval(self, context: Context) -> Any:
         """Return the value in ``context``, which is the root context or the block's own."""
-        leaf: Any = context if context.system is self.system else self._leaf(context)
+        leaf: Any = self._leaf(context)
         return leaf.store.asked(leaf.entry_base + self.index)
 
 
