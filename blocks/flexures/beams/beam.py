@@ -34,6 +34,7 @@ from flexure.blocks.flexures.beams.beam_shapes import (
     unstressed_shape,
 )
 from flexure.blocks.flexures.beams.curved_tapers import warn_of_curved_taper
+from flexure.blocks.flexures.beams.presented_beam import PresentedBeam
 from flexure.blocks.flexures.beams.range_checks import (
     BENDING_LIMITS,
     beam_limits,
@@ -56,7 +57,6 @@ from flexure.blocks.flexures.sections.warping import (
     unevenness,
     warping_length,
 )
-from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import RigidTransform, relative_pose, rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
@@ -72,7 +72,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.values import Array, as_number, check_name
 
 
-class Beam(HalfwayElement):
+class Beam(PresentedBeam):
     """A slender elastic beam from frame A to frame C, from its section and its material.
 
     The beam is along x, with the thickness of its section along y and the width along z, so that a
