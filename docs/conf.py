@@ -34,6 +34,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "docs.names_of",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]

@@ -9,7 +9,9 @@ from pathlib import Path
 import flexure as fx
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "which_block.md").read_text(encoding="utf-8")
+#: The table of joints is in the guide to mechanisms.
+PAGES = [DOCS / "which_block.md", DOCS / "mechanisms.md"]
+PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 NAMED = set(re.findall(r"\{py:obj\}`[^`<]+ <flexure\.([\w.]+)>`", PAGE))
 
 
