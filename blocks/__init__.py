@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.blocks":
     raise ImportError("write `import flexure.blocks`: the folder blocks/ is not a package")
 
-from flexure.diagrams.common.on_demand import on_demand
+from flexure.diagrams.common.on_demand import imported_names, on_demand
 
 if TYPE_CHECKING:
     from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
@@ -143,55 +143,7 @@ if TYPE_CHECKING:
     from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 else:
-    __getattr__, __dir__ = on_demand(
-        __name__,
-        {
-            "signals.algebra": (
-                "Demultiplexer FunctionBlock Gain MatrixGain Multiplexer PassThrough PortSwitch "
-                "Product Selector Sum"
-            ),
-            "linear_systems.continuous": "FilteredDerivative FirstOrderLag Integrator",
-            "controllers.controllers": "PIDController SampledPIDController",
-            "linear_systems.delays": "PadeDelay TimeDelay",
-            "linear_systems.discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay "
-            "ZeroOrderHold",
-            "linear_systems.discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
-            "linear_systems.filters": "LeadLag NotchFilter",
-            "flexures": (
-                "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
-                "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
-                "ParallelGuide RectangleSection Section TubeSection WireFlexure"
-            ),
-            "forces": (
-                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
-                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
-                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
-            ),
-            "linear_systems.linear": "AffineSystem StateSpace TransferFunction",
-            "signals.lookup_tables": "GainSchedule LookupTable",
-            "models": "load_mjcf load_sdf load_urdf save_urdf",
-            "multibody": (
-                "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
-                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
-                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
-                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
-                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
-                "WeldJoint check_passivity"
-            ),
-            "signals.noise": "BandLimitedNoise Noise",
-            "signals.nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay "
-            "Saturation",
-            "signals.profiles": "MinimumJerkProfile TrapezoidalProfile",
-            "signals.sinks": "Log Printer StopWhen Terminator VectorLog",
-            "signals.sources": "Constant Ramp Step TimeFunction Trajectory",
-            "controllers.state_feedback": "LuenbergerObserver SampledLuenbergerObserver "
-            "StateFeedback",
-            "signals.waveforms": "Chirp Sine Square",
-        },
-    )
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
 
 __all__ = [
     "Actuator",
