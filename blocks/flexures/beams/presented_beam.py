@@ -15,8 +15,8 @@ from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.force_elements.presentation import Ribbon
 from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 
 if TYPE_CHECKING:
     pass

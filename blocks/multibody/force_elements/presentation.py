@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 
 if TYPE_CHECKING:
     from typing import Self
