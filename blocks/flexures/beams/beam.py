@@ -203,8 +203,9 @@ class Beam(PresentedBeam):
     --------
     A leaf spring of 100 x 20 x 0.5 mm on the world, with the stiffness of the textbook:
 
-    >>> from flexure.blocks.flexures import RectangleSection
-    >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia, PrismaticJoint
+    >>> from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
+    >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia
+    >>> from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
     >>> builder = PlantBuilder("stage")
     >>> table = builder.add_body("table", SpatialInertia.point_mass(0.5))
     >>> slide = builder.add_joint(PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))

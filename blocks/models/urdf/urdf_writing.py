@@ -19,15 +19,13 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
-from flexure.blocks.multibody.joints import (
-    Joint,
-    PlanarJoint,
-    PrismaticJoint,
-    QuaternionFloatingJoint,
-    RevoluteJoint,
-    RpyFloatingJoint,
-    WeldJoint,
-)
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.planar import PlanarJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.checks.arguments import file_path, require

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody import joints as fj
 from flexure.blocks.multibody.bodies.bodies import Body
 from tests.support.joints import JOINTS
 
@@ -19,7 +19,7 @@ POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 class Kind(NamedTuple):
     """A joint, and what is known about its kind."""
 
-    make: Callable[..., fj.Joint]
+    make: Callable[..., fx.Joint]
     type_name: str
     positions: str
     velocities: str
@@ -72,12 +72,12 @@ every_kind = pytest.mark.parametrize("name", KINDS)
 SEEDS = range(4)
 
 
-def has_quaternion(joint: fj.Joint) -> bool:
+def has_quaternion(joint: fx.Joint) -> bool:
     """Tell whether the joint has one position more than velocities."""
     return joint.num_positions > joint.num_velocities
 
 
-def random_state(joint: fj.Joint, seed: int) -> tuple[Any, Any]:
+def random_state(joint: fx.Joint, seed: int) -> tuple[Any, Any]:
     """Draw positions away from gimbal lock, quaternions of any length, and velocities."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-1.4, 1.4, joint.num_positions)
