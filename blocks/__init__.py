@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
     from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+    from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint
     from flexure.blocks.multibody.joints.planar import PlanarJoint
     from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
     from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
@@ -166,6 +167,7 @@ __all__ = [
     "Constant",
     "Coupling",
     "CrossPivot",
+    "CylindricalJoint",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",

@@ -47,6 +47,14 @@ JOINTS: dict[str, JointKind] = {
     "weld": JointKind(fx.WeldJoint, "", ""),
     "revolute": JointKind(fx.RevoluteJoint, "q", "w", {"axis": _Z}, _axis),
     "prismatic": JointKind(fx.PrismaticJoint, "x", "v", {"axis": _X}, _axis),
+    "cylindrical": JointKind(
+        fx.CylindricalJoint,
+        "q x",
+        "w v",
+        {"axis": _Z},
+        _axis,
+        chain=(("revolute", None), ("prismatic", None)),
+    ),
     "screw": JointKind(fx.ScrewJoint, "q", "w", {"axis": _Z, "screw_pitch": 0.1}, _thread),
     "universal": JointKind(
         fx.UniversalJoint, "qx qy", "wx wy", chain=(("revolute", _X), ("revolute", _Y))
