@@ -20,6 +20,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
 from docs.gallery import make_gallery  # noqa: E402
+from docs.names_of import LISTED, list_names  # noqa: E402
 from docs.samples import run  # noqa: E402
 
 project = "Flexure"
@@ -48,7 +49,8 @@ nitpicky = True
 nitpick_ignore = [("py:obj", "rotation_vector_rate_matrix")]  # the reference only lists it
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autosummary_generate = True
+_pages = [f"api/{page.name}" for page in sorted(HERE.glob("api/*.rst"))]
+autosummary_generate = [*_pages, f"_generated/{LISTED.name}"]
 add_module_names = False
 toc_object_entries = False
 maximum_signature_line_length = 80
@@ -82,6 +84,7 @@ html_favicon = "_static/flexure.svg"
 html_sidebars = {"**": ["site_nav.html"]}
 html_extra_path = ["_generated/live"]  # pages that run by themselves, made by the gallery
 (HERE / "_generated" / "live").mkdir(parents=True, exist_ok=True)
+list_names()
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
