@@ -19,7 +19,6 @@ from flexure.solvers.analysis.equations.equations import Equations, find_variabl
 from flexure.solvers.native.programs.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
-from tests.support.draws import draws
 from tests.support.mechanisms import (
     CLOSING,
     MECHANISMS,
@@ -29,6 +28,7 @@ from tests.support.mechanisms import (
     random_plant,
 )
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import by_tier
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 #: Chains, and what has force elements, as the behavior of single joints follows from theirs.
@@ -94,7 +94,7 @@ def test_native_code_gives_the_numbers_of_the_equations(name: str) -> None:
     check_native_readings(plant, random_contexts(plant, 5))
 
 
-@settings(max_examples=draws(6, of=12))
+@settings(max_examples=by_tier(fast=6, full=12))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, cou
 
 
 @needs_llvmlite
-@settings(max_examples=draws(3, of=6))
+@settings(max_examples=by_tier(fast=3, full=6))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_native_code(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -33,8 +33,8 @@ from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED
 from tests.properties.test_random_diagrams import Plan, build, plans
-from tests.support.draws import draws
 from tests.support.native import Compiled, equation_at, needs_llvmlite
+from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -237,7 +237,7 @@ def check_readings_of(outputs: list[Any], seed: int, *, signed_zeros: bool) -> N
 
 
 @needs_llvmlite
-@settings(max_examples=draws(12, of=25))
+@settings(max_examples=by_tier(fast=12, full=25))
 @given(expressions([op for op in EXACT if op not in OF_EITHER_ZERO]), st.integers(0, 99))
 def test_random_expressions_have_the_same_bits_in_every_reading(
     outputs: list[Any], seed: int
@@ -246,7 +246,7 @@ def test_random_expressions_have_the_same_bits_in_every_reading(
 
 
 @needs_llvmlite
-@settings(max_examples=draws(12, of=25))
+@settings(max_examples=by_tier(fast=12, full=25))
 @given(expressions([op for op in EXACT if op not in OF_SIGNED_ZEROS]), st.integers(0, 99))
 def test_random_expressions_with_extrema_have_the_same_bits_but_for_signs_of_zeros(
     outputs: list[Any], seed: int

@@ -21,9 +21,9 @@ from flexure.diagrams.common.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.native.llvm.library import available
-from tests.support.draws import by_turn
 from tests.support.mechanisms import BOX, arm
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import by_turn
 
 pytestmark = pytest.mark.timeout(30, method="signal")
 

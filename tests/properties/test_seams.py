@@ -16,13 +16,13 @@ import numpy as np
 
 import flexure as fx
 from flexure.diagrams.common.errors import FlexureError
-from tests.support.draws import draws
 from tests.support.javascript import options_of
 from tests.support.javascript_runs import simulate_all
 from tests.support.native import needs_llvmlite
 from tests.support.random_loops import Loop, draw_loop
+from tests.support.tiers import by_tier
 
-SEEDS = range(draws(30, of=500))
+SEEDS = range(by_tier(fast=30, full=500))
 END = 0.8
 RUN: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10}
 GRID = np.linspace(0.0, END, 33)

@@ -13,8 +13,8 @@ from flexure.diagrams.common.errors import ZenoError
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.events.zeno import PileUp
-from tests.support.draws import by_turn
 from tests.support.simulation import Flow, ball, method_options
+from tests.support.tiers import by_turn
 
 EVERY_METHOD = ["auto", *METHOD_NAMES]
 READINGS = [True, "python", False]
