@@ -11,6 +11,7 @@ import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.diagrams.common.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
+from tests.support.tiers import by_tier
 
 #: The kinds of joints that move.
 MOVING = [kind for kind in KINDS if kind != "weld"]
@@ -331,6 +332,11 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "wheels and skates": wheels,
     "stops and friction": stops_and_friction,
 }
+#: Names of what a run tries: joints, elements and constraints in four plants, or all.
+TRIED_MECHANISMS = by_tier(
+    fast=["chain of axes", "reversed angles", "elements on joints", "wheels and skates"],
+    full=[*MECHANISMS],
+)
 
 
 def random_plant(rng: np.random.Generator, count: int) -> fx.Plant:
