@@ -14,6 +14,7 @@ from flexure.diagrams.contexts.places import find_place
 from flexure.solvers.tracing.signals import resolve
 from tests.contracts.catalog import CATALOG
 from tests.support.mechanisms import MECHANISMS
+from tests.support.tiers import for_each
 
 SYSTEMS: dict[str, Callable[[], fx.System]] = {**CATALOG, **MECHANISMS}
 
@@ -43,7 +44,7 @@ def nested() -> fx.Diagram:
     return outer.build()
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@for_each("name", SYSTEMS)
 def test_every_path_leads_to_what_its_row_says(name: str) -> None:
     system = SYSTEMS[name]()
     for row in system.parameters():
@@ -63,7 +64,7 @@ def test_every_path_leads_to_what_its_row_says(name: str) -> None:
     assert context == system.create_default_context()
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@for_each("name", SYSTEMS)
 def test_nothing_is_left_out(name: str) -> None:
     system = SYSTEMS[name]()
     context = system.create_default_context()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
@@ -43,13 +43,13 @@ def by_turn(*several: Iterable[Any], last: Iterable[Any]) -> list[tuple[Any, ...
     ]
 
 
-def for_each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
+def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
     """Run a test with all cases, one after the other; if it fails, the error lists which fail.
 
     It replaces ``pytest.mark.parametrize``, with the same arguments, for hundreds of cases that
     take milliseconds. Cases share the fixtures of the test.
     """
-    keys = [name.strip() for name in names.split(",")]
+    keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     values = [case if len(keys) > 1 else (case,) for case in cases]
 
     def decorate(test: Test) -> Test:
@@ -63,9 +63,9 @@ def for_each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
                     failed.append((case, error))
             if failed:
                 listed = [", ".join(map(str, case)) for case, _ in failed]
-                error = failed[0][1]
+                error, what = failed[0][1], ", ".join(keys)
                 error.add_note(
-                    f"{len(failed)} of {len(values)} cases of {names} fail: " + "; ".join(listed)
+                    f"{len(failed)} of {len(values)} cases of {what} fail: " + "; ".join(listed)
                 )
                 raise error
 

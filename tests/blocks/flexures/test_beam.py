@@ -17,6 +17,7 @@ from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.support.force_elements import world
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 STEEL = fx.Material(
     210e9, poissons_ratio=0.3, density=7850.0, yield_strength=235e6, name="a plain steel"
@@ -436,7 +437,7 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         fx.Beam("leaf", ground, end, curvature=(0.0, 1.0), **given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"section": 3.0}, "expected a Section; found 3.0"),

@@ -35,6 +35,7 @@ from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 from tests.support.native_runs import compiled_loop
+from tests.support.tiers import for_each
 
 pytestmark = needs_llvmlite
 
@@ -220,9 +221,9 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
     )
 
 
-@pytest.mark.parametrize("kind", ["publish", "update"])
-@pytest.mark.parametrize("direction", ["falling", "rising", "either"])
-@pytest.mark.parametrize("functions", FUNCTIONS.values(), ids=FUNCTIONS)
+@for_each("kind", ["publish", "update"])
+@for_each("direction", ["falling", "rising", "either"])
+@for_each("functions", FUNCTIONS.values())
 def test_crossings_are_found_where_the_simulator_finds_them(
     functions: list[OfTime], direction: str, kind: str
 ) -> None:
