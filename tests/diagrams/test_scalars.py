@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import TraceError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
 from tests.support.tiers import for_each
 
 Equation = Callable[..., Any]
