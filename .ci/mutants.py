@@ -98,7 +98,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "agenda": (
         ["solvers/simulation/events/agenda.py"],
         [
-            "diagrams/test_events.py",
+            "diagrams/values/test_events.py",
             "solvers/simulation/test_simulator.py",
             "solvers/simulation/test_break_times.py",
             "faults/test_time_resolution.py",
@@ -114,7 +114,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "due_events": (
         ["solvers/simulation/events/due_events.py", "solvers/simulation/phases.py"],
         [
-            "diagrams/test_events.py",
+            "diagrams/values/test_events.py",
             "solvers/simulation/test_simulator.py",
             "solvers/simulation/test_interventions.py",
             "solvers/simulation/test_termination.py",

@@ -98,7 +98,7 @@ def test_native_code_gives_the_numbers_of_the_equations(name: str) -> None:
     check_native_readings(plant, random_contexts(plant, 5))
 
 
-@settings(max_examples=by_tier(fast=6, full=12))
+@settings(max_examples=by_tier(fast=3, full=8))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, cou
 
 
 @needs_llvmlite
-@settings(max_examples=by_tier(fast=3, full=6))
+@settings(max_examples=by_tier(fast=2, full=4))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_native_code(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -240,7 +240,7 @@ def check_readings_of(outputs: list[Any], seed: int, *, signed_zeros: bool) -> N
 
 
 @needs_llvmlite
-@settings(max_examples=by_tier(fast=12, full=25))
+@settings(max_examples=by_tier(fast=5, full=20))
 @given(expressions([op for op in EXACT if op not in OF_EITHER_ZERO]), st.integers(0, 99))
 def test_random_expressions_have_the_same_bits_in_every_reading(
     outputs: list[Any], seed: int
@@ -249,7 +249,7 @@ def test_random_expressions_have_the_same_bits_in_every_reading(
 
 
 @needs_llvmlite
-@settings(max_examples=by_tier(fast=12, full=25))
+@settings(max_examples=by_tier(fast=5, full=20))
 @given(expressions([op for op in EXACT if op not in OF_SIGNED_ZEROS]), st.integers(0, 99))
 def test_random_expressions_with_extrema_have_the_same_bits_but_for_signs_of_zeros(
     outputs: list[Any], seed: int
@@ -448,7 +448,7 @@ def test_every_block_gives_the_same_numbers_in_native_code(label: str) -> None:
 
 
 @needs_llvmlite
-@settings(max_examples=30)
+@settings(max_examples=by_tier(fast=10, full=30))
 @given(plan=plans(), seed=st.integers(0, 99))
 def test_random_diagrams_give_the_same_numbers_in_every_reading(plan: Plan, seed: int) -> None:
     if not nx.is_directed_acyclic_graph(plan.dependence):

@@ -325,5 +325,5 @@ class BuilderCalls(RuleBasedStateMachine):
 
 TestBuilderCalls = BuilderCalls.TestCase
 TestBuilderCalls.settings = settings(
-    max_examples=by_tier(fast=100, full=250), stateful_step_count=30
+    max_examples=by_tier(fast=60, full=250), stateful_step_count=30
 )

@@ -27,15 +27,19 @@ def by_tier(*, fast: T, full: T) -> T:
     return full if FULL else fast
 
 
+def thinned(cases: Iterable[T], *, fast: int) -> list[T]:
+    """Return all cases in the full tier, and some in the fast one, spread over all of them."""
+    every = list(cases)
+    few = [every[k * len(every) // fast] for k in range(min(fast, len(every)))]
+    return by_tier(fast=few, full=every)
+
+
 def by_turn(*several: Iterable[Any], last: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Return all combinations of several things, each with one of the last that have their turns.
 
-    So each of the last comes to each of the others where these are combined with enough. The full
-    tier takes each with all of the last.
+    So each of the last comes to each of the others where these are combined with enough.
     """
     kept, turns = [list(each) for each in several], list(last)
-    if FULL:
-        return list(product(*kept, turns))
     places = product(*(range(len(each)) for each in kept))
     return [
         (*(each[k] for each, k in zip(kept, place, strict=True)), turns[sum(place) % len(turns)])
@@ -77,4 +81,4 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
     return decorate
 
 
-__all__ = ["FULL", "by_tier", "by_turn", "for_each"]
+__all__ = ["FULL", "by_tier", "by_turn", "for_each", "thinned"]

@@ -147,6 +147,7 @@ def test_a_shear_modulus_of_its_own_is_a_parameter() -> None:
     assert not hasattr(beam, "yield_strength")
 
 
+@pytest.mark.full
 def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
     builder = fx.PlantBuilder("stage", gravity=(0, 0, 0))
     table = builder.add_body(
@@ -230,6 +231,7 @@ def beam_column(beam: fx.Beam, pull: float, plane: str) -> FloatArray:
     return np.array(np.linalg.solve(end[:2, 2:].T, end[[3, 2]][:, 2:].T).T, dtype=np.float64)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pull", [0.0, 20.0, -20.0])
 @pytest.mark.parametrize("ends", [(T, 2.0 * T), (2.0 * T, T)])
 def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
@@ -533,6 +535,7 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("segments", [1, 3])
 def test_the_edges_of_a_twisted_leaf_are_stretched(segments: int) -> None:
     """Straight fibers of a leaf that is free along x: their torque, and the stress of an edge."""

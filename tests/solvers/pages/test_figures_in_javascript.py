@@ -16,7 +16,7 @@ from tests.support.javascript_runs import ask_models
 from tests.support.tiers import by_tier
 
 RESPONSES = 300
-LOOPS = by_tier(fast=8, full=300)
+LOOPS = by_tier(fast=8, full=40)
 LEFT_OUT = {"control_variation", "control_peak"}
 
 

@@ -42,7 +42,7 @@ def random_tree(seed: int, count: int, cut: int | None) -> fx.Plant:
     return builder.build()
 
 
-@settings(max_examples=by_tier(fast=8, full=24))
+@settings(max_examples=by_tier(fast=4, full=16))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5), which=st.integers(0, 4))
 def test_a_random_tree_moves_alike_with_a_joint_and_with_its_constraint(
     seed: int, count: int, which: int

@@ -17,7 +17,7 @@ from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]
-RESPONSES = by_tier(fast=150, full=500)
+RESPONSES = by_tier(fast=40, full=200)
 EPS = 0.5  # pixels that boxes and curves may differ from what was measured
 
 

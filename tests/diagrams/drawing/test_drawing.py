@@ -49,7 +49,7 @@ from tests.support.tiers import for_each
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # Contents ----------------------------------------------------------------------------------
 
