@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody import joints as fj
 from flexure.blocks.multibody.bodies.bodies import Body
+from tests.support.tiers import for_each
 
 POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 
@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
     ),
 }
 
-every_kind = pytest.mark.parametrize("name", KINDS)
+every_kind = for_each("name", KINDS)
 SEEDS = range(4)
 
 

@@ -18,8 +18,9 @@ from tests.blocks.multibody.joints.samples import (
     has_quaternion,
     random_state,
 )
+from tests.support.tiers import for_each
 
-in_many_states = pytest.mark.parametrize("seed", SEEDS)
+in_many_states = for_each("seed", SEEDS)
 
 
 # What a kind of joint is --------------------------------------------------------------------------
@@ -35,7 +36,7 @@ def test_names_and_numbers_of_coordinates(name: str) -> None:
     assert (joint.can_rotate, joint.can_translate) == (kind.can_rotate, kind.can_translate)
 
 
-@pytest.mark.parametrize("name", sorted({*KINDS} - {"weld with a pose"}))
+@for_each("name", sorted({*KINDS} - {"weld with a pose"}))
 def test_at_zero_the_two_frames_coincide(name: str) -> None:
     joint = KINDS[name].make()
     R, p = joint.calc_pose(joint.zero_positions())
@@ -169,7 +170,7 @@ HOOKS = {
 
 
 @every_kind
-@pytest.mark.parametrize("hook", HOOKS)
+@for_each("hook", HOOKS)
 def test_symbols_give_the_numbers_of_floats(name: str, hook: str) -> None:
     joint = KINDS[name].make()
     q, v = random_state(joint, 1)
