@@ -19,9 +19,11 @@ from pathlib import Path
 import pytest
 
 from docs.samples import run, samples_of
+from tests.support.tiers import by_tier
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+QUICK_START = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tutorial.md"]
 
 
 def test_the_pages_hold_samples_with_output() -> None:
@@ -29,7 +31,7 @@ def test_the_pages_hold_samples_with_output() -> None:
     assert len([sample for sample in samples if sample.output]) > 20
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", by_tier(fast=QUICK_START, full=PAGES), ids=lambda page: page.stem)
 def test_page_prints_what_it_shows_and_saves_its_pictures(page: Path, tmp_path: Path) -> None:
     run(page, tmp_path)
     text = page.read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from flexure.diagrams.checks.errors import (
 from tests.docs import drake_mechanisms
 from tests.docs.test_coming_from_drake import PAGE, sample
 from tests.support.drake_notes import CHECKS, note
+from tests.support.tiers import for_each
 
 #: Notes that claim nothing about Flexure, or point elsewhere.
 WITHOUT_CLAIM = {
@@ -41,7 +42,7 @@ def test_every_note_is_exercised() -> None:
     assert claims() == set(CHECKS)
 
 
-@pytest.mark.parametrize("text", sorted(claims()))
+@for_each("text", sorted(claims()))
 def test_a_note_is_true(text: str) -> None:
     CHECKS[text](sample())
 

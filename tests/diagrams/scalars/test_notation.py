@@ -19,6 +19,7 @@ from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
 from tests.support.mathml import as_python
+from tests.support.tiers import for_each
 
 NAMES = ("a", "b", "c", "x")
 Expression = Callable[..., Any]
@@ -127,14 +128,14 @@ WRITTEN: dict[str, Expression] = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
+@for_each("text", WRITTEN)
 def test_an_expression_is_written_as_people_write_it(text: str) -> None:
     a, b, c, x = symbols()
     assert python(WRITTEN[text](a, b, c, x)) == fs.Written((text,), ())
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-@pytest.mark.parametrize("numbers", [(1.7, -0.4, 2.3, 3.0), (-2.0, 3.0, 0.5, -1.25)])
+@for_each("text", WRITTEN)
+@for_each("numbers", [(1.7, -0.4, 2.3, 3.0), (-2.0, 3.0, 0.5, -1.25)])
 def test_what_is_written_has_the_value_of_the_expression(
     text: str, numbers: tuple[float, ...]
 ) -> None:
@@ -378,7 +379,7 @@ IN_LATEX: dict[str, Expression] = {
 }
 
 
-@pytest.mark.parametrize("text", IN_LATEX)
+@for_each("text", IN_LATEX)
 def test_an_expression_in_latex(text: str) -> None:
     assert latex(IN_LATEX[text](*symbols())) == fs.Written((text,), ())
 
@@ -392,7 +393,7 @@ def test_definitions_in_latex_have_indices() -> None:
     )
 
 
-@pytest.mark.parametrize("op", sorted(set(OPERATIONS) - CONDITIONS))
+@for_each("op", sorted(set(OPERATIONS) - CONDITIONS))
 def test_every_operation_is_valid_latex(op: str) -> None:
     """Matplotlib typesets it; of choices and ``bmod`` it knows nothing."""
     text = latex(OPERATIONS[op](*symbols()[: OPERATIONS[op].nin])).results[0]
@@ -451,15 +452,15 @@ def run_mathml(*outputs: Any, values: dict[str, Any]) -> list[Any]:
     return run(fs.Written(tuple(map(as_python, written.results)), tuple(definitions)), values)
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-@pytest.mark.parametrize("numbers", [(1.7, -0.4, 2.3, 3.0), (-2.0, 3.0, 0.5, -1.25)])
+@for_each("text", WRITTEN)
+@for_each("numbers", [(1.7, -0.4, 2.3, 3.0), (-2.0, 3.0, 0.5, -1.25)])
 def test_an_expression_in_mathml_has_its_value(text: str, numbers: tuple[float, ...]) -> None:
     output = WRITTEN[text](*symbols())
     [result] = run_mathml(output, values=lanes(*numbers))
     np.testing.assert_allclose(result, fs.evaluate(output, lanes(*numbers)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("op", sorted(OPERATIONS))
+@for_each("op", sorted(OPERATIONS))
 def test_every_operation_in_mathml_has_its_value(op: str) -> None:
     output = OPERATIONS[op](*symbols()[: OPERATIONS[op].nin])
     values = lanes(*((0.0, 1.0) if op in LOGICAL else (0.7, 0.4)))

@@ -44,11 +44,12 @@ from tests.support.drawings import (
     servo,
     swap,
 )
+from tests.support.tiers import for_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # Contents ----------------------------------------------------------------------------------
 
@@ -233,8 +234,8 @@ def test_nested_diagram_can_be_drawn_on_its_own() -> None:
     }
 
 
-@pytest.mark.parametrize("depth", [0, -1, 1.5, "2", None, True])
-@pytest.mark.parametrize("name", ["plot", "to_svg", "to_dot", "to_mermaid"])
+@for_each("depth", [0, -1, 1.5, "2", None, True])
+@for_each("name", ["plot", "to_svg", "to_dot", "to_mermaid"])
 def test_impossible_depth_is_refused(name: str, depth: object) -> None:
     with pytest.raises(DeclarationError, match=r"Cannot draw 'chain': expected a depth of 1"):
         getattr(chain(2), name)(depth=depth)

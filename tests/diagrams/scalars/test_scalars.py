@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
+from tests.support.tiers import for_each
 
 Equation = Callable[..., Any]
 K = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
@@ -252,19 +253,19 @@ SAMPLES = {
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize("name", EXACT)
+@for_each("sample", SAMPLES)
+@for_each("name", EXACT)
 def test_equation_has_the_same_bits_through_symbols(name: str, sample: str) -> None:
     assert_same_bits(*read_both(EXACT[name], *SAMPLES[sample]))
 
 
-@pytest.mark.parametrize("name", EXACT)
+@for_each("name", EXACT)
 def test_equation_has_the_same_bits_at_special_values(name: str) -> None:
     assert_same_bits(*read_both(EXACT[name], SPECIAL, np.resize(SPECIAL, (3, 3))))
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize("name", ROUNDED)
+@for_each("sample", SAMPLES)
+@for_each("name", ROUNDED)
 def test_equation_agrees_to_rounding_through_symbols(name: str, sample: str) -> None:
     result, expected = read_both(ROUNDED[name], *SAMPLES[sample])
     assert np.shape(result) == np.shape(expected)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars.expressions.branches import MOST_WAYS, explore
+from tests.support.tiers import for_each
 
 #: Numbers among which many are equal, opposite, or no numbers.
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, math.inf, -math.inf, math.nan]
@@ -127,7 +128,7 @@ EQUATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", EQUATIONS)
+@for_each("name", EQUATIONS)
 def test_a_decision_means_on_symbols_what_it_means_on_numbers(name: str) -> None:
     assert_same_meaning(EQUATIONS[name])
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.scalars.derivatives.differentiation import RULES
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, OPERATIONS
+from tests.support.tiers import for_each
 
 Equation = Callable[..., Any]
 
@@ -137,7 +138,7 @@ def test_every_operation_is_tested() -> None:
     assert {name.split()[0] for name in (*ANALYTIC, *PIECEWISE)} == set(RULES)
 
 
-@pytest.mark.parametrize("name", ANALYTIC)
+@for_each("name", ANALYTIC)
 def test_analytic_operation_agrees_with_the_complex_step(name: str) -> None:
     equation, points = ANALYTIC[name]
     for point in points:
@@ -299,7 +300,7 @@ KINKS: dict[str, tuple[Equation, list[float], list[float]]] = {
 }
 
 
-@pytest.mark.parametrize("name", KINKS)
+@for_each("name", KINKS)
 def test_convention_holds(name: str) -> None:
     equation, point, expected = KINKS[name]
     for found in both_ways(equation, point):

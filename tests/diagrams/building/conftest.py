@@ -1,4 +1,4 @@
-"""What tests of diagrams share."""
+"""What tests of the builder share."""
 
 from __future__ import annotations
 

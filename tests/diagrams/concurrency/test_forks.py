@@ -15,7 +15,7 @@ import pytest
 from flexure.diagrams.concurrency.threads import cached_property
 from tests.support.native import needs_llvmlite
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @needs_llvmlite

@@ -14,6 +14,7 @@ from flexure.diagrams.scalars import Graph, Symbol
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
+from tests.support.tiers import for_each
 
 GRAPH = Graph()
 A, B, C, D = (GRAPH.input(name) for name in "abcd")
@@ -89,7 +90,7 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize(("expression", "expected"), SAME.values(), ids=SAME)
+@for_each(("expression", "expected"), SAME.values())
 def test_superfluous_operations_are_left_out(expression: Any, expected: Any) -> None:
     assert simple(expression) is expected
 

@@ -11,6 +11,7 @@ import pytest
 
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import TraceError
+from tests.support.tiers import for_each
 
 
 def branch(x: Any) -> Any:
@@ -110,7 +111,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_refusal_names_the_line_and_the_way_out(name: str) -> None:
     equation, remedy = REFUSED[name]
     with pytest.raises(TraceError) as refused:

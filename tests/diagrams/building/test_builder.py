@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import (
 from tests.support.blocks import Adder, Constant, Gain, Lag, Optional, nested
 from tests.support.builders import contents, place_of, refusal
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 # Names -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, UNARY
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,7 +31,7 @@ EXACT = {
     *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod"),
 }
 
-every_operation = pytest.mark.parametrize("name", OPERATIONS)
+every_operation = for_each("name", OPERATIONS)
 
 
 def expression_of(name: str) -> Any:
@@ -73,7 +74,7 @@ def scattered(seed: int, count: int = 101) -> FloatArray:
 
 
 @every_operation
-@pytest.mark.parametrize("kind", ["special", "scattered"])
+@for_each("kind", ["special", "scattered"])
 def test_every_operation_gives_in_lanes_what_it_gives_on_floats(name: str, kind: str) -> None:
     x, y = (FIRST, SECOND) if kind == "special" else (scattered(1), scattered(2))
     if name == "power":  # alone, NumPy takes a square root here, which is NaN
@@ -87,7 +88,7 @@ def test_every_operation_gives_in_lanes_what_it_gives_on_floats(name: str, kind:
 
 
 @every_operation
-@pytest.mark.parametrize("neighbor", [np.nan, np.inf, -np.inf, 1e300, 0.0, 5e-324])
+@for_each("neighbor", [np.nan, np.inf, -np.inf, 1e300, 0.0, 5e-324])
 def test_a_lane_does_not_depend_on_its_neighbors(name: str, neighbor: float) -> None:
     x, y = scattered(3), scattered(4)
     alone = in_lanes(name, x, y)

@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import (
     quoted,
     suggestion,
 )
+from tests.support.tiers import for_each
 
 ALL = [getattr(errors, name) for name in errors.__all__]
 
@@ -41,7 +42,7 @@ def test_some_errors_are_also_the_builtin_ones(name: str, builtin: type[Exceptio
     assert issubclass(getattr(errors, name), builtin)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "text"),
     [
         ({}, "Cannot do it."),
@@ -55,7 +56,7 @@ def test_some_errors_are_also_the_builtin_ones(name: str, builtin: type[Exceptio
         ),
     ],
 )
-@pytest.mark.parametrize("kind", ALL)
+@for_each("kind", ALL)
 def test_the_text_says_attempt_expectation_finding_and_remedy(
     kind: type[FlexureError], parts: dict[str, str], text: str
 ) -> None:

@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
 )
 from tests.support.blocks import Constant, Gain, Lag, Oscillator, diagram_of, nested
+from tests.support.tiers import for_each
 
 DECLARATIONS: dict[str, Callable[[fx.LeafSystem, str], Any]] = {
     "numeric parameter": lambda s, name: s.declare_numeric_parameter(name, 1.0),
@@ -110,8 +111,8 @@ def ask_for_feedthrough(block: fx.LeafSystem) -> None:
     assert block.feedthrough == frozenset()
 
 
-@pytest.mark.parametrize("use", [make_context, add_to_builder, ask_for_feedthrough])
-@pytest.mark.parametrize("declare", [*DECLARATIONS.values(), *DECLARATIONS_WITHOUT_NAME.values()])
+@for_each("use", [make_context, add_to_builder, ask_for_feedthrough])
+@for_each("declare", [*DECLARATIONS.values(), *DECLARATIONS_WITHOUT_NAME.values()])
 def test_declaring_after_first_use_is_refused(
     declare: Callable[[fx.LeafSystem, str], Any], use: Callable[[fx.LeafSystem], None]
 ) -> None:
