@@ -20,7 +20,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
 from docs.gallery import make_gallery  # noqa: E402
-from docs.samples import run  # noqa: E402
+from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
 
 project = "Flexure"
 author = copyright = "The Flexure developers"
@@ -104,9 +104,9 @@ def write_block_math(translator: Any, node: Any) -> None:
 
 def make_pictures(app: Sphinx) -> None:
     """Run the samples of every page that shows pictures; they save them in a folder of the page."""
-    for page in sorted(HERE.glob("*.md")):
-        folder = HERE / "_generated" / page.stem
-        if f"_generated/{page.stem}/" in page.read_text(encoding="utf-8"):
+    for page in pages():
+        if pictures_of(page):
+            folder = HERE / "_generated" / name_of(page)
             folder.mkdir(parents=True, exist_ok=True)
             run(page, folder)
 
