@@ -20,6 +20,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
 from docs.gallery import make_gallery  # noqa: E402
+from docs.lesson_notebooks import write_notebooks  # noqa: E402
 from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
 
 project = "Flexure"
@@ -38,7 +39,7 @@ extensions = [
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["attrs_block", "attrs_inline", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # Single backticks are references, and every reference must lead somewhere.
@@ -127,4 +128,6 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
     app.connect("builder-inited", lambda app: make_gallery(HERE / "_generated"))
     app.connect("builder-inited", make_pictures)
+    notebooks = HERE / "_generated" / "live" / "notebooks"
+    app.connect("builder-inited", lambda app: write_notebooks(notebooks))
     app.connect("missing-reference", find_in_modules)
