@@ -6,6 +6,8 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from docs.lesson_notebooks import LESSONS, lessons, write_notebooks
 from docs.samples import samples_of
 from tests.support.notebooks import executed
@@ -43,8 +45,11 @@ def test_each_lesson_leads_to_the_next_one_and_the_overview_to_all() -> None:
         assert f"({following.name})" in page.read_text(encoding="utf-8")
 
 
-def test_a_notebook_runs_in_a_kernel_and_shows_its_pictures(tmp_path: Path) -> None:
+def test_a_notebook_runs_in_a_kernel_and_shows_its_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of them, since kernels start slowly; the test of samples runs the code of all."""
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     write_notebooks(tmp_path)
     home = tmp_path / "ipython"
     home.mkdir()
