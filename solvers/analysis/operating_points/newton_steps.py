@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lstsq
 
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations
 from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
 

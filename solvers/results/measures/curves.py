@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.results.measures.nodes import NODES
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.results.measures.interpolation_nodes import NODES
 
 _FLAT = 8.0 * float(np.finfo(float).eps)  # the part of a value below which nothing turns
 _TRIES = 80  # of the search for a zero
