@@ -38,17 +38,23 @@ SLOWER = 4.0  # times as long, and a minute more: then a change counts as notice
 #: The files of each module, and the tests that concern it, the fast ones first.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pace": (
-        ["solvers/integration/guard/slow_strides.py", "solvers/integration/guard/pace.py"],
         [
-            "solvers/integration/test_pace.py",
+            "solvers/integration/guard/progress_kernel.py",
+            "solvers/integration/guard/progress_limits.py",
+        ],
+        [
+            "solvers/integration/test_progress_limits.py",
             "faults/test_time_resolution.py",
             "faults/test_chattering.py",
         ],
     ),
     "zeno": (
-        ["solvers/native/kernels/runs/pile_ups.py", "solvers/simulation/events/departures.py"],
         [
-            "solvers/simulation/test_departures.py",
+            "solvers/native/kernels/runs/pile_ups.py",
+            "solvers/simulation/events/missed_crossings.py",
+        ],
+        [
+            "solvers/simulation/test_missed_crossings.py",
             "solvers/simulation/test_pile_ups.py",
             "solvers/simulation/test_witnesses.py",
         ],
@@ -67,8 +73,11 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_native_simulation.py"],
     ),
     "events": (
-        ["solvers/native/kernels/runs/events.py", "solvers/native/kernels/parts/samples.py"],
-        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_departures.py"],
+        [
+            "solvers/native/kernels/runs/run_events.py",
+            "solvers/native/kernels/parts/run_samples.py",
+        ],
+        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_missed_crossings.py"],
     ),
     "fixed_step": (
         ["solvers/integration/methods/fixed_step.py"],
@@ -96,8 +105,11 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "stiffness": (
-        ["solvers/integration/guard/stiffness.py"],
-        ["solvers/integration/test_stiffness.py", "solvers/simulation/test_automatic_method.py"],
+        ["solvers/integration/guard/stiffness_detection.py"],
+        [
+            "solvers/integration/test_stiffness_detection.py",
+            "solvers/simulation/test_automatic_method.py",
+        ],
     ),
     "due_events": (
         ["solvers/simulation/events/due_events.py", "solvers/simulation/phases.py"],
@@ -111,21 +123,21 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "surfaces": (
-        ["solvers/simulation/events/surfaces.py"],
+        ["solvers/simulation/events/active_witnesses.py"],
         [
             "solvers/simulation/test_witnesses.py",
-            "solvers/simulation/test_departures.py",
+            "solvers/simulation/test_missed_crossings.py",
             "solvers/simulation/test_pile_ups.py",
             "solvers/simulation/test_simultaneous_events.py",
             "faults/test_chattering.py",
         ],
     ),
     "carried_step": (
-        ["solvers/integration/guard/carried_step.py"],
-        ["solvers/integration/test_carried_step.py"],
+        ["solvers/integration/guard/resumed_step.py"],
+        ["solvers/integration/test_resumed_step.py"],
     ),
     "agreement": (
-        ["solvers/tracing/agreement.py"],
+        ["solvers/tracing/trace_check.py"],
         ["solvers/tracing/test_agreement.py"],
     ),
     "preconditions": (
@@ -142,8 +154,8 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 _SHARING = {
-    "jobs": ("shared_derivatives", "code_levels", "jobs", "repetition", "loops"),
-    "families": ("walk", "families", "prototype", "structural_key", "columns"),
+    "jobs": ("shared_derivatives", "code_levels", "jobs", "repetition", "job_loops"),
+    "families": ("diagram_walk", "families", "block_trace", "structural_key", "value_columns"),
 }
 #: A wrong number of any of them shows in the numbers of all.
 MODULES |= {

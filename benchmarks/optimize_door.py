@@ -24,7 +24,7 @@ import numpy as np
 import flexure as fx
 from benchmarks.versus import drake_door
 from examples import compliant_door
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 END, STEP_AT, TARGET = 10.0, 0.5, compliant_door.TARGET
 TIMES = np.linspace(0.0, END, 1001)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.blocks":
     raise ImportError("write `import flexure.blocks`: the folder blocks/ is not a package")
 
-from flexure.diagrams.common.on_demand import on_demand
+from flexure.diagrams.interface.lazy_names import on_demand
 
 if TYPE_CHECKING:
     from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         DiscreteTransferFunction,
     )
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
-    from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace, TransferFunction
+    from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
@@ -167,7 +167,7 @@ else:
                 "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
                 "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
-            "linear_systems.linear": "AffineSystem StateSpace TransferFunction",
+            "linear_systems.state_space": "AffineSystem StateSpace TransferFunction",
             "signals.lookup_tables": "GainSchedule LookupTable",
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (

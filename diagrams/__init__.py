@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.diagrams":
     raise ImportError("write `import flexure.diagrams`: the folder diagrams/ is not a package")
 
-from flexure.diagrams.common.on_demand import on_demand
+from flexure.diagrams.interface.lazy_names import on_demand
 
 if TYPE_CHECKING:
     from flexure.diagrams.building.builder import DiagramBuilder

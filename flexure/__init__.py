@@ -15,7 +15,7 @@ if None in (_find_spec(f"{__name__}.{folder}") for folder in ("blocks", "diagram
     )
 
 from flexure import blocks, diagrams, solvers
-from flexure.diagrams.common.on_demand import on_demand as _on_demand
+from flexure.diagrams.interface.lazy_names import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
     from flexure import compliance, errors, fitting, laws, metrics
@@ -35,7 +35,7 @@ else:
     )
 
 if "IPython" in _sys.modules:
-    from flexure.diagrams.common.completion import offer_completion as _offer_completion
+    from flexure.diagrams.interface.completion import offer_completion as _offer_completion
 
     _offer_completion()
 

@@ -18,7 +18,7 @@ from flexure.blocks.forces.bushings.bushing_law import BushingLaw, RollPitchYawB
 from flexure.blocks.forces.bushings.general_bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.bushings.halfway_law import HalfwayLaw
-from flexure.blocks.forces.bushings.inner_parts import FrictionBranch, MaxwellBranch
+from flexure.blocks.forces.bushings.mount_branches import FrictionBranch, MaxwellBranch
 from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCouplingLaw
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.on_joints.hinge_law import HingeLaw

@@ -1,8 +1,8 @@
 """What users of other programs type, and the name that it has here.
 
-The face answers with these where a name is missing; see `flexure.diagrams.common.on_demand`. Each
-line holds the name in Flexure and, behind the colon, what python-control, Simulink, Drake, SciPy,
-SPACAR, Exudyn, MuJoCo or everyday English call it.
+The face answers with these if a name is missing; see `flexure.diagrams.interface.lazy_names`.
+Each line holds the name in Flexure and, behind the colon, what python-control, Simulink, Drake,
+SciPy, SPACAR, Exudyn, MuJoCo or everyday English call it.
 """
 
 from __future__ import annotations

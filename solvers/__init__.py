@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.solvers":
     raise ImportError("write `import flexure.solvers`: the folder solvers/ is not a package")
 
-from flexure.diagrams.common.on_demand import on_demand
+from flexure.diagrams.interface.lazy_names import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.frequency.frequency_plots import bode, singular_values
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.operating_points.equilibria import Equilibrium, equilibrium
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
-    from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
+    from flexure.solvers.analysis.plausibility.limit_rules import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad, buckling
     from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
     from flexure.solvers.analysis.statics.stiffness import Stiffness, stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack, track_stiffness
-    from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.fits.fits import Fit, fit
     from flexure.solvers.design.optimization.optimization import Optimization, optimize
     from flexure.solvers.design.pid.pid_tuning import PIDTuning, tune_pid
@@ -52,17 +51,18 @@ if TYPE_CHECKING:
     from flexure.solvers.results.measures.step_responses import StepResponse, step_info
     from flexure.solvers.results.mechanisms.animations import animate
     from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
-    from flexure.solvers.results.records.comparison import compare
+    from flexure.solvers.results.pictures.run_comparison import compare
     from flexure.solvers.results.records.result import SimulationResult
     from flexure.solvers.results.records.spectra import Spectrum
     from flexure.solvers.results.records.statistics import Statistics
     from flexure.solvers.results.records.stored_results import StoredResult, load_result
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.simulation.step_response import step_response
     from flexure.solvers.sweeps.plans.one_at_a_time import one_at_a_time
     from flexure.solvers.sweeps.plans.plan_files import load_plan
     from flexure.solvers.sweeps.plans.plans import Plan, grid, zipped
-    from flexure.solvers.sweeps.plans.samples import latin_hypercube, random, sobol
+    from flexure.solvers.sweeps.plans.sampling_designs import latin_hypercube, random, sobol
     from flexure.solvers.sweeps.sobol_indices import SobolIndices, sobol_indices
     from flexure.solvers.sweeps.stored_studies import load_study
     from flexure.solvers.sweeps.sweep import Sweep
@@ -96,13 +96,13 @@ else:
             "analysis.statics.buckling": "Buckling CriticalLoad buckling",
             "analysis.statics.stiffness": "Stiffness stiffness",
             "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
-            "analysis.plausibility.limits": "LimitCheck check_limits",
+            "analysis.plausibility.limit_rules": "LimitCheck check_limits",
             "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
-            "analysis.step_response": "step_response",
+            "simulation.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
             "pages.reports": "report",
-            "results.records.comparison": "compare",
+            "results.pictures.run_comparison": "compare",
             "results.records.spectra": "Spectrum",
             "results.measures.step_responses": "StepResponse step_info",
             "results.measures.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
@@ -125,7 +125,7 @@ else:
             "sweeps.plans.plans": "Plan grid zipped",
             "sweeps.tables.regression": "Regression",
             "sweeps.sobol_indices": "SobolIndices sobol_indices",
-            "sweeps.plans.samples": "latin_hypercube random sobol",
+            "sweeps.plans.sampling_designs": "latin_hypercube random sobol",
             "sweeps.stored_studies": "load_study",
             "sweeps.sweep": "Sweep",
             "sweeps.sweeps": "simulate_many sweep",

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from flexure.blocks.controllers.pid_law import AntiWindup, PIDLaw
 from flexure.diagrams.systems.leaf import LinearizeAs
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Initialization, Periodic
-from flexure.diagrams.values.values import Array
 
 
 class PIDController(PIDLaw):

@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, linearization, per_component, refusal
-from flexure.diagrams.common.arguments import is_one_of
-from flexure.diagrams.common.errors import quoted
+from flexure.blocks.signals.argument_shapes import flag, full, linearization, per_component, refusal
+from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
+from flexure.diagrams.values.arrays import Array, FloatArray, check_size, show
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: What keeps the integral from winding up while the output is at a limit.
 AntiWindup: TypeAlias = Literal["back_calculation", "conditional"]

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.linear_systems.linear import LinearEquations
+from flexure.blocks.linear_systems.state_space import LinearEquations
 from flexure.blocks.math import nearest_quaternion
-from flexure.blocks.signals.shapes import full, matrix, refusal
+from flexure.blocks.signals.argument_shapes import full, matrix, refusal
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import items_of
+from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
-from flexure.diagrams.values.values import Array
 
 
 class StateFeedback(LeafSystem):

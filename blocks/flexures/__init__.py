@@ -4,8 +4,8 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
-from flexure.blocks.flexures.beams.assemblies import CrossPivot, FoldedGuide, ParallelGuide
 from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.beams.flexure_assemblies import CrossPivot, FoldedGuide, ParallelGuide
 from flexure.blocks.flexures.beams.leaf_spring import LeafSpring, WireFlexure
 from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge
 from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge

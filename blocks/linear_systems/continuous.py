@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import flag, full, per_component, refusal, through_gain
+from flexure.blocks.signals.argument_shapes import flag, full, per_component, refusal, through_gain
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.values.arrays import Array, FloatArray, check_size, show
 from flexure.diagrams.values.events import Initialization, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array, FloatArray, check_size, show
 
 #: Stands for the distance to a limit that is infinite: witness functions are finite.
 _FAR = 1e100

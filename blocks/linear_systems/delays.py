@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import full, refusal, single
+from flexure.blocks.signals.argument_shapes import full, refusal, single
 from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME
+from flexure.diagrams.values.arrays import Array, check_size
 from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.values import Array, check_size
 
 _ROUNDING = 1e-9
 

@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import full, one_of
+from flexure.blocks.signals.argument_shapes import full, one_of
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array, check_size
 from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.values import Array, check_size
 
 #: Rule by which a discrete integrator adds up its samples.
 IntegrationRule: TypeAlias = Literal["forward", "backward", "trapezoidal"]

@@ -17,12 +17,12 @@ from flexure.blocks.linear_systems.foreign_systems import (
     block_period,
     block_ratio,
 )
-from flexure.blocks.linear_systems.linear import LinearEquations, RationalEquations
-from flexure.blocks.signals.shapes import full
+from flexure.blocks.linear_systems.state_space import LinearEquations, RationalEquations
+from flexure.blocks.signals.argument_shapes import full
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array
 
 
 class DiscreteStateSpace(LinearEquations):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, through_gain
+from flexure.blocks.signals.argument_shapes import common_size, through_gain
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 
 class LeadLag(LeafSystem):

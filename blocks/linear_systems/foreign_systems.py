@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.polynomial import polynomial
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError, FlexureError
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 #: A linear system of python-control, or one of scipy.signal.
 ForeignSystem: TypeAlias = Any

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.math.vectors import cross, dot
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def inverse_3x3(A: Array) -> Array:

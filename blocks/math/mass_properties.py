@@ -9,7 +9,7 @@ import numpy as np
 from flexure.blocks.math.linear_equations import mirrored
 from flexure.blocks.math.vectors import cross, dot, skew
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class MassProperties(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.math.vectors import dot
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def quaternion_product(q_AB: Array, q_BC: Array) -> Array:

@@ -13,7 +13,7 @@ from math import factorial
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 # Ten terms are exact to rounding up to the squares at which the series end, also in the slope.
 _STUMPFF_SERIES = [[(-1) ** i / factorial(2 * i + k) for i in range(10)] for k in range(5)]

@@ -19,7 +19,7 @@ from flexure.blocks.math.quaternions import (
     rotation_from_quaternion,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _EPSILON = 2.0**-52
 

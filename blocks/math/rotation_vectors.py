@@ -12,7 +12,7 @@ from flexure.blocks.math.quaternions import canonical_quaternion, quaternion_fro
 from flexure.blocks.math.quotients import arc_quotient, stumpff
 from flexure.blocks.math.vectors import axial_matrix, dot
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def quaternion_from_axis_angle(axis: Array, angle: Array) -> Array:

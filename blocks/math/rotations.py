@@ -6,7 +6,7 @@ import numpy as np
 
 from flexure.blocks.math.vectors import axial_matrix
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def x_rotation(angle: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math.vectors import cross
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def shift_spatial_velocity(V_P: Array, p_PQ: Array) -> Array:

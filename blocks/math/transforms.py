@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class RigidTransform(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def dot(a: Array, b: Array) -> Array:

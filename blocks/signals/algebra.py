@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, flag, numbers, refusal
+from flexure.blocks.signals.argument_shapes import common_size, flag, numbers, refusal
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME, InputPort, Prerequisite
-from flexure.diagrams.values.values import Array, check_size, freeze
+from flexure.diagrams.values.arrays import Array, check_size, freeze
 
 __all__ = [
     "Demultiplexer",

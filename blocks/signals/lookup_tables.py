@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import numbers, one_of, refusal
+from flexure.blocks.signals.argument_shapes import numbers, one_of, refusal
 from flexure.diagrams.systems.leaf import LeafSystem
-from flexure.diagrams.values.values import Array, FloatArray, check_size, freeze, show
+from flexure.diagrams.values.arrays import Array, FloatArray, check_size, freeze, show
 
 __all__ = ["GainSchedule", "LookupTable"]
 

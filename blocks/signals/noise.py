@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.signals.argument_shapes import common_size, numbers, one_of, single
 from flexure.blocks.signals.random_numbers import normal_quantile, uniform
-from flexure.blocks.signals.shapes import common_size, numbers, one_of, single
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array, check_bounds, show
 from flexure.diagrams.values.events import Initialization, Periodic
 from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.values import Array, check_bounds, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

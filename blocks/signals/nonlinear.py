@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, flag, linearization, refusal
+from flexure.blocks.signals.argument_shapes import common_size, flag, linearization, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
+from flexure.diagrams.values.arrays import Array, show
 from flexure.diagrams.values.events import Initialization, Periodic, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, show
 
 __all__ = [
     "DeadZone",

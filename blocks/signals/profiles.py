@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size
+from flexure.blocks.signals.argument_shapes import common_size
 from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

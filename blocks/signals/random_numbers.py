@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 __all__ = ["normal_quantile", "uniform"]
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.signals.shapes import refusal, single
-from flexure.diagrams.common.arguments import is_one_of, items_of
-from flexure.diagrams.common.errors import DeclarationError, quoted
+from flexure.blocks.signals.argument_shapes import refusal, single
+from flexure.diagrams.checks.arguments import is_one_of, items_of
+from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array, FloatArray, freeze
 from flexure.diagrams.values.events import Forced, Periodic, PerStep, Terminate, Trigger, Witness
 from flexure.diagrams.values.handles import require_context
-from flexure.diagrams.values.values import Array, FloatArray, freeze
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context, LeafContext

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, numbers, one_of, refusal
+from flexure.blocks.signals.argument_shapes import common_size, numbers, one_of, refusal
 from flexure.blocks.signals.waveforms import Chirp, Sine, Square, first_after
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME
+from flexure.diagrams.values.arrays import Array, FloatArray, freeze, show
 from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.values import Array, FloatArray, freeze, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

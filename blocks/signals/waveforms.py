@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.shapes import common_size, one_of
+from flexure.blocks.signals.argument_shapes import common_size, one_of
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import require_interval
-from flexure.diagrams.values.values import Array
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

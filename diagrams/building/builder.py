@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from flexure.diagrams.building.wires import Wires
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     FlexureError,
     UnknownNameError,
     WiringError,
@@ -18,8 +18,8 @@ from flexure.diagrams.common.errors import (
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.ports import InputPort, OutputPort, Port
 from flexure.diagrams.systems.system import System, way_to_a_system
+from flexure.diagrams.values.arrays import check_name
 from flexure.diagrams.values.handles import Located
-from flexure.diagrams.values.values import check_name
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flexure.diagrams.common.errors import UnknownNameError, suggestion
-from flexure.diagrams.contexts.places import Place, find_place, path_of
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
+from flexure.diagrams.contexts.value_places import Place, find_place, path_of
 from flexure.diagrams.systems.system import System
 
 _Value = TypeVar("_Value")

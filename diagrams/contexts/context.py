@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.completion import Completing, block_paths
-from flexure.diagrams.common.errors import ContextError
-from flexure.diagrams.common.html import Shown
-from flexure.diagrams.contexts.places import Way, can_be_set, find_place
+from flexure.diagrams.checks.errors import ContextError
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Way, can_be_set, find_place
+from flexure.diagrams.interface.completion import Completing, block_paths
+from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds, equal, freeze
 from flexure.diagrams.values.handles import Handle, found_twin, require_context
 from flexure.diagrams.values.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
-from flexure.diagrams.values.values import Array, as_number, check_bounds, equal, freeze
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.layout import Layout
@@ -339,9 +339,9 @@ class Context(Shown, Completing):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as plain Python objects keyed by block path; see `save`."""
-        from flexure.diagrams.contexts import saving
+        from flexure.diagrams.contexts import context_files
 
-        return saving.to_dict(self)
+        return context_files.to_dict(self)
 
     def save(self, path: str | Path) -> None:
         """Write all values to a JSON file, keyed by block path.
@@ -354,9 +354,9 @@ class Context(Shown, Completing):
         ContextFileError
             When a value cannot be saved, or the file not be written; an older file stays as it was.
         """
-        from flexure.diagrams.contexts import saving
+        from flexure.diagrams.contexts import context_files
 
-        saving.save(self, path)
+        context_files.save(self, path)
 
     def _ipython_key_completions_(self) -> list[str]:
         return block_paths(self.system)
@@ -365,7 +365,7 @@ class Context(Shown, Completing):
         return self.system._completion_paths_()
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.diagrams.contexts.overview import context_pieces
+        from flexure.diagrams.contexts.notebook_tables import context_pieces
 
         return context_pieces(self)
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.building.known_units import KnownUnits
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import UnknownNameError
-from flexure.diagrams.contexts.places import Place, is_signal, shows_state
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import UnknownNameError
+from flexure.diagrams.contexts.value_places import Place, is_signal, shows_state
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.arrays import equal
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.tables import Bounds, Table
-from flexure.diagrams.values.values import equal
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ContextError, EvaluationError
-from flexure.diagrams.systems.projection import Projection
+from flexure.diagrams.checks.errors import ContextError, EvaluationError
+from flexure.diagrams.systems.state_projection import Projection
+from flexure.diagrams.values.arrays import FLOAT, Array, FloatArray, conform, freeze
 from flexure.diagrams.values.kinds import MOTION, STARTABLE
-from flexure.diagrams.values.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.contexts.store import annotate
 from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState

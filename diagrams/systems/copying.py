@@ -12,7 +12,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol, cast
 
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 
 
 class Member(Protocol):

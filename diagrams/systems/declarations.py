@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import (
     CacheEntry,
     Calculation,
@@ -16,8 +16,9 @@ from flexure.diagrams.systems.ports import (
     LeafOutputPort,
     Prerequisite,
 )
-from flexure.diagrams.systems.projection import Projection, Tally
+from flexure.diagrams.systems.state_projection import Projection, Tally
 from flexure.diagrams.systems.system import MadeByBase, System
+from flexure.diagrams.values.arrays import Distribution, FloatArray, Problem, check_name, check_size
 from flexure.diagrams.values.events import Event, EventKind, PublishHandler, Recorder, Trigger
 from flexure.diagrams.values.handles import Handle, put_first
 from flexure.diagrams.values.parameters import AbstractParameter, NumericParameter
@@ -28,7 +29,6 @@ from flexure.diagrams.values.state import (
     DiscreteState,
     UpdateHandler,
 )
-from flexure.diagrams.values.values import Distribution, FloatArray, Problem, check_name, check_size
 
 _H = TypeVar("_H", bound=Handle)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.common.completion import block_paths
-from flexure.diagrams.common.errors import UnknownNameError, suggestion
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.completion import block_paths
 from flexure.diagrams.systems.ports import (
     ExportedInputPort,
     ExportedOutputPort,
@@ -213,8 +213,8 @@ class Diagram(System):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.diagrams.drawing.formats.canvas import saved
         from flexure.diagrams.drawing.formats.figure import plot
+        from flexure.diagrams.drawing.formats.new_figures import saved
 
         check_axes(ax, f"Cannot draw '{self.label}'")
         return saved(plot(self, depth=depth, ax=ax, ports=ports), path)

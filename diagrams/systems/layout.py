@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import AlgebraicLoopError, call_site
+from flexure.diagrams.checks.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.concurrency.threads import Kept
 from flexure.diagrams.systems.feedthrough import needs_of
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.systems.declarations import DeclaringSystem
 from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
 from flexure.diagrams.systems.system import System, check_path

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import items_of
-from flexure.diagrams.common.errors import ContextError, DeclarationError
-from flexure.diagrams.values.handles import Handle, require_context
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
+from flexure.diagrams.values.arrays import (
     Array,
     as_number,
     check_bounds,
@@ -20,6 +19,7 @@ from flexure.diagrams.values.values import (
     equal,
     protect,
 )
+from flexure.diagrams.values.handles import Handle, require_context
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

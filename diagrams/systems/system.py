@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.completion import Completing
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
-from flexure.diagrams.common.html import Shown
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.concurrency.threads import Lock
+from flexure.diagrams.interface.completion import Completing
+from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.copying import reduced, refuse_copy
 from flexure.diagrams.systems.ports import (
     InputPort,
     OutputPort,
 )
+from flexure.diagrams.values.arrays import Array, check_name
 from flexure.diagrams.values.events import (
     Event,
     EventKind,
     Forced,
 )
 from flexure.diagrams.values.handles import Handle, HandleOwner, put_first, require_context
-from flexure.diagrams.values.values import Array, check_name
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -280,15 +280,15 @@ class System(HandleOwner, Shown, Completing, ABC):
             When the file cannot be read, is of a system with another name or other values, or holds
             a value that is refused.
         """
-        from flexure.diagrams.contexts import saving
+        from flexure.diagrams.contexts import context_files
 
-        return saving.load(self, path)
+        return context_files.load(self, path)
 
     def context_from_dict(self, data: dict[str, Any]) -> Context:
         """Return a new root context with the values that `Context.to_dict` gave."""
-        from flexure.diagrams.contexts import saving
+        from flexure.diagrams.contexts import context_files
 
-        return saving.from_dict(self, data)
+        return context_files.from_dict(self, data)
 
     def eval_time_derivatives(self, context: Context) -> Array:
         """Return the time derivative of the continuous state of everything in this system."""
@@ -343,7 +343,7 @@ class System(HandleOwner, Shown, Completing, ABC):
         yield from self.signals()["path"]
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.diagrams.contexts.overview import system_pieces
+        from flexure.diagrams.contexts.notebook_tables import system_pieces
 
         return system_pieces(self)
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
-from flexure.diagrams.common.arguments import is_one_of, require, shown
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.arguments import is_one_of, require, shown
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
-    from flexure.diagrams.values.values import FloatArray
+    from flexure.diagrams.values.arrays import FloatArray
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
 Direction: TypeAlias = Literal["falling", "rising", "either"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from flexure.diagrams.common.errors import ContextError, DeclarationError, FlexureError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError, FlexureError
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context, LeafContext
-    from flexure.diagrams.contexts.places import Place
+    from flexure.diagrams.contexts.value_places import Place
     from flexure.diagrams.systems.system import System
 
 

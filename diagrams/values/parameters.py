@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import flag
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     Problem,
@@ -22,6 +21,7 @@ from flexure.diagrams.values.values import (
     copied,
     show,
 )
+from flexure.diagrams.values.handles import Handle
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import show
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import show
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.system import System

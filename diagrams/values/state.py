@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     FloatArray,
@@ -24,6 +23,7 @@ from flexure.diagrams.values.values import (
     check_size,
     copied,
 )
+from flexure.diagrams.values.handles import Handle
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -12,8 +12,8 @@ their symbols, and refuse what is no number, by what is here:
     A root system: a store as any other, with all symbols in it from the beginning. Everything that
     is compiled or read as expressions comes from it: the trace that goes on where a block cannot
     be traced (`flexure.solvers.tracing.interpreted_blocks`), and the trace of one block in place
-    of all that are alike (`flexure.solvers.native.sharing.families.prototype`), which is a root by
-    itself.
+    of all that are alike (`flexure.solvers.native.sharing.families.block_trace`), which is a root
+    by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 
 #: Where the number behind an input of a trace is: what, block or slot, index, and component.
 Key: TypeAlias = tuple[tuple[str, int, int], int]

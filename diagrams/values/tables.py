@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import UnknownNameError, suggestion
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.html import Shown, note, rows_of
-from flexure.diagrams.values.values import equal
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.interface.html import Shown, note, rows_of
+from flexure.diagrams.values.arrays import equal
 
 WIDTH = 100  # of the text, in characters
 _ROWS = 60  # that a table shows where nobody asked for its text

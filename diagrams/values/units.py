@@ -8,7 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 
 #: Units by factor and by exponents of m, kg, s, A, K and rad.
 _UNITS: dict[str, tuple[float, tuple[int, ...]]] = {

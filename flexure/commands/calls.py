@@ -8,8 +8,8 @@ from argparse import Action, ArgumentError, ArgumentParser, ArgumentTypeError, N
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flexure.commands.values import names, number, split_assignment
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.commands.value_texts import names, number, split_assignment
+from flexure.diagrams.checks.errors import ValueRefusedError
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _MOST = 10_000_000  # values of one path

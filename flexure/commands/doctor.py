@@ -13,7 +13,7 @@ from flexure import __version__
 from flexure.commands.codes import DONE, FAILED, FINDINGS
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.tables import Table
 
 #: Optional packages by extra, and what they are for.

@@ -10,8 +10,8 @@ from typing import Any
 from flexure.commands.codes import DONE
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.systems.diagram import Diagram
 
 _ENDINGS = {"dot": "dot", "mermaid": "mmd"}  # of texts

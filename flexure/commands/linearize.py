@@ -11,7 +11,7 @@ import numpy as np
 from flexure.commands.codes import DONE
 from flexure.commands.models import Model, load_model
 from flexure.commands.reports import Report
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:

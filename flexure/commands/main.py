@@ -15,7 +15,7 @@ from typing import Any
 
 from flexure.commands.codes import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED
 from flexure.commands.parser import make_parser
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 
 
 def main(words: Sequence[str] | None = None) -> int:

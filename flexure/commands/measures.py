@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from flexure.commands.calls import Call
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.system import System

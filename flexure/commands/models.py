@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from flexure.commands.values import read_parameters
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, is_inside, quoted
+from flexure.commands.value_texts import read_parameters
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, is_inside, quoted
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

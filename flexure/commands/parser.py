@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from flexure import __doc__ as summary
 from flexure import __version__
 from flexure.commands.calls import DrawAction, axis, calls
-from flexure.commands.values import assignment, names, number, span, tolerance
+from flexure.commands.value_texts import assignment, names, number, span, tolerance
 
 _EPILOG = """\
 exit codes: 0 done; 1 an error of the model or the library; 2 words that are not understood;

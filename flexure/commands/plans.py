@@ -9,7 +9,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from flexure.commands.calls import Axis, Call, Samples
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -20,13 +20,13 @@ _ALIASES = {"normal": "norm"}
 
 def plan_of(arguments: Namespace, context: Context) -> Plan:
     """Return the product of all that is to be varied; tolerances are around the context."""
-    from flexure.solvers.sweeps.plans import samples
+    from flexure.solvers.sweeps.plans import sampling_designs
     from flexure.solvers.sweeps.plans.plan_files import load_plan
 
     ways = {
-        "random": samples.random,
-        "latin": samples.latin_hypercube,
-        "sobol": samples.sobol,
+        "random": sampling_designs.random,
+        "latin": sampling_designs.latin_hypercube,
+        "sobol": sampling_designs.sobol,
     }
     plans = [load_plan(file) for file in arguments.plan]
     plans += [_grid(axis) for axis in arguments.grid]

@@ -16,8 +16,8 @@ from flexure.commands.models import load_model
 from flexure.commands.parser import integration_options
 from flexure.commands.plans import plan_of
 from flexure.commands.reports import Report
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.tables import Table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter, each_state
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 from flexure.solvers.javascript.model_equations import ModelEquations

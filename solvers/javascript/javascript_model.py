@@ -61,10 +61,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.files import replacing
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import several
+from flexure.diagrams.contexts.value_places import several
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
 from flexure.solvers.javascript.description import ModelValues

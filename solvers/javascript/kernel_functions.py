@@ -32,6 +32,7 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
+from flexure.solvers.native.language.llvm_values import label_of
 from flexure.solvers.native.language.reading import (
     UNKNOWN,
     KernelError,
@@ -39,7 +40,6 @@ from flexure.solvers.native.language.reading import (
     Reading,
     definition_of,
 )
-from flexure.solvers.native.language.values import label_of
 
 _ARRAYS = ("Floats", "Reals", "Ints", "Functions")
 _CALLS: dict[Any, str] = {

@@ -9,17 +9,24 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import once
-from flexure.solvers.integration.guard.slow_strides import MARKS, STRIDE
-from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.integration.methods import projecting
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
-from flexure.solvers.native.kernels.parts import arithmetic, clocks, manifold, rows, run, search
+from flexure.solvers.native.kernels.parts import (
+    arithmetic,
+    clocks,
+    manifold,
+    rows,
+    run,
+    zero_search,
+)
 from flexure.solvers.native.kernels.runs import advance, pile_ups
 from flexure.solvers.native.kernels.steps.resampling import resample_all
-from flexure.solvers.native.programs.methods import METHODS, NativeMethod, kernels_of
+from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod, kernels_of
 from flexure.solvers.native.runs.run_memory import ROOMY
 
 _CONSTANTS = {
@@ -31,7 +38,7 @@ _CONSTANTS = {
         *("TIME", "BEGIN", "END", "CLIP", "STATE", "MOST_ROWS"),
     ),
     advance: ("UNRESTRICTED", "DISCRETE"),
-    search: ("SEARCH_SIZE",),
+    zero_search: ("SEARCH_SIZE",),
     pile_ups: ("WATCH_SIZE",),
 }
 #: What is called between the calls of a loop.

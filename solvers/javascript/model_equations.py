@@ -20,13 +20,14 @@ from flexure.blocks.multibody.loop_closure.closing_equations import (
     closing_equations,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.checks.errors import FlexureError, TraceError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.system import each_system
+from flexure.diagrams.values.arrays import FloatArray, conform
 from flexure.diagrams.values.events import (
     Event,
     Initialization,
@@ -36,8 +37,7 @@ from flexure.diagrams.values.events import (
     Terminate,
     Witness,
 )
-from flexure.diagrams.values.values import FloatArray, conform
-from flexure.solvers.integration.guard.stiffness import assess
+from flexure.solvers.integration.guard.stiffness_detection import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.programs.system_trace import (
     DiscretePlaces,
@@ -45,12 +45,12 @@ from flexure.solvers.native.programs.system_trace import (
     SystemTrace,
     break_time,
 )
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at, interpreted_numbers
 
 TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness", "settling"]
 #: Clocks, and witness functions, that a mask has room for, which is a number here.

@@ -19,7 +19,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.jacobians import directional, jacobian_length, reach
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.emission import SEED, depth_first
 from flexure.solvers.native.emission.sparse_factors import (
     Indices,
@@ -29,7 +29,7 @@ from flexure.solvers.native.emission.sparse_factors import (
 from flexure.solvers.native.emission.tangent_emission import DirectionPlan, plan_directions
 from flexure.solvers.native.emission.wide_emission import depending_on_seeds, operands_of
 from flexure.solvers.native.programs.lane_equations import LaneJacobian
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.trace import STATE, Key
 

@@ -20,7 +20,7 @@ from flexure.solvers.javascript.model_equations import Closing, ModelEquations, 
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
-from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.language.language import types_of
 
 

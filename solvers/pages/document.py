@@ -14,8 +14,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.versions import versions
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.files.versions import versions
 from flexure.solvers.results.mechanisms.view_data import view_script
 
 #: Of the folder of assets, in the order in which they are joined.

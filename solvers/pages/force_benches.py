@@ -16,10 +16,10 @@ from flexure.blocks.multibody.force_elements.force_element import (
     JointForceElement,
 )
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.copying import detached
-from flexure.solvers.pages.benches import (
+from flexure.solvers.pages.block_benches import (
     Axis,
     Bench,
     Chart,

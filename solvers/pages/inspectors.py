@@ -15,16 +15,16 @@ from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     JointForceElement,
 )
-from flexure.diagrams.common.arguments import file_path, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.checks.arguments import file_path, require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import as_numbers
 from flexure.diagrams.values.handles import start_context
-from flexure.diagrams.values.values import as_numbers
 from flexure.solvers.design.fits.records import read_columns
 from flexure.solvers.javascript.javascript_model import to_javascript
-from flexure.solvers.pages.benches import Bench, round_up, static_bench
+from flexure.solvers.pages.block_benches import Bench, round_up, static_bench
 from flexure.solvers.pages.constructors import constructor_of
 from flexure.solvers.pages.document import INSPECTOR, document
 from flexure.solvers.pages.force_benches import force_bench

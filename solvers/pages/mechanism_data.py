@@ -11,8 +11,8 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
-from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.mechanisms.scene import force_arrows
 from flexure.solvers.results.mechanisms.view_data import view_data
 

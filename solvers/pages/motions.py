@@ -26,7 +26,7 @@ from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_on_wire
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 Calculation = Callable[[Any], Array]
 _AT_REST = RigidTransform(np.eye(3), np.zeros(3))

@@ -11,10 +11,10 @@ import numpy as np
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter, each_state
-from flexure.diagrams.contexts.places import find_place, several
+from flexure.diagrams.contexts.value_places import find_place, several
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem

@@ -14,17 +14,17 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.plants.plant import Plant
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import flag, require
-from flexure.diagrams.common.errors import TraceError, UnknownNameError, ValueRefusedError
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System, each_system, require_system
+from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
@@ -37,10 +37,10 @@ from flexure.solvers.pages.page_content import (
     responses,
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View
+from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
-from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.pictures.panels import Scales
-from flexure.solvers.simulation.state.tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:

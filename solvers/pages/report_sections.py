@@ -18,22 +18,22 @@ import numpy as np
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
-from flexure.diagrams.common.errors import FlexureError
-from flexure.diagrams.common.html import escaped, heading, lines, note, rows_of
-from flexure.diagrams.common.versions import versions
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.overview import without_empty
-from flexure.diagrams.drawing.formats.canvas import forget
+from flexure.diagrams.contexts.notebook_tables import without_empty
+from flexure.diagrams.drawing.formats.new_figures import forget
+from flexure.diagrams.files.versions import versions
+from flexure.diagrams.interface.html import escaped, heading, lines, note, rows_of
 from flexure.diagrams.systems.copying import detached
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.tables import Table
+from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
-from flexure.solvers.analysis.linear_models.overview import poles
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
+from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
-from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.records.provenance import of_model
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ContextError
-from flexure.diagrams.common.html import note
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ContextError
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import several
+from flexure.diagrams.contexts.value_places import several
+from flexure.diagrams.interface.html import note
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.pages.document import printed
@@ -19,7 +19,7 @@ from flexure.solvers.pages.pages import Page
 from flexure.solvers.pages.report_sections import SECTIONS, Section, Subject
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 from flexure.solvers.tracing.signals import Signal, resolve
 
 

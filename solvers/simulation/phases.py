@@ -1,7 +1,7 @@
 """One step of a simulation: the phases 1 to 5 of `flexure.solvers.simulation.simulator`, in Python.
 
 Compiled loops take the same phases where they can, see
-`flexure.solvers.simulation.native_runs.native_way`.
+`flexure.solvers.simulation.native_runs.native_eligibility`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.integration.methods.methods import is_fixed_step
 from flexure.solvers.results.records.history import Unmoved
 from flexure.solvers.simulation.events.agenda import Entry
-from flexure.solvers.simulation.motion import Motion
-from flexure.solvers.simulation.state.giving_up import give_up_slow, judge_record
+from flexure.solvers.simulation.integrator_run import Motion
+from flexure.solvers.simulation.run_control.giving_up import give_up_slow, judge_record
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 
 def take_step(simulation: SimulationState, boundary: float) -> None:
@@ -65,7 +65,7 @@ def _move(simulation: SimulationState, boundary: float) -> list[Entry]:
     if store.time == jump:
         simulation.pass_break(jump)
     if crossed:
-        simulation.departures.watch_for_zeno(crossed)
+        simulation.missed_crossings.watch_for_zeno(crossed)
     return crossed
 
 

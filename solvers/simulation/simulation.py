@@ -9,13 +9,13 @@ from typing import Any
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
-from flexure.solvers.integration.guard.pace import MOST_STEPS
+from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import Compiled, Monitor
+from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulator import Simulator
-from flexure.solvers.simulation.state.method_selection import Method
-from flexure.solvers.simulation.state.options import Compiled, Monitor
-from flexure.solvers.simulation.state.tolerances import Tolerance
 
 
 def simulate(

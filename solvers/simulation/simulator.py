@@ -54,21 +54,21 @@ from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import flag, require
-from flexure.diagrams.common.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.starts import prepare_start
+from flexure.diagrams.contexts.motion_start import prepare_start
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.events import Terminate
 from flexure.diagrams.values.handles import require_root
-from flexure.diagrams.values.values import FloatArray, as_number
-from flexure.solvers.integration.guard.pace import MOST_STEPS
+from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
-from flexure.solvers.simulation.native_runs.native_way import NativeWay
+from flexure.solvers.simulation.native_runs.native_eligibility import NativeWay
 from flexure.solvers.simulation.phases import take_step
-from flexure.solvers.simulation.state.method_selection import Method, MethodChoice
-from flexure.solvers.simulation.state.options import (
+from flexure.solvers.simulation.run_control.method_selection import Method, MethodChoice
+from flexure.solvers.simulation.run_control.options import (
     Compiled,
     Monitor,
     checked_compiled,
@@ -76,8 +76,8 @@ from flexure.solvers.simulation.state.options import (
     checked_max_record,
     checked_max_steps,
 )
-from flexure.solvers.simulation.state.simulation_state import SimulationState
-from flexure.solvers.simulation.state.tolerances import LOOSEST_RTOL, Tolerance, spread
+from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+from flexure.solvers.simulation.run_control.tolerances import LOOSEST_RTOL, Tolerance, spread
 
 
 class Simulator:

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import is_one_of
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion, warn
-from flexure.diagrams.common.html import fold, heading
+from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.html import fold, heading
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.sweeps.plans.plans import Plan, by_component
-from flexure.solvers.sweeps.plans.samples import (
+from flexure.solvers.sweeps.plans.sampling_designs import (
     Copula,
     Options,
     Sampled,

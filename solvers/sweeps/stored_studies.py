@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.common.arguments import file_path
-from flexure.diagrams.common.errors import RecordFileError
+from flexure.diagrams.checks.arguments import file_path
+from flexure.diagrams.checks.errors import RecordFileError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.saving import from_dict
+from flexure.diagrams.contexts.context_files import from_dict
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.results.records.provenance import STRUCTURE, differences, of_model
@@ -21,7 +21,7 @@ from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.store.study_file import read_study
 from flexure.solvers.sweeps.store.study_tables import Outline
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.tables.absent_model import AbsentMetrics, AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentMetrics, AbsentModel
 from flexure.solvers.tracing.signals import resolve
 
 

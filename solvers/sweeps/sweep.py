@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.completion import HasSignals
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.contexts.value_places import path_of, several
+from flexure.diagrams.interface.completion import HasSignals
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.results.measures.metrics import Metric
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.pictures.sweep_pictures import SweepPictures
@@ -28,7 +28,7 @@ from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, Settings, S
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
 from flexure.solvers.sweeps.sweep_figures import SweepFigures
 from flexure.solvers.sweeps.tables import sweep_tables
-from flexure.solvers.sweeps.tables.absent_model import AbsentMetrics, AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.tables.regression import Regression, regress
 from flexure.solvers.tracing.signals import Signal, resolve
 

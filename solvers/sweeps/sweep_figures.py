@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import ValueRefusedError, warn
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.values.values import FloatArray, as_numbers
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.solvers.results.measures import metric_kinds
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_kinds import with_control
@@ -23,11 +23,11 @@ from flexure.solvers.sweeps.running.metric_columns import (
     Steps,
     check_names,
 )
+from flexure.solvers.sweeps.running.run_step_sources import find_steps
 from flexure.solvers.sweeps.running.runs import run_all
-from flexure.solvers.sweeps.running.step_sources import find_steps
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import Variants
-from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader, Signal
 

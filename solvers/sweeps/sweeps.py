@@ -18,15 +18,15 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import flag, items_of, require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted
+from flexure.diagrams.checks.arguments import flag, items_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, find_place, is_signal, path_of, several
+from flexure.diagrams.contexts.value_places import Place, find_place, is_signal, path_of, several
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
-from flexure.solvers.simulation.state.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.sweeps.plans.plans import Plan
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.metric_columns import (

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars import Symbol
 from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
-from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.solvers.tracing.compile_limits import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.differences import difference_jacobian
-from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import (
     ExactJacobian,
     JacobianCode,
@@ -30,6 +29,7 @@ from flexure.solvers.tracing.exact_jacobian import (
 )
 from flexure.solvers.tracing.interpreted_blocks import Interpreter, trace_with_foreign
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at
 
 _WORTHWHILE = 200  # evaluations after which a trace pays
 _PATIENCE = 1000  # evaluations that straight-line code may hand back before it is given up

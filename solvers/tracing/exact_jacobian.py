@@ -20,7 +20,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, Key, number_behind
 

@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.expressions.refusal import line_behind
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.arrays import Array, FloatArray, freeze
 from flexure.diagrams.values.kinds import MOTION
-from flexure.diagrams.values.values import Array, FloatArray, freeze
 from flexure.solvers.tracing.trace import FOREIGN, SymbolicStore
 
 _MOST_NAMES = 6  # blocks that a text names

@@ -21,16 +21,15 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import items_of
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import require_root
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.tracing.agreement import agree
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import (
     DISCRETE,
@@ -41,6 +40,7 @@ from flexure.solvers.tracing.trace import (
     number_behind,
     trace,
 )
+from flexure.solvers.tracing.trace_check import agree
 
 #: The time in a trace.
 TIME_KEY: Key = ((TIME, 0, 0), 0)

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import flag
-from flexure.diagrams.common.errors import TraceError, UnknownNameError, quoted
+from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.errors import TraceError, UnknownNameError, quoted
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.scalars import (
     Symbol,
     Written,

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.tracing.agreement import agree
-from flexure.solvers.tracing.effort import STATEMENTS, refuse_beyond
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.solvers.tracing.compile_limits import STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import trace
+from flexure.solvers.tracing.trace_check import agree
 
 _WORTHWHILE = 50  # evaluations after which a trace pays
 

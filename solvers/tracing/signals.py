@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from flexure.diagrams.building.known_units import known_units
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, is_signal
+from flexure.diagrams.contexts.value_places import Way, find_place, is_signal
 from flexure.diagrams.systems.system import System
 
 #: A port or state: its handle, that of a joint's coordinate, or a path like ``"plant.x[0]"``.

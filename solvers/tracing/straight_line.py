@@ -25,7 +25,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.interpreted_blocks import Call
 from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
 

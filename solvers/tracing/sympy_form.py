@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flexure.diagrams.common.errors import MissingExtraError
+from flexure.diagrams.checks.errors import MissingExtraError
 from flexure.diagrams.scalars import Symbol
 from flexure.diagrams.scalars.expressions.expression import reachable
 

@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context, LeafContext, make_context
 from flexure.diagrams.contexts.store import Store, annotate
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.scalars.expressions.refusal import line_behind
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.systems.projection import Projection
+from flexure.diagrams.systems.state_projection import Projection
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.symbolic_values import (
     DISCRETE,
@@ -33,8 +34,7 @@ from flexure.diagrams.values.symbolic_values import (
     symbols_for,
     unreadable,
 )
-from flexure.diagrams.values.values import Array
-from flexure.solvers.tracing import effort
+from flexure.solvers.tracing import compile_limits
 
 #: What a calculation gives that stays interpreted, see `interpreted_blocks` in this room.
 FOREIGN = "foreign"
@@ -107,7 +107,7 @@ class SymbolicStore(Store):
 
     def __init__(self, layout: Layout, *, as_gain: bool = False) -> None:
         super().__init__(layout)
-        self.graph = scalars.Graph(effort.TRACED, as_gain=as_gain)
+        self.graph = scalars.Graph(compile_limits.TRACED, as_gain=as_gain)
         self._adopt(make_context(layout).store.leaves)
         self.time = self._symbols(TIME, 0, 0, ())
         self.x = self._symbols(STATE, 0, 0, (layout.num_states,))

@@ -27,7 +27,7 @@ from flexure.blocks.signals.algebra import (
     Sum,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, TraceError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, TraceError, ValueRefusedError
 from flexure.diagrams.systems.feedthrough import Probe, needs_of
 from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME
 

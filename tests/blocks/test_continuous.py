@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.linear_systems.continuous import FilteredDerivative, FirstOrderLag, Integrator
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 

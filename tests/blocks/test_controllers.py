@@ -11,7 +11,7 @@ import scipy.signal
 
 import flexure as fx
 from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from tests.oracle.reading import cases
 
 Tick = Callable[[fx.Context], None]

@@ -13,8 +13,8 @@ import scipy.linalg
 
 import flexure as fx
 from flexure.blocks.linear_systems.delays import PadeDelay, TimeDelay
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.javascript_runs import simulate_all
 from tests.support.native import needs_llvmlite
 

@@ -20,7 +20,7 @@ from flexure.blocks.linear_systems.discrete_linear import (
     DiscreteStateSpace,
     DiscreteTransferFunction,
 )
-from flexure.diagrams.common.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
 
 Tick = Callable[[fx.Context], None]
 

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 OMEGA = np.geomspace(0.01, 1e4, 41)
 

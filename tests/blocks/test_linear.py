@@ -11,8 +11,8 @@ import scipy.linalg
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace, TransferFunction
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 

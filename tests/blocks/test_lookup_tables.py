@@ -10,7 +10,7 @@ import scipy.interpolate
 
 import flexure as fx
 from flexure.blocks.signals.lookup_tables import GainSchedule
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 SPEEDS = [-1.0, 0.0, 2.0, 5.0]
 GAINS = np.array([[1.0, 0.5], [3.0, -2.0], [8.0, 4.0], [2.0, 4.5]])

@@ -11,7 +11,7 @@ import scipy.signal
 import flexure as fx
 from flexure.blocks.signals.noise import BandLimitedNoise, Noise
 from flexure.blocks.signals.random_numbers import normal_quantile, uniform
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.updates import run_updates
 
 

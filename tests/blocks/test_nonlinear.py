@@ -27,7 +27,7 @@ from flexure.blocks.signals.nonlinear import (
     Saturation,
 )
 from flexure.blocks.signals.sources import Step
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.contexts.updates import run_updates
 from flexure.solvers.simulation.simulator import Simulator
 from tests.blocks.test_algebra import needs, on_symbols, output, without_prerequisites

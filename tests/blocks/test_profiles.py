@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 NUMBERS = st.floats(-10.0, 10.0)
 LIMITS = st.floats(0.1, 10.0)

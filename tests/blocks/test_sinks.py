@@ -15,7 +15,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
 from flexure.blocks.signals.sources import Ramp, Sine, Step
-from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.diagrams.contexts.updates import run_updates
 
 

@@ -28,7 +28,7 @@ from flexure.blocks.signals.sources import (
     Trajectory,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.systems.feedthrough import Probe, needs_of
 from flexure.diagrams.values import kinds
 from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, TIME

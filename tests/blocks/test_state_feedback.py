@@ -16,7 +16,7 @@ from flexure.blocks.controllers.state_feedback import (
     SampledLuenbergerObserver,
     StateFeedback,
 )
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 

@@ -13,7 +13,7 @@ from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.unit_inertia import validity_problem
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.values.relations import COMPARISONS
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind

@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.diagrams.common.errors import DeclarationError, TraceError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, TraceError, ValueRefusedError
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import symbolic_store, trace_derivatives
 from tests.contracts.catalog import CATALOG, KINDS

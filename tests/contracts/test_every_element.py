@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.support.force_elements import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Settling, Witness
 from flexure.solvers.javascript.equation_functions import CHUNK

@@ -12,7 +12,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars.expressions.branches import MOST_WAYS, explore
 
 #: Numbers among which many are equal, opposite, or no numbers.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     DeclarationError,
     FlexureError,
     UnknownNameError,

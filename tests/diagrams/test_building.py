@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     AlgebraicLoopError,
 )
 from tests.support.blocks import Adder, Constant, Gain, Optional, diagram_of

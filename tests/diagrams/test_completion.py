@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common import completion
-from flexure.diagrams.common.completion import block_paths, names_for
+from flexure.diagrams.interface import completion
+from flexure.diagrams.interface.completion import block_paths, names_for
 from tests.support.many_blocks import chain
 from tests.support.mechanics import servo
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import ContextError, UnknownNameError, ValueRefusedError
 from tests.support.blocks import (
     Constant,
     Gain,

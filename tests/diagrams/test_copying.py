@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from tests.support.blocks import Lag, nested
 
 Duplicate: TypeAlias = Callable[[Any], Any]

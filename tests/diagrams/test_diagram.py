@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import AlgebraicLoopError, ContextError, UnknownNameError
+from flexure.diagrams.checks.errors import AlgebraicLoopError, ContextError, UnknownNameError
 from tests.support.blocks import (
     Adder,
     Constant,

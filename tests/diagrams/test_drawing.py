@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Shown,
@@ -24,9 +24,9 @@ from flexure.diagrams.drawing.arrangement.content import (
     role_of,
 )
 from flexure.diagrams.drawing.arrangement.picture import picture_of
-from flexure.diagrams.drawing.formats import shapes as marks
+from flexure.diagrams.drawing.formats import marks
+from flexure.diagrams.drawing.formats.marks import Text, bent_line
 from flexure.diagrams.drawing.formats.palette import INK, PAPER
-from flexure.diagrams.drawing.formats.shapes import Text, bent_line
 from flexure.diagrams.drawing.formats.sheet import sheet_of
 from tests.support.drawings import (
     PICTURES,

@@ -11,7 +11,6 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.drawing.arrangement.channels import Point
-from flexure.diagrams.drawing.arrangement.columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
@@ -22,6 +21,7 @@ from flexure.diagrams.drawing.arrangement.content import (
 )
 from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
+from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.arrangement.picture import Block, Picture, Tag, block_head, picture_of
 from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.text import text_width

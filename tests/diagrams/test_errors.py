@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flexure.diagrams.common import errors
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks import errors
+from flexure.diagrams.checks.errors import (
     AlgebraicLoopError,
     FlexureError,
     SimulationError,

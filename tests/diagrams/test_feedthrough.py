@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import AlgebraicLoopError
+from flexure.diagrams.checks.errors import AlgebraicLoopError
 from flexure.diagrams.scalars import array, where
 from flexure.diagrams.systems.feedthrough import Needs, needs_of
 from flexure.diagrams.values.kinds import (

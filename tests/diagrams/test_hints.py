@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     DeclarationError,
     UnknownNameError,

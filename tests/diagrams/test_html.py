@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.html import Shown
+from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.values.tables import Table
 from tests.support.browser import visiting
 from tests.support.many_blocks import chain

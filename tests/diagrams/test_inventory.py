@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import UnknownNameError
-from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.checks.errors import UnknownNameError
+from flexure.diagrams.contexts.value_places import find_place
 from flexure.solvers.tracing.signals import resolve
 from tests.contracts.catalog import CATALOG
 from tests.support.mechanisms import MECHANISMS

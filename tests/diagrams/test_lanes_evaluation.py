@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, UNARY
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from tests.support.blocks import Adder, Constant, Gain, Lag, diagram_of, nested
 
 # What an output of "Counting" depends on, by the name of its count.

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.forces.fits.dynamic_stiffness_fits import as_complex
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 
 
 class Answering(fx.LeafSystem):

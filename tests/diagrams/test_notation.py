@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from matplotlib.mathtext import MathTextParser
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
 from tests.support.mathml import as_python
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 FACE = """
-from flexure.diagrams.common.on_demand import on_demand
+from flexure.diagrams.interface.lazy_names import on_demand
 
 NAMES = {"shapes": "Circle Square", "inner.colors": "RED"}
 __getattr__, __dir__ = on_demand(__name__, NAMES, elsewhere=["tools"])

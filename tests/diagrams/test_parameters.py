@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, FlexureError, ValueRefusedError
+from flexure.diagrams.checks.errors import ContextError, FlexureError, ValueRefusedError
 from tests.support.blocks import Gain, diagram_of
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextFileError, FlexureError
+from flexure.diagrams.checks.errors import ContextFileError, FlexureError
 from tests.support.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
 
 

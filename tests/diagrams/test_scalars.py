@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import TraceError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
 
 Equation = Callable[..., Any]
 K = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])

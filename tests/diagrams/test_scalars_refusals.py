@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 
 
 def branch(x: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.values.tables import WIDTH, Bounds
 
 

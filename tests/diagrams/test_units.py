@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.building.known_units import KnownUnits, _part
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.units import conversion, measure_of, product
 from tests.contracts.catalog import CATALOG
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import NoProgressError, SimulationError, ValueRefusedError
+from flexure.diagrams.checks.errors import NoProgressError, SimulationError, ValueRefusedError
 from flexure.solvers.integration.guard.chattering import find_jump
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Flow

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextFileError
+from flexure.diagrams.checks.errors import ContextFileError
 from tests.support.blocks import Gain, Lag, diagram_of
 
 ROOT = Path(__file__).resolve().parents[2]

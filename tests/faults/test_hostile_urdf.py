@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, FlexureError
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError
 from tests.support.robots import ARM
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
@@ -150,7 +150,7 @@ def test_any_text_is_refused_by_our_errors(text: str | bytes) -> None:
 BOMBS = """
 import resource, time
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 laughs = "".join(f"<!ENTITY a{k} '{f'&a{k - 1};' * 10}'>" for k in range(1, 12))
 laughs = f"<!DOCTYPE robot [<!ENTITY a0 'xxxxxxxxxx'>{laughs}]>"
 many = "".join(f"<link name='l{k}'/>" for k in range(700_000))

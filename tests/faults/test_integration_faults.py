@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.integrate import LSODA, RK45
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     NonFiniteError,
     NoProgressError,

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from tests.support.draws import EVERYTHING
 from tests.support.odd_arguments import ODD, Call, Hung, alarm
 from tests.support.public_methods import CALLS, NOT_CALLED

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     FlexureError,
     NonFiniteError,
     NoProgressError,
@@ -29,7 +29,7 @@ from flexure.diagrams.common.errors import (
 )
 from flexure.diagrams.values.events import EventKind
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ADAPTIVE,

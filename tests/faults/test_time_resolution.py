@@ -16,7 +16,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.diagrams.common.errors import NoProgressError, ValueRefusedError
+from flexure.diagrams.checks.errors import NoProgressError, ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.simulation import Clockwork, Flow, method_options, together

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from tests.support.mechanisms import arm
 
 

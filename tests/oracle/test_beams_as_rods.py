@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from tests.oracle.test_rod_references import ELASTICA
 from tests.support.beam_theory import guided_stiffness, lateral_buckling
 from tests.support.beams import (

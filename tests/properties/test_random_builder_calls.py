@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 import flexure as fx
-from flexure.diagrams.common.errors import AlgebraicLoopError, UnknownNameError, WiringError
+from flexure.diagrams.checks.errors import AlgebraicLoopError, UnknownNameError, WiringError
 from tests.support.blocks import Adder, Constant, Gain, Lag, Optional
 from tests.support.draws import draws
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import AlgebraicLoopError
+from flexure.diagrams.checks.errors import AlgebraicLoopError
 
 #: A port of a block: number of the block, number of the port.
 Place = tuple[int, int]

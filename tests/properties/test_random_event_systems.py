@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.checks.errors import ZenoError
 from tests.support.draws import draws
 from tests.support.event_systems import Act, Actor, Watch, noting
 from tests.support.native import needs_llvmlite

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from tests.support.draws import draws
 from tests.support.javascript import options_of
 from tests.support.javascript_runs import simulate_all

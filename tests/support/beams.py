@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import flexure as fx
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 

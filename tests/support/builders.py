@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.building.wires import Wires
-from flexure.diagrams.common.errors import FlexureError, WiringError
+from flexure.diagrams.checks.errors import FlexureError, WiringError
 
 
 class Two(fx.LeafSystem):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.javascript.equation_functions import arithmetic, write_function
 from flexure.solvers.javascript.model_text import literal

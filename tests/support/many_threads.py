@@ -97,12 +97,12 @@ ACTIONS: list[Callable[[fx.Diagram, float], None]] = [simulate, sweep, linearize
 
 def forget() -> None:
     """Let the next round make everything anew."""
-    from flexure.solvers.native.programs import lane_equations, methods
+    from flexure.solvers.native.programs import lane_equations, method_programs
 
     for made in (
-        methods.loops,
-        methods.resampling,
-        methods.generic_attempt,
+        method_programs.loops,
+        method_programs.resampling,
+        method_programs.generic_attempt,
         lane_equations.ensemble_loop,
     ):
         made.cache_clear()

@@ -9,7 +9,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
 
 #: The kinds of joints that move.

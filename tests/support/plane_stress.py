@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 import flexure as fx
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.kernels.parts.arithmetic import spacing
 from flexure.solvers.native.language.language import Floats, Structure, unrolled, where
 

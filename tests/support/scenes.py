@@ -6,7 +6,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 #: Center, rotation matrix, and three extents of a box, or three times the diameter of a ball.
 Thing = tuple[FloatArray, FloatArray, FloatArray, bool]

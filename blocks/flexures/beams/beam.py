@@ -62,14 +62,14 @@ from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE
-from flexure.blocks.multibody.trees.components import SPATIAL_FORCE
+from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
 from flexure.blocks.multibody.trees.joint_graph import InPlane
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import flag
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.arrays import Array, as_number, check_name
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_name
 
 
 class Beam(HalfwayElement):

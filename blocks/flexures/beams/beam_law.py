@@ -32,8 +32,8 @@ from flexure.blocks.math import (
     rotation_from_rotation_vector,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array
 
 _OF_ALL = 9  # constants that all have, and
 _STATE_AT_REST = 6  # those of a state at rest

@@ -7,9 +7,9 @@ from typing import Any
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections.sections import RoundSection, Section
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import check_size
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import check_size
 
 MOST_SEGMENTS = 1000  # errors fall with the fourth power, and are rounding long before
 

@@ -29,8 +29,8 @@ from flexure.blocks.multibody.joints import Joint, PlanarJoint, QuaternionFloati
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.trees.joint_graph import EXACT, InPlane
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array
 
 #: Gauss' points on 0 to 1, and their weights: exact for the inertia of what is straight.
 _POINTS = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])

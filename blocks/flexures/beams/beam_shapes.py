@@ -17,8 +17,8 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
-from flexure.diagrams.values.values import Array, as_number
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.values.arrays import Array, as_number
 
 if TYPE_CHECKING:
     from flexure.blocks.flexures.beams.beam import Beam

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class Form(NamedTuple):

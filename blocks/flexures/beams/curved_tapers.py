@@ -11,7 +11,7 @@ import math
 
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.errors import warn
 
 _ENOUGH = 0.01
 #: Error of the stiffness across, times the square of the number of segments, over the logarithm of

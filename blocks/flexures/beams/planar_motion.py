@@ -15,7 +15,7 @@ import numpy as np
 from flexure.blocks.forces.bushings.halfway_law import Deformation
 from flexure.blocks.math import RigidTransform
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def planar_deformation(X_AC: RigidTransform) -> Deformation:

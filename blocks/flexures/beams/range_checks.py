@@ -10,8 +10,8 @@ from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.flexures.sections.strength import stress_limits
 from flexure.blocks.forces.bushings.halfway_law import Deformation
 from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 _DIVIDE = "Divide it into more segments, by segments=, or move it less"
 _MISLEADS = 3.0  # times the limits; at five times, other branches were followed without a word

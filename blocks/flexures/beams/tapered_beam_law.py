@@ -14,7 +14,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstant
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _PLANES = 18  # numbers that say how a beam bends in its two planes
 _ORDER = 6  # 9 digits of integrals if the thickness doubles, and 5 if it is four times as large

@@ -11,7 +11,7 @@ from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeam
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants, blend
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _GIVEN = 5  # numbers that all have: length, E, ν, G, and the factor of plates
 

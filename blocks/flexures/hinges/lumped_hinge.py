@@ -19,10 +19,10 @@ from flexure.blocks.forces.on_joints.coordinate_element import CoordinateForceEl
 from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, as_number
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number
 
 _THICKEST = 0.1  # of the length
 

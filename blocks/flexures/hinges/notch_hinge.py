@@ -20,10 +20,10 @@ from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVecto
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.force_elements.limits import Limit
-from flexure.diagrams.common.arguments import flag, require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 _LARGEST_ANGLE = 0.3  # rad
 _LARGEST_ERROR = 0.1

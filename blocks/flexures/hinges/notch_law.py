@@ -13,7 +13,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstant
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class NotchCompliance(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections.sections import check_dimensions, dimension
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 # ruff: noqa: RUF009 - what the calls return are fields
 

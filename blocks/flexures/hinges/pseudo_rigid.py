@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.values.values import Array, as_number, check_bounds
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds
 
 #: Of a beam with a force at its end: ratio of the force along the beam, pushing, to that across;
 #: radius factor and up to which angle in degrees it holds, stiffness factor and up to which.

@@ -10,9 +10,9 @@ import numpy as np
 
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_bounds
 
 _S = TypeVar("_S")
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import as_number, check_bounds
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import as_number, check_bounds
 
 _ATTEMPT = "Cannot make Material"
 #: Shear modulus over Young's modulus of what does not change its volume, the least of all.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.sections.sections import Section, dimension
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 # ruff: noqa: RUF009 - what the calls return are fields
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.scalars import is_symbolic, refuse_where
-from flexure.diagrams.values.values import Array, as_number, check_bounds, show
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds, show
 
 # ruff: noqa: RUF009 - what the calls return are fields
 

@@ -16,8 +16,8 @@ from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.ports import LeafOutputPort, Prerequisite
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 
 def stress_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:

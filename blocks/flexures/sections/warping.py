@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _X, _W = np.polynomial.legendre.leggauss(6)
 _HALF, _WEIGHTS = 0.5 + 0.5 * _X, 0.5 * _W  # of one half of a leaf, from its middle to its end

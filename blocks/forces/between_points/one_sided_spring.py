@@ -13,9 +13,9 @@ from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_c
 from flexure.blocks.forces.on_joints.force_table import ForceTable, declare_table
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, quoted
+from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray
 
 
 @dataclass(frozen=True)

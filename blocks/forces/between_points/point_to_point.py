@@ -13,9 +13,9 @@ from flexure.blocks.math import cross, dot, shift_spatial_velocity, transform_po
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array, as_number
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number
 
 _EPSILON = 2.0**-52
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
 from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class LinearSpringDamper(PointToPointElement):

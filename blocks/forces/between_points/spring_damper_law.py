@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

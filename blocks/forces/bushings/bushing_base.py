@@ -12,8 +12,8 @@ from flexure.blocks.forces.bushings.bushing_law import BushingLaw
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.forces.coefficients.mounts import BushingConstants
 from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, as_numbers
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_number, as_numbers
 
 
 class Bushing(HalfwayElement):

@@ -21,8 +21,8 @@ from flexure.blocks.forces.bushings.halfway_law import (
 )
 from flexure.blocks.math import cos_pitch, dot, rpy_from_rotation, rpy_rate_matrix
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array
 
 #: Smallest cosine of the pitch for which rates of the angles are computed.
 GIMBAL_LOCK_TOLERANCE = 0.008

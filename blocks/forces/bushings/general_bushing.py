@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.bushings.general_bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
-from flexure.blocks.forces.bushings.inner_parts import FrictionBranch, MaxwellBranch
+from flexure.blocks.forces.bushings.mount_branches import FrictionBranch, MaxwellBranch
 from flexure.blocks.forces.coefficients.passive_matrix import (
     DIRECTIONS,
     passivity_problem,
@@ -20,13 +20,13 @@ from flexure.blocks.forces.coefficients.passive_matrix import (
 from flexure.blocks.forces.on_joints.force_table import ForceTable, declare_table
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import items_of, mapping, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import items_of, mapping, require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.events import Witness
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array, FloatArray, as_number
 
 #: A branch as it is given: stiffness and relaxation time.
 Branch = tuple[npt.ArrayLike, float]

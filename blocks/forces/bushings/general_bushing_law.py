@@ -16,12 +16,12 @@ from flexure.blocks.forces.bushings.halfway_law import (
     RotationVectorAngles,
     is_far,
 )
-from flexure.blocks.forces.bushings.inner_parts import FrictionBranch, MaxwellBranch
+from flexure.blocks.forces.bushings.mount_branches import FrictionBranch, MaxwellBranch
 from flexure.blocks.forces.on_joints.force_table import ForceTable
 from flexure.blocks.math import dot
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from flexure.blocks.forces.bushings.halfway_law import Deformation, DeformationR
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, FrameMotion
-from flexure.blocks.multibody.trees.components import SPATIAL_FORCE
+from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
-from flexure.diagrams.values.values import Array
 
 
 class HalfwayElement(BodyForceElement):

@@ -21,8 +21,8 @@ from flexure.blocks.math import (
     rotation_vector_rate_matrix,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array
 
 #: Largest angle, in rad, at which elements evaluate springs that jump at a half turn. The rest of
 #: the half turn is so wide that no integration with a sensible step passes it unseen.

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import Array, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import Array, as_number, as_numbers, check_bounds
 
 #: Damping ratios beyond it are no physics, and their squares overflow.
 _LARGEST_ZETA = 1e100

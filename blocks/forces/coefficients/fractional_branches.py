@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray
 
 _MOST = 40  # branches
 _MARGINS = (2.0, 4.0, 10.0, 30.0)  # by which times lie outside of the band

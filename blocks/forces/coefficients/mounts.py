@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.coefficients.compliance import damping_from_ratio
 from flexure.blocks.multibody.joints.base.checks import spread
-from flexure.blocks.signals.axes import Axis, is_axis
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.blocks.signals.coordinate_axes import Axis, is_axis
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 #: One number for each axis.
 Triple: TypeAlias = tuple[float, float, float]

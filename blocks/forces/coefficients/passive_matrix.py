@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray, as_numbers
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 
 #: The directions of a deformation: rotations about x, y and z, and translations along them.
 DIRECTIONS = ("rx", "ry", "rz", "x", "y", "z")

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from flexure.blocks.forces.coefficients.fractional_branches import branches_like_power
 from flexure.blocks.forces.coefficients.passive_matrix import DIRECTIONS
 from flexure.blocks.forces.fits.steady_cycles import first_harmonic
-from flexure.diagrams.common.arguments import flag, items_of, mapping, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import flag, items_of, mapping, require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness
 from flexure.blocks.forces.fits.dynamic_stiffness_fits import as_complex
-from flexure.diagrams.common.arguments import check_axes, items_of, require
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import check_axes, items_of, require
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
-from flexure.diagrams.values.values import as_numbers
+from flexure.diagrams.values.arrays import as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

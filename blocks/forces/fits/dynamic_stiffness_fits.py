@@ -12,9 +12,9 @@ import numpy.typing as npt
 from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness
 from flexure.blocks.forces.fits.fit_report import FitReport
 from flexure.blocks.forces.fits.law_fits import fit_constants
-from flexure.diagrams.common.arguments import flag, require, shown
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.arguments import flag, require, shown
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import (
     FloatArray,
     as_numbers,
     check_bounds,

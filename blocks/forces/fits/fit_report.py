@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from flexure.diagrams.common.errors import UnknownNameError, suggestion
-from flexure.diagrams.common.html import Shown, heading, note
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.interface.html import Shown, heading, note
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import require_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -30,9 +30,9 @@ from flexure.blocks.forces.fits.least_squares import (
 )
 from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
-from flexure.diagrams.common.arguments import items_of, require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted
-from flexure.diagrams.values.values import FloatArray, as_numbers
+from flexure.diagrams.checks.arguments import items_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 
 #: Displacements, their rates, and the forces measured at them, each of shape (n, 3).
 Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]

@@ -21,9 +21,9 @@ from flexure.blocks.forces.fits.least_squares import (
     require_enough,
     warn_of,
 )
-from flexure.diagrams.common.arguments import items_of, mapping, require, shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import items_of, mapping, require, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 _ATTEMPT = "Cannot fit constants"
 #: Bounds of constants by name, as they are declared or given.

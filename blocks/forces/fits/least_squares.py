@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.fits.fit_report import FitReport
-from flexure.diagrams.common.arguments import items_of, one_of, require
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.arguments import items_of, one_of, require
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
@@ -26,7 +26,7 @@ from flexure.diagrams.common.errors import (
     suggestion,
     warn,
 )
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 
 #: How the square z of a residual in standard deviations counts.
 Loss = Literal["linear", "soft_l1", "huber", "cauchy", "arctan"]

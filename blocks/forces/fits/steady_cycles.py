@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 #: Points and weights for the mean over the half of a cycle in which the deformation grows.
 _POINTS = 48

@@ -11,12 +11,12 @@ import numpy as np
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.constraints.couplings import Coupling
 from flexure.blocks.multibody.force_elements.force_element import ForceElement, JointEnd
-from flexure.blocks.multibody.trees.components import along_joint
+from flexure.blocks.multibody.trees.component_names import along_joint
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 _LEAST_EFFICIENCY = 1e-3
 

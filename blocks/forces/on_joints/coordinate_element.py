@@ -11,9 +11,9 @@ import numpy.typing as npt
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw
 from flexure.blocks.multibody.force_elements.force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, as_numbers
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_numbers
 
 
 class CoordinateForceElement(JointForceElement):

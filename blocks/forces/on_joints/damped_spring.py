@@ -14,7 +14,7 @@ from flexure.blocks.forces.on_joints.coordinate_element import (
 )
 from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class DampedSpring(CoordinateForceElement):

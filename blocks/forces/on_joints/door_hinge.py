@@ -9,9 +9,9 @@ from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
 from flexure.blocks.multibody.force_elements.force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 _CONSTANTS = tuple(field.name for field in fields(DoorHingeConfig))
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, freeze, show
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_numbers, freeze, show
 
 
 @dataclass(frozen=True)

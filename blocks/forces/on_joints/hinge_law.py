@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.blocks.forces.on_joints.hinge_constants import HingeConstants
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

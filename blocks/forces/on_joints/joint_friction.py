@@ -11,8 +11,8 @@ import numpy.typing as npt
 from flexure.blocks.forces.on_joints.coordinate_element import declare_per_coordinate
 from flexure.blocks.multibody.force_elements.force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

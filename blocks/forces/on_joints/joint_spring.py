@@ -11,7 +11,7 @@ from flexure.blocks.forces.on_joints.coordinate_element import declare_per_coord
 from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
 from flexure.blocks.forces.on_joints.damped_spring import DampedSpring
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from flexure.blocks.forces.on_joints.coordinate_element import (
 )
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array, show
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, show
 
 
 @dataclass(frozen=True)

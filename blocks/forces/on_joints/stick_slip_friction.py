@@ -12,9 +12,9 @@ from flexure.blocks.forces.on_joints.joint_friction import SlidingLaw
 from flexure.blocks.multibody.constraints import StickingConstraint
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_numbers, check_bounds
 
 
 class StickSlipFriction(StickingConstraint):

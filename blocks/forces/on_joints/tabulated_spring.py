@@ -15,8 +15,8 @@ from flexure.blocks.forces.on_joints.coordinate_law import LinearlyDampedLaw
 from flexure.blocks.forces.on_joints.damped_spring import DampedSpring
 from flexure.blocks.forces.on_joints.force_table import ForceTable, declare_table
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from flexure.blocks.math import (
     rotation_about,
     rotation_from_quaternion,
 )
-from flexure.blocks.models.common.left_out import LeftOut
 from flexure.blocks.models.mjcf.mjcf_elements import (
     Names,
     add_constraints,
@@ -28,6 +27,7 @@ from flexure.blocks.models.mjcf.mjcf_elements import (
 )
 from flexure.blocks.models.mjcf.mjcf_shapes import geom_shape
 from flexure.blocks.models.mjcf.mujoco_package import ATTEMPT, mujoco
+from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -40,8 +40,8 @@ from flexure.blocks.multibody.joints import (
     WeldJoint,
 )
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.common.arguments import shown
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import DeclarationError
 
 
 def load_mjcf(

@@ -10,9 +10,9 @@ import numpy as np
 
 from flexure.blocks.forces.on_joints.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion
-from flexure.blocks.models.common.joint_parts import add_friction
-from flexure.blocks.models.common.left_out import LeftOut
 from flexure.blocks.models.mjcf.mujoco_package import mujoco
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.joint_parts import add_friction
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
 from flexure.blocks.multibody.joints import BallRpyJoint, Joint, WeldJoint

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.math import rotation_from_quaternion
-from flexure.blocks.models.common.left_out import LeftOut
-from flexure.blocks.models.common.visuals import color_code
 from flexure.blocks.models.mjcf.mujoco_package import mujoco
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.visuals import color_code
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexure.diagrams.common.extras import import_extra
+from flexure.diagrams.checks.extras import import_extra
 
 ATTEMPT = "Cannot read an MJCF file"
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, relative_pose
-from flexure.blocks.models.common.bases import loose_bases
-from flexure.blocks.models.common.inertias import Unphysical, check_unphysical, link_inertia
-from flexure.blocks.models.common.left_out import LeftOut
-from flexure.blocks.models.common.visuals import folder_of
-from flexure.blocks.models.common.xml_elements import Element, plant_name, read_xml
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.inertias import Unphysical, check_unphysical, link_inertia
+from flexure.blocks.models.reading.root_bodies import loose_bases
+from flexure.blocks.models.reading.visuals import folder_of
+from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.sdf.sdf_joints import add_sdf_joint
 from flexure.blocks.models.sdf.sdf_poses import FrameGraph, pose_inside, scoped
 from flexure.blocks.models.sdf.sdf_visuals import SdfVisuals

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.on_joints.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.models.common.joint_parts import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.common.left_out import LeftOut
-from flexure.blocks.models.common.xml_elements import Element
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
+from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.joints import (
     BallRpyJoint,
@@ -23,7 +23,7 @@ from flexure.blocks.multibody.joints import (
     WeldJoint,
 )
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.common.errors import quoted
+from flexure.diagrams.checks.errors import quoted
 
 FloatArray = npt.NDArray[np.float64]
 

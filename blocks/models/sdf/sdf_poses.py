@@ -13,8 +13,8 @@ from flexure.blocks.math import (
     rotation_from_quaternion,
     rotation_from_rpy,
 )
-from flexure.blocks.models.common.xml_elements import Element
-from flexure.diagrams.common.errors import UnknownNameError, suggestion
+from flexure.blocks.models.reading.xml_elements import Element
+from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 
 _IDENTITY = RigidTransform(np.eye(3), np.zeros(3))
 

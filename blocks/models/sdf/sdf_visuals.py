@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.models.common.visuals import Visuals, color_code
-from flexure.blocks.models.common.xml_elements import Element
+from flexure.blocks.models.reading.visuals import Visuals, color_code
+from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.models.sdf.sdf_poses import pose_inside
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 

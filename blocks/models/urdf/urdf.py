@@ -16,12 +16,12 @@ import numpy.typing as npt
 from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.math import rotation_about
-from flexure.blocks.models.common.bases import loose_bases
-from flexure.blocks.models.common.inertias import Unphysical, check_unphysical, link_inertia
-from flexure.blocks.models.common.joint_parts import BOUNDLESS, add_friction, set_limits
-from flexure.blocks.models.common.left_out import LeftOut
-from flexure.blocks.models.common.visuals import folder_of
-from flexure.blocks.models.common.xml_elements import Element, plant_name, read_xml
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.inertias import Unphysical, check_unphysical, link_inertia
+from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
+from flexure.blocks.models.reading.root_bodies import loose_bases
+from flexure.blocks.models.reading.visuals import folder_of
+from flexure.blocks.models.reading.xml_elements import Element, plant_name, read_xml
 from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -38,9 +38,9 @@ from flexure.blocks.multibody.joints import (
     WeldJoint,
 )
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
-from flexure.diagrams.common.arguments import is_one_of
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, quoted, suggestion
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, quoted, suggestion
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 #: What becomes of a robot that no joint connects to the world.
 Base: TypeAlias = Literal["weld", "free"]

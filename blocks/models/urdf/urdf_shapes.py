@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, compose_transforms, rpy_from_rotation
-from flexure.blocks.models.common.left_out import LeftOut
+from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.bodies.meshes import write_stl

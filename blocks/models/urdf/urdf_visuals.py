@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
-from flexure.blocks.models.common.visuals import Visuals, color_code
-from flexure.blocks.models.common.xml_elements import Element
+from flexure.blocks.models.reading.visuals import Visuals, color_code
+from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from flexure.blocks.forces.on_joints.joint_friction import JointFriction
 from flexure.blocks.math import RigidTransform, compose_transforms
-from flexure.blocks.models.common.joint_parts import BOUNDLESS, TRANSITION_VELOCITY
-from flexure.blocks.models.common.left_out import LeftOut
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.joint_parts import BOUNDLESS, TRANSITION_VELOCITY
 from flexure.blocks.models.urdf.urdf_shapes import add_visuals, numbers_text, origin_element
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.constraints import Coupling
@@ -28,10 +28,10 @@ from flexure.blocks.multibody.joints import (
 from flexure.blocks.multibody.joints.axial import AxialJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
-from flexure.diagrams.common.arguments import file_path, require
-from flexure.diagrams.common.errors import DeclarationError, warn
-from flexure.diagrams.common.files import replacing
+from flexure.diagrams.checks.arguments import file_path, require
+from flexure.diagrams.checks.errors import DeclarationError, warn
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.handles import start_context
 
 _ATTEMPT = "Cannot save a URDF file"

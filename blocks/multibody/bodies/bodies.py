@@ -15,14 +15,14 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.bodies.part import Part
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
+from flexure.blocks.multibody.bodies.plant_part import Part
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.bodies.relative_motion import PointMotion, motion_at, seen_from
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.copying import refuse_copy
-from flexure.diagrams.values.values import Array, FloatArray, check_name, freeze
+from flexure.diagrams.values.arrays import Array, FloatArray, check_name, freeze
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

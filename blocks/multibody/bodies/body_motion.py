@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flexure.blocks.math import RigidTransform
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class Placement(NamedTuple):

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from flexure.blocks.multibody.bodies import solids
 from flexure.blocks.multibody.bodies.meshes import Mesh, checked_mesh, read_stl, simplified
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
-from flexure.blocks.signals.axes import Axis
-from flexure.diagrams.common.arguments import require, shown
-from flexure.diagrams.common.errors import DeclarationError, quoted
+from flexure.blocks.signals.coordinate_axes import Axis
+from flexure.diagrams.checks.arguments import require, shown
+from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from flexure.diagrams.values.values import FloatArray, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
 
 #: Colors by their names.
 COLORS = {

@@ -19,9 +19,9 @@ from flexure.blocks.multibody.bodies.unit_inertia import (
     symmetric_matrix,
     validity_problem,
 )
-from flexure.blocks.signals.axes import Axis
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds, show
+from flexure.blocks.signals.coordinate_axes import Axis
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import file_path, shown
-from flexure.diagrams.common.errors import DeclarationError, FlexureError
-from flexure.diagrams.common.files import replacing
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.arguments import file_path, shown
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.values.arrays import FloatArray
 
 _READ = "Cannot read a mesh"
 #: Of a file: 4 million triangles, more than any picture shows.

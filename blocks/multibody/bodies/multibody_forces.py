@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.multibody.bodies.plant_base import PlantBase
-from flexure.diagrams.common.errors import ContextError, DeclarationError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
+from flexure.diagrams.values.arrays import FloatArray
 
 
 class MultibodyForces:

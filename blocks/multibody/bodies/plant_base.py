@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.bodies.part import Part
+from flexure.blocks.multibody.bodies.plant_part import Part
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.ports import CacheEntry, OutputPort
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array
 
 #: What stands for a pose: the pair (R, p), or the position p alone.
 PoseLike: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike"

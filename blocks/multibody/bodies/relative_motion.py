@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.blocks.math import cross, shift_spatial_velocity
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class PointMotion(NamedTuple):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.signals.axes import Axis, is_axis
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.blocks.signals.coordinate_axes import Axis, is_axis
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 
 
 class Solid(NamedTuple):

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import (
     Array,
     FloatArray,
     as_number,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError, quoted, warn
+from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics

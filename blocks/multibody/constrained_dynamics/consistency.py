@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.constraints.stabilization import Stabilization
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 
 
 def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:

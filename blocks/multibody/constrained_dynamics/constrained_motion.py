@@ -15,7 +15,7 @@ from flexure.blocks.multibody.constraints.constraint import Condition
 from flexure.blocks.multibody.constraints.stabilization import REGULARIZATION
 from flexure.blocks.multibody.trees.articulated_body import Articulation, Push
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _REFINEMENTS = 2
 _ROUNDING = 1e-14

@@ -26,8 +26,8 @@ from flexure.blocks.multibody.constraints.switched_constraint import (
     SwitchedConstraint,
 )
 from flexure.diagrams import scalars
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
-from flexure.diagrams.values.values import Array
 
 _MOST_PIVOTS = 6  # to find which of several stops push in an impact; the next round does the rest
 

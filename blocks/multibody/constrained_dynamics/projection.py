@@ -20,7 +20,7 @@ from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 #: Pivots below which a position is near a singular one: of a parallelogram, within 6° of a line.
 _NEAR = 1e-2

@@ -23,7 +23,7 @@ from flexure.blocks.multibody.constraints import (
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
-from flexure.blocks.multibody.trees.components import (
+from flexure.blocks.multibody.trees.component_names import (
     POSITION,
     SPATIAL_FORCE,
     SPATIAL_VELOCITY,
@@ -34,7 +34,7 @@ from flexure.blocks.multibody.trees.reactions import reaction
 from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.ports import Prerequisite
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class MultibodyTree(TreeDynamics):

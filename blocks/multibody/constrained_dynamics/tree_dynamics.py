@@ -42,7 +42,7 @@ from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
-from flexure.blocks.multibody.trees.components import SPATIAL_FORCE, along_joint, along_joints
+from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
@@ -53,11 +53,11 @@ from flexure.blocks.multibody.trees.kinematics import (
 from flexure.blocks.multibody.trees.reactions import transmitted_forces
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.blocks.multibody.trees.tree_constants import TreeConstants, declare_gravity
-from flexure.diagrams.common.arguments import items_of
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import InputPort, Prerequisite
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import Array, FloatArray, as_number
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -11,9 +11,9 @@ import numpy as np
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.trees import energy
-from flexure.blocks.multibody.trees.components import POSITION, VELOCITY
+from flexure.blocks.multibody.trees.component_names import POSITION, VELOCITY
 from flexure.diagrams.systems.ports import Prerequisite
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from flexure.blocks.multibody.constraints.coordinate_constraints import HolonomicConstraint
 from flexure.blocks.multibody.constraints.gearing import LARGEST_RATIO
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import (
     Array,
     FloatArray,
     as_number,

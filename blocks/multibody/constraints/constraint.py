@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.bodies.part import Part
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
+from flexure.blocks.multibody.bodies.plant_part import Part
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.systems.ports import CacheEntry, Prerequisite
+from flexure.diagrams.values.arrays import Array, check_name
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import Array, check_name
 
 
 class Condition(NamedTuple):

@@ -17,10 +17,10 @@ from flexure.blocks.multibody.constraints.constraint import (
 )
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.common.arguments import items_of
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.systems.ports import InputPort, Prerequisite
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class CoordinateTerms(NamedTuple):

@@ -16,10 +16,10 @@ from flexure.blocks.multibody.constraints.coordinate_constraints import (
 from flexure.blocks.multibody.constraints.gearing import Coordinate, Gearing, gearing
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import flag, require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import flag, require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, as_number
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number
 
 
 class Coupling(CoordinateConstraint):

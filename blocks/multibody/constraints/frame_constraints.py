@@ -33,10 +33,10 @@ from flexure.blocks.multibody.joints.base.closure import (
 )
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.topology import Topology
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds, show
 
 #: A joint with one position, or a joint with the suffix of one of its positions.
 Coordinate: TypeAlias = Joint | tuple[Joint, str]

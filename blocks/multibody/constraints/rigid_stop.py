@@ -11,10 +11,10 @@ import numpy.typing as npt
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
 from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array, FloatArray, as_numbers, check_bounds, show
 
 _SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _NEAR = 1e-6  # how far from the limit a contact still holds, as a part of the usual size

@@ -16,9 +16,9 @@ from flexure.blocks.multibody.constraints.frame_constraints import FrameConstrai
 from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.closure import Demand, two_normals
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, as_number, check_bounds
 
 _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies on its side
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
-from flexure.blocks.multibody.constraints.linear_equations import refuse_dependent
+from flexure.blocks.multibody.constraints.constraint_equations import refuse_dependent
 from flexure.blocks.multibody.trees.topology import Topology
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 GRAVITY = 9.81  # m/s², by which a length gives a time
 #: What is added to the diagonal of the equations of constraints, relative to it, by default.

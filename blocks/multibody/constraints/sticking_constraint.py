@@ -10,7 +10,7 @@ import numpy as np
 from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _FAINTEST = 1e-30  # a rate that is positive, and next to none
 

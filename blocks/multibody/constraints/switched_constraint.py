@@ -19,11 +19,11 @@ from flexure.blocks.multibody.constraints.constraint import (
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY, longest_link
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import Prerequisite
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import Array
 
 _SMALL = 1e-9  # what counts as rest, as a part of what is usual in a mechanism
 _FAINT = 1e-6  # acceleration that the decay of errors of loops can make, likewise

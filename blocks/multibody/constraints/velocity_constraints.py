@@ -20,9 +20,9 @@ from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.closure import Demand
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import Prerequisite
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 _SAMPLES = 3  # positions at which a term without velocities is looked for
 

@@ -8,7 +8,7 @@ from typing import Any
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, OutputPort
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class Division:

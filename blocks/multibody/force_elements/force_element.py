@@ -25,11 +25,11 @@ from flexure.blocks.multibody.force_elements.division import UNDIVIDED, Division
 from flexure.blocks.multibody.force_elements.limits import Limited
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
-from flexure.blocks.multibody.trees.components import SPATIAL_FORCE, along_joint
+from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint
 from flexure.blocks.multibody.trees.joint_graph import InPlane
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.systems.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class JointEnd(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True)

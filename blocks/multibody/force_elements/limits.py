@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths
 from flexure.diagrams.systems.ports import Calculation, Prerequisite
+from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ read and write the quantities of a joint in contexts.
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents, JointValue
 from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint

@@ -11,9 +11,9 @@ from flexure.blocks.math import rotation_about, x_rotation, y_rotation, z_rotati
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.joint import Joint, Limits
-from flexure.blocks.multibody.joints.base.values import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 _ELEMENTARY: tuple[Callable[[Array], Array], ...] = (x_rotation, y_rotation, z_rotation)
 

@@ -7,7 +7,7 @@ import numpy as np
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together
 from flexure.blocks.multibody.joints.orientation import OrientationJoint
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class BallJoint(OrientationJoint):

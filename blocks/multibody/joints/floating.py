@@ -11,9 +11,9 @@ from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.blocks.multibody.joints.base.joint import Limits
-from flexure.blocks.multibody.joints.base.values import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
 from flexure.blocks.multibody.joints.orientation import OrientationJoint
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 _ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
 #: The position of Mo follows the coordinates of the orientation, however many there are.

@@ -22,10 +22,10 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.joints.base.checks import as_rotation, quaternion_problem
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents, JointValue
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

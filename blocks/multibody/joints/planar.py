@@ -10,9 +10,9 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, z_rotation
 from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation, parallel
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.values import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 _TRANSLATION, _ROTATION = slice(0, 2), 2
 

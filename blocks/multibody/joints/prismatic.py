@@ -16,8 +16,8 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
     unturned,
 )
-from flexure.blocks.multibody.joints.base.values import JointComponents
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces

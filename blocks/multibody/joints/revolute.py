@@ -11,8 +11,8 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, parallel
-from flexure.blocks.multibody.joints.base.values import JointComponents
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces

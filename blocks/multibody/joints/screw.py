@@ -20,9 +20,9 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
 )
 from flexure.blocks.multibody.joints.base.joint import Limits
-from flexure.blocks.multibody.joints.base.values import JointComponents, JointValue
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents, JointValue
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

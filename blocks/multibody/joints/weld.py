@@ -9,7 +9,7 @@ from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, unturned
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.values.values import Array, FloatArray, freeze
+from flexure.diagrams.values.arrays import Array, FloatArray, freeze
 
 
 class WeldJoint(Joint):

@@ -15,9 +15,9 @@ from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDyna
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, quoted, warn
+from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 _MAX_ITERATIONS = 100
 _LONGEST_STEP = 0.5  # rad or m

@@ -11,7 +11,7 @@ from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDyna
 from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
 from flexure.blocks.multibody.loop_closure.closing import Freedom, calc_equations
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class ClosingEquations(NamedTuple):

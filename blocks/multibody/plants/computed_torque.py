@@ -13,7 +13,7 @@ from flexure.blocks.multibody.bodies.unit_inertia import mass_properties
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.actuator import Actuator
-from flexure.blocks.multibody.trees.components import along_joint, along_joints
+from flexure.blocks.multibody.trees.component_names import along_joint, along_joints
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placements, world_inertias
 from flexure.blocks.multibody.trees.tree_constants import (
@@ -21,11 +21,11 @@ from flexure.blocks.multibody.trees.tree_constants import (
     declare_gravity,
     declare_weight,
 )
-from flexure.blocks.signals.shapes import flag, refusal
-from flexure.diagrams.common.errors import quoted
+from flexure.blocks.signals.argument_shapes import flag, refusal
+from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, LeafOutputPort
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class PlantModel(LeafSystem):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.common.arguments import flag, items_of
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import flag, items_of
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import InputPort
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class EnergyTotals(LeafSystem):

@@ -14,9 +14,9 @@ from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     ForceElement,
 )
-from flexure.diagrams.common.arguments import generator
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds, check_size
+from flexure.diagrams.checks.arguments import generator
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, check_size
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context

@@ -16,16 +16,16 @@ from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import Constraint
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.loop_closure.assemblies import find_assemblies
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
-from flexure.blocks.multibody.trees import jacobians
+from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
+from flexure.blocks.multibody.trees import body_jacobians
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
-from flexure.diagrams.common.arguments import generator, is_one_of, items_of, require
-from flexure.diagrams.common.errors import ContextError, UnknownNameError, suggestion
+from flexure.diagrams.checks.arguments import generator, is_one_of, items_of, require
+from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.trees.actuator import Actuator
@@ -445,7 +445,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(frame, p_FP)
         M, _ = self._point(measured_in or self.world)
         placements, _, _ = self.tree.kinematics(context)
-        J: Array = jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
+        J: Array = body_jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
         return self._expressed(J, context, expressed_in)
 
     def calc_bias_spatial_acceleration(
@@ -470,7 +470,7 @@ class Plant(PlantBase):
         number, p_BP = self._point(frame, p_FP)
         M, _ = self._point(measured_in or self.world)
         placements, motions, _ = self.tree.kinematics(context)
-        bias: Array = jacobians.jacobian_bias(
+        bias: Array = body_jacobians.jacobian_bias(
             self.tree.topology, placements, motions, number, p_BP, M
         )
         return self._expressed(bias, context, expressed_in)

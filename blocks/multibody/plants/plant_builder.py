@@ -37,9 +37,9 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.joint_graph import JointGraph, bodies_in_plane, default_poses
 from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.common.arguments import items_of
-from flexure.diagrams.common.errors import DeclarationError, FlexureError, WiringError, call_site
-from flexure.diagrams.values.values import as_number, check_bounds, check_name
+from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
+from flexure.diagrams.values.arrays import as_number, check_bounds, check_name
 
 _C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)

@@ -29,9 +29,9 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.trees.inverse_dynamics import needed_force
 from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 class _Steady(NamedTuple):

@@ -11,7 +11,7 @@ from flexure.blocks.math import MassProperties, RigidTransform, skew
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 #: Ten numbers hold what is carried: mass m in kg, first moment h = m c in kg m, and the inertia
 #: xx, yy, zz, xy, xz, yz about the origin of a frame in kg m², all expressed in that frame. They

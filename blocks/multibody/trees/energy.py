@@ -11,9 +11,9 @@ import numpy.typing as npt
 from flexure.blocks import math
 from flexure.blocks.math import MassProperties, cross, dot, shift_spatial_momentum, spatial_momentum
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def kinetic_energy(motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]) -> Array:

@@ -11,7 +11,7 @@ from flexure.blocks.math import MassProperties, cross, shift_spatial_force
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.blocks.multibody.trees.topology import Topology
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def inverse_dynamics(

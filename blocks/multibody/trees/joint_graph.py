@@ -11,8 +11,8 @@ import numpy as np
 from flexure.blocks.math import RigidTransform, compose_transforms, invert_transform
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.common.errors import DeclarationError, quoted
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.diagrams.values.arrays import FloatArray
 
 #: Returns the bodies that joints let move, relative to a body, in planes across a direction alone.
 InPlane: TypeAlias = Callable[[Body, FloatArray], Collection[Body]]

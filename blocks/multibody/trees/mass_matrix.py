@@ -16,7 +16,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.trees.topology import Topology
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def mass_matrix(

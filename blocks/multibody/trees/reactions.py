@@ -9,7 +9,7 @@ import numpy as np
 from flexure.blocks.math import rotate_spatial, shift_spatial_force
 from flexure.blocks.multibody.bodies.body_motion import Placement
 from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 def transmitted_forces(

@@ -19,9 +19,9 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.joint_graph import JointGraph
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError, quoted, suggestion
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.diagrams.values.values import Array
+from flexure.diagrams.values.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

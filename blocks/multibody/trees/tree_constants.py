@@ -14,13 +14,13 @@ from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validi
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, InertiaInput, joined
-from flexure.blocks.multibody.trees.components import common_unit
+from flexure.blocks.multibody.trees.component_names import common_unit
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.ports import InputPort
+from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import Array, FloatArray
 
 #: In the place of the parameters of a node: mass, center of mass and unit inertia.
 _NOTHING = (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.drawing.arrangement.columns import GRID, Net, NodeColumns
+from flexure.diagrams.drawing.arrangement.node_columns import GRID, Net, NodeColumns
 from flexure.diagrams.systems.ports import Port
 
 _SWAPS = 20

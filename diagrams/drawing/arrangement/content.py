@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import InputPort, Port

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 
-from flexure.diagrams.drawing.arrangement.columns import Node, NodeColumns, Strand
+from flexure.diagrams.drawing.arrangement.node_columns import Node, NodeColumns, Strand
 
 _SWEEPS = 12
 #: Sweeps without gain after which no more are made.

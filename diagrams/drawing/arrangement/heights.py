@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
-from flexure.diagrams.drawing.arrangement.columns import GRID, Node, NodeColumns, gap_between
+from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns, gap_between
 from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 
 _SWEEPS = 6

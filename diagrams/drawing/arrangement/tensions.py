@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from flexure.diagrams.drawing.arrangement.columns import GRID, Node, NodeColumns, gap_between
+from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns, gap_between
 
 _STEPS = (16 * GRID, 4 * GRID, GRID)
 #: Number of cuts times the square of the number of nodes, to which the time of a cut is about

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from flexure.diagrams.drawing.arrangement.channels import Point
-from flexure.diagrams.drawing.arrangement.columns import GRID
 from flexure.diagrams.drawing.arrangement.content import (
     Content,
     Fold,
@@ -18,6 +17,7 @@ from flexure.diagrams.drawing.arrangement.content import (
     label_of,
     role_of,
 )
+from flexure.diagrams.drawing.arrangement.node_columns import GRID
 from flexure.diagrams.drawing.arrangement.picture import (
     CAPTION,
     INDENT,
@@ -33,8 +33,7 @@ from flexure.diagrams.drawing.arrangement.picture import (
     picture_of,
 )
 from flexure.diagrams.drawing.arrangement.text import text_width
-from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.formats.shapes import (
+from flexure.diagrams.drawing.formats.marks import (
     Anchor,
     Path,
     Sheet,
@@ -44,6 +43,7 @@ from flexure.diagrams.drawing.formats.shapes import (
     polygon,
     rounded_box,
 )
+from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System
 

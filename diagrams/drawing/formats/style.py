@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.common.arguments import can_be_written, file_path, require
+from flexure.diagrams.checks.arguments import can_be_written, file_path, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

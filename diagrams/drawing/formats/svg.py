@@ -5,8 +5,8 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from flexure.diagrams.drawing.arrangement.content import Shown, content_of
+from flexure.diagrams.drawing.formats.marks import Path, Text
 from flexure.diagrams.drawing.formats.palette import PAPER
-from flexure.diagrams.drawing.formats.shapes import Path, Text
 from flexure.diagrams.drawing.formats.sheet import sheet_of
 from flexure.diagrams.systems.diagram import Diagram
 

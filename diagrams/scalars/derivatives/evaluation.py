@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.scalars.expressions.expression import Symbol, is_boolean, reachable
 from flexure.diagrams.scalars.expressions.functions import array, where
 from flexure.diagrams.scalars.expressions.ufuncs import objects

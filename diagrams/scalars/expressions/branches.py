@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars.expressions import ufuncs
 from flexure.diagrams.scalars.expressions.array import wrap
 from flexure.diagrams.scalars.expressions.expression import Condition, Graph, Symbol, as_condition

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars.expressions.refusal import needs_number, refusal
 from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS, fold
 

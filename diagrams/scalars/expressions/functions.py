@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.scalars.expressions.array import SymbolArray, wrap
 from flexure.diagrams.scalars.expressions.expression import Graph, Symbol
 from flexure.diagrams.scalars.expressions.ufuncs import objects

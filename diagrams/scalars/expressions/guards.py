@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.scalars.expressions.functions import is_symbolic
 
 

@@ -12,7 +12,7 @@ from types import FrameType
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 
 _HERE = Path(__file__).parents[1]
 _INSIDE = (f"{_HERE}{os.sep}", f"{Path(np.__file__).parent}{os.sep}")

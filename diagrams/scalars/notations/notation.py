@@ -19,7 +19,7 @@ from enum import IntEnum
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.scalars.expressions.expression import Symbol, as_number, reachable
 
 _WORTH_A_NAME = 4  # operations of a part that occurs more than once

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from flexure.diagrams.common.errors import quoted, warn
+from flexure.diagrams.checks.errors import quoted, warn
 from flexure.diagrams.contexts.context import Context, LeafContext
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, Variable
 
 _OPENS = 1e-9  # derivative of an error that is not rounding

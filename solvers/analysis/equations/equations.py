@@ -15,32 +15,32 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.blocks.linear_systems.delays import TimeDelay
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     TraceError,
     UnknownNameError,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way, find_place, several, shows_state
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, several, shows_state
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort, Port
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.kinds import CONTINUOUS
 from flexure.diagrams.values.kinds import INPUT as ANY_INPUT
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
-from flexure.solvers.native.sharing.families.question import Question
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
+from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3

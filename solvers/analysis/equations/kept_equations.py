@@ -22,7 +22,7 @@ trace is used again only if
 - no attribute of a block has become another one, nor has what is in lists, arrays, functions and
   objects there (how far that is read is in `structural_key`), and
 - it gives the numbers of the equations at the values at hand, see
-  `flexure.solvers.tracing.agreement`.
+  `flexure.solvers.tracing.trace_check`.
 
 Otherwise the equations are traced anew. What no attribute leads to, such as a global variable, is
 noticed by the numbers alone.
@@ -41,7 +41,7 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine

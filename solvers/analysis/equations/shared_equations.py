@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equations
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.array_addresses import address_of
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.programs import zeros_in
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
-from flexure.solvers.native.sharing.families.question import Question
+from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.native.sharing.families.structural_key import most_alike
 from flexure.solvers.tracing.trace import Key, number_behind
 
@@ -61,7 +61,7 @@ class SharedCode:
     """
 
     def __init__(self, layout: Layout, question: Question, zeros: frozenset[Key]) -> None:
-        from flexure.solvers.native.sharing.families.walk import UnlikeError
+        from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError
         from flexure.solvers.native.sharing.jobs.shared_derivatives import SharedDerivatives
 
         self.question = question

@@ -13,10 +13,10 @@ from flexure.blocks.math import quaternion_rate_from_w_A
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.constraints import RigidStop
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 #: Least singular value of slopes of constraints that are independent, as a part of the largest.
 _INDEPENDENT = 1e-7

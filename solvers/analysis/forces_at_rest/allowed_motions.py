@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 INDEPENDENT = 1e-7  # least singular value of independent equations, as a part of the largest
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 

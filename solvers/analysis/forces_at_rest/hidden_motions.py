@@ -16,9 +16,9 @@ from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.math.vectors import skew
 from flexure.blocks.multibody import Body, MultibodyTree, Plant
 from flexure.blocks.multibody.joints import PlanarJoint
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context, LeafContext
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 _BELOW = 0.99  # of the highest frequency that the joint leaves
 _SHOWN = 3  # frequencies that a warning names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from flexure.blocks.multibody.force_elements.limits import limited_elements
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context
 
 _SHOWN = 3  # elements that a warning names

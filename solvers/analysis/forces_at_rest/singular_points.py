@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     Crossing,

@@ -17,10 +17,10 @@ from flexure.blocks.multibody import MultibodyTree, Plant
 from flexure.blocks.multibody.constraints.stabilization import GRAVITY
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.trees.components import common_unit
+from flexure.blocks.multibody.trees.component_names import common_unit
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import state_names
 
 Indices = npt.NDArray[np.intp]

@@ -31,15 +31,15 @@ import numpy as np
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.constraints import SwitchedConstraint
 from flexure.blocks.multibody.loop_closure.closing import calc_equations, open_constraints
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
     ValueRefusedError,
     quoted,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     refuse_beyond_numbers,

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import items_of, one_of, require
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray, as_numbers
+from flexure.diagrams.checks.arguments import items_of, one_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.solvers.analysis.frequency.margins import margins
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.realizations import is_regular

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import are_axes, check_axes, flag, items_of, one_of, require
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, new_figure, saved
+from flexure.diagrams.checks.arguments import are_axes, check_axes, flag, items_of, one_of, require
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     COLORS,
     GREY,
@@ -19,7 +19,7 @@ from flexure.diagrams.drawing.formats.style import (
     tidy,
     write_legend,
 )
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Curve,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import quoted
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import quoted
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems

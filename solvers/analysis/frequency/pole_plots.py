@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import check_axes, one_of
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.contexts.places import find_place
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.checks.arguments import check_axes, one_of
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy, write_legend
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
 from flexure.solvers.analysis.frequency.picture_style import cross_zero
 from flexure.solvers.results.pictures.free_labels import Label, place_labels

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way
+from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.diagrams.values.handles import start_context
-from flexure.diagrams.values.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations.equations import find_varied
 from flexure.solvers.analysis.linear_models.linearization import linearized
 from flexure.solvers.analysis.operating_points.equilibria import settled
-from flexure.solvers.analysis.operating_points.following import follow
+from flexure.solvers.analysis.operating_points.parameter_continuation import follow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.cut_wires import cut_wires
-from flexure.diagrams.contexts.places import Place, Way, find_place, several
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, several
 from flexure.diagrams.systems.ports import InputPort, OutputPort
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import (
     Variable,
     can_vary,

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.linear_systems.discrete_linear import DiscreteStateSpace
-from flexure.blocks.linear_systems.linear import AffineSystem, StateSpace
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.html import Shown
+from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.equations.tangents import tangent
 from flexure.solvers.analysis.linear_models import exchange
 from flexure.solvers.analysis.linear_models.poles import least_stable_first, stability
@@ -380,7 +380,7 @@ class LinearModel(Shown):
         return cls(**exchange.parts_of(system, "scipy.signal", period))
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.analysis.linear_models.overview import model_pieces
+        from flexure.solvers.analysis.linear_models.linear_model_tables import model_pieces
 
         return model_pieces(self)
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
-from flexure.diagrams.common.errors import EvaluationError, TraceError, quoted, warn
+from flexure.diagrams.checks.errors import EvaluationError, TraceError, quoted, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way
-from flexure.diagrams.contexts.starts import require_start
+from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations.equations import (
     Equations,
     find_ports,

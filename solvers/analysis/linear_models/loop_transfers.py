@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way
+from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 _EPSILON = float(np.finfo(float).eps)
 #: Beside the norm: what a loop does not reach or does not see.

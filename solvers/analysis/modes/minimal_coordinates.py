@@ -23,10 +23,10 @@ import numpy as np
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context, LeafContext
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices, displacement_names
 
 #: Least pivot of independent constraints, as a part of the largest.

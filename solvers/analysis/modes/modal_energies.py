@@ -20,7 +20,7 @@ from flexure.blocks.math import kinetic_energy
 from flexure.blocks.multibody import BodyForceElement, ForceElement
 from flexure.blocks.multibody.trees.kinematics import calc_motions
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import path_in_plant
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates, TreeMotion

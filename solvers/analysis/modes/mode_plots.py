@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import find_place
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     BLUE,
     GREEN,
@@ -23,18 +23,18 @@ from flexure.diagrams.drawing.formats.style import (
     style_of,
     tidy,
 )
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
+from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.mechanism_lines import points_on
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,
     only_plant,
     poses_in,
     require_plant,
 )
-from flexure.solvers.results.mechanisms.saving import target_of
-from flexure.solvers.results.mechanisms.strokes import points_on
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

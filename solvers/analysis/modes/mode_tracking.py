@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.html import Shown, heading
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, path_of
+from flexure.diagrams.contexts.value_places import Place, path_of
+from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations.equations import find_varied
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 from flexure.solvers.analysis.operating_points.equilibria import equilibrium
-from flexure.solvers.analysis.operating_points.following import follow
+from flexure.solvers.analysis.operating_points.parameter_continuation import follow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

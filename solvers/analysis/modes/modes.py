@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError, warn
-from flexure.diagrams.common.html import heading
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.starts import require_start
+from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import require_holding

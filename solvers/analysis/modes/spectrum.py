@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 

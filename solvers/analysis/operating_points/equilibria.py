@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
@@ -19,12 +18,13 @@ from flexure.diagrams.common.errors import (
 )
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, several, shows_state
-from flexure.diagrams.contexts.starts import require_start
+from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations.equations import (
     Equations,
     find_variables,
@@ -37,7 +37,7 @@ from flexure.solvers.analysis.equations.tangents import open_stops, require_hold
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
-from flexure.solvers.analysis.operating_points.turns import (
+from flexure.solvers.analysis.operating_points.rotation_distance import (
     Turn,
     farthest_turn,
     warn_of_far,
@@ -81,7 +81,7 @@ class Equilibrium(Answer):
     how: str
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.analysis.linear_models.overview import equilibrium_pieces
+        from flexure.solvers.analysis.linear_models.linear_model_tables import equilibrium_pieces
 
         return equilibrium_pieces(self)
 
@@ -553,7 +553,7 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
         None where nothing comes to rest so, or the system is none that statics describes.
     """
     from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
-    from flexure.solvers.analysis.forces_at_rest.release import released
+    from flexure.solvers.analysis.forces_at_rest.homotopy import released
     from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
     from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 

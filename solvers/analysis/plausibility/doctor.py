@@ -7,26 +7,26 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.linear_notes import linear_notes
 from flexure.solvers.analysis.plausibility import (
-    flexures,
-    limits,
-    loops,
-    masses,
-    motions,
-    sampling,
-    units,
+    flexure_rules,
+    limit_rules,
+    loop_rules,
+    mass_rules,
+    motion_rules,
+    sampling_rules,
+    unit_rules,
 )
+from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
 from flexure.solvers.analysis.plausibility.findings import Checkup
-from flexure.solvers.analysis.plausibility.patient import Patient
 
-#: All rules: each takes a `Patient` and yields findings.
+#: All rules: each takes a `DiagnosedSystem` and yields findings.
 RULES = (
-    *masses.RULES,
-    *motions.RULES,
-    *sampling.RULES,
-    *loops.RULES,
-    *units.RULES,
-    *flexures.RULES,
-    *limits.RULES,
+    *mass_rules.RULES,
+    *motion_rules.RULES,
+    *sampling_rules.RULES,
+    *loop_rules.RULES,
+    *unit_rules.RULES,
+    *flexure_rules.RULES,
+    *limit_rules.RULES,
 )
 
 
@@ -86,19 +86,19 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     """
     require_system(system, "Cannot look into a system")
     attempt = f"Cannot look into '{system.label}'"
-    patient = Patient(start_context(system, context, attempt))
+    diagnosed = DiagnosedSystem(start_context(system, context, attempt))
     findings = []
     for rule in RULES:
         try:
-            findings += list(rule(patient))
+            findings += list(rule(diagnosed))
         except Exception as error:  # foreign functions raise whatever they like
-            patient.unchecked.append(f"{rule.__name__.replace('_', ' ')}, because: {error}")
+            diagnosed.unchecked.append(f"{rule.__name__.replace('_', ' ')}, because: {error}")
     try:
-        notes = linear_notes(patient.context.leaves())
+        notes = linear_notes(diagnosed.context.leaves())
     except Exception as error:  # such as an input port that is not fixed
         notes = ()
-        patient.unchecked.append(f"blocks that pass no small changes, because: {error}")
-    return Checkup(system.label, findings, list(dict.fromkeys(patient.unchecked)), notes)
+        diagnosed.unchecked.append(f"blocks that pass no small changes, because: {error}")
+    return Checkup(system.label, findings, list(dict.fromkeys(diagnosed.unchecked)), notes)
 
 
 __all__ = ["RULES", "doctor"]

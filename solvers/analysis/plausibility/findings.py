@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flexure.diagrams.common.html import Shown, fold, heading, note
+from flexure.diagrams.interface.html import Shown, fold, heading, note
 from flexure.diagrams.values.tables import WIDTH, Table
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.events import Event, Periodic
 from flexure.solvers.simulation.events.agenda import Entry

@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, EventKind
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
-from flexure.solvers.analysis.sampled.clockwork import KINDS, Clockwork, write_discrete
 from flexure.solvers.analysis.sampled.sample_instants import Instants
+from flexure.solvers.analysis.sampled.time_driven_values import (
+    KINDS,
+    TimeDrivenValues,
+    write_discrete,
+)
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
@@ -51,7 +55,7 @@ class SampleRun:
         Which wires are closed.
     equations : TracedEquations
         Rates, outputs and results of updates.
-    clockwork : Clockwork
+    time_driven : TimeDrivenValues
         What moves by time alone.
     instants : Instants
         When updates are due.
@@ -68,14 +72,14 @@ class SampleRun:
         context: Context,
         entries: LinearInputs,
         equations: TracedEquations,
-        clockwork: Clockwork,
+        time_driven: TimeDrivenValues,
         instants: Instants,
         keys: Sequence[Key],
         passing: Passing,
         attempt: str,
     ) -> None:
         self._store, self._entries, self._equations = context.store, entries, equations
-        self._clockwork, self._instants = clockwork, instants
+        self._time_driven, self._instants = time_driven, instants
         self._keys, self._passing, self._attempt = keys, passing, attempt
         self._exact = ExactJacobian(context.store, equations.slopes)
 
@@ -105,7 +109,7 @@ class SampleRun:
             if rows:
                 after[places] = self.slopes(time)[rows] @ whole[:-1]
                 numbers[places] = self.results(time)[rows]
-            self._clockwork.advance(self._store, due, kind)
+            self._time_driven.advance(self._store, due, kind)
             self._write(dict(zip(self._keys, numbers, strict=True)))
             whole = after
         return whole

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import find_place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearized

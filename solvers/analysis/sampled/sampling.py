@@ -24,32 +24,32 @@ import numpy as np
 
 from flexure.blocks.linear_systems.continuous import Integrator
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, TraceError
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.checks.errors import EvaluationError, TraceError
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, EventKind, Periodic
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import slot_of
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
-from flexure.solvers.analysis.sampled.clockwork import (
+from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
+from flexure.solvers.analysis.sampled.sample_runs import SampleRun
+from flexure.solvers.analysis.sampled.time_driven_values import (
     KINDS,
-    Clockwork,
+    TimeDrivenValues,
     TracedUpdate,
     following,
     write_discrete,
 )
-from flexure.solvers.analysis.sampled.sample_instants import SAME, Instants
-from flexure.solvers.analysis.sampled.sample_runs import SampleRun
 from flexure.solvers.native.programs.system_trace import updated_states
 from flexure.solvers.simulation.events.agenda import Agenda, Entry
-from flexure.solvers.tracing.agreement import agree, interpreted_numbers
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, trace
+from flexure.solvers.tracing.trace_check import agree, interpreted_numbers
 
 _REPEATED = 1e-6  # part of a row's largest derivative: more is another one, and no rounding
 _ROUNDING = 1e-12  # part of the largest of all
@@ -84,7 +84,7 @@ class _Reading:
     ----------
     keys : list of Key
         The discrete values that follow states or inputs.
-    clockwork : Clockwork
+    time_driven : TimeDrivenValues
         What moves by time alone.
     moving : list of TracedUpdate
         The updates that write states or these discrete values.
@@ -93,7 +93,7 @@ class _Reading:
     """
 
     keys: list[Key]
-    clockwork: Clockwork
+    time_driven: TimeDrivenValues
     moving: list[TracedUpdate]
     num_outputs: int
 
@@ -111,8 +111,9 @@ class SampledEquations:
 
     The instants are those of the slowest clock. States and discrete values are those just before
     an instant, results those just after it, and inputs hold from one instant to the next. What
-    moves by time alone goes on meanwhile, see `flexure.solvers.analysis.sampled.clockwork`; the
-    derivatives have to be the same again in the next period.
+    moves by time alone goes on meanwhile, see
+    `flexure.solvers.analysis.sampled.time_driven_values`; the derivatives have to be the same
+    again in the next period.
 
     Parameters
     ----------
@@ -195,8 +196,8 @@ class SampledEquations:
         self._place = {key: k for k, key in enumerate([*states, *self.keys])}
         self._num_states, self._num_outputs = len(states), reading.num_outputs
         self._num_results = len(traced.expressions)
-        self._equations, self._clockwork = traced, reading.clockwork
-        moving = self._clockwork.keys
+        self._equations, self._time_driven = traced, reading.time_driven
+        moving = self._time_driven.keys
         self._values_vary = not moving.isdisjoint(traced.sources)
         self._slopes_vary = traced.slopes.depends_on_time or not moving.isdisjoint(
             traced.slopes.sources
@@ -249,8 +250,8 @@ class SampledEquations:
         wanted = [*state_keys(self._store), *keys]
         moving = [u for u in updates if not set(wanted).isdisjoint(u.targets)]
         results = [value for update in moving for value in update.values]
-        clockwork = Clockwork(updates, keys, layout.num_states)
-        reading = _Reading(keys, clockwork, moving, len(shown))
+        time_driven = TimeDrivenValues(updates, keys, layout.num_states)
+        reading = _Reading(keys, time_driven, moving, len(shown))
         expressions = [*rates, *shown, *results]
         return TracedEquations(layout, expressions, [*wanted, *inputs], beyond=cut, more=reading)
 
@@ -295,7 +296,7 @@ class SampledEquations:
     def _begin(self, began: float) -> None:
         """Let what moves by time alone come to the first instant and, beside, a period further."""
         now, period, ticks = self._courses[0], self._period, self._instants.ticks
-        self._clockwork.latch(now.store, began)
+        self._time_driven.latch(now.store, began)
         for phase in ticks:
             if self._start + phase - period >= began - SAME * period:
                 self._pass(now, phase - period)
@@ -310,7 +311,7 @@ class SampledEquations:
         """Let what moves by time alone in a course pass an instant."""
         due = self._instants.due(phase + course.ahead)
         for kind in kinds:
-            self._clockwork.advance(course.store, due, kind)
+            self._time_driven.advance(course.store, due, kind)
 
     def _slopes_at(self, phase: float, used: list[int]) -> FloatArray:
         """Return all derivatives some time after the first instant; note if used ones change."""
@@ -335,7 +336,7 @@ class SampledEquations:
     def _difference(self, entry: int) -> str:
         """Name an entry of the derivatives that is another one a period later, and why it is."""
         code = self._equations.slopes
-        read = self._clockwork.keys.intersection(scalars.sources([code.entries[entry]]))
+        read = self._time_driven.keys.intersection(scalars.sources([code.entries[entry]]))
         why = []
         for key in sorted(read)[:3]:
             numbers = [number_behind(course.store, key) for course in self._courses]
@@ -415,7 +416,7 @@ class SampledEquations:
             self._entries.context.clone(),
             self._entries,
             self._equations,
-            self._clockwork,
+            self._time_driven,
             self._instants,
             list(self._place),
             self._passing,

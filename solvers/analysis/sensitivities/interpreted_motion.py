@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import NonFiniteError
+from flexure.diagrams.checks.errors import NonFiniteError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.equations.equations import Equations, Variable
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
-from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
-from flexure.solvers.integration.guard.pace import Pace
-from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, assess
+from flexure.solvers.integration.guard.progress_limits import Pace
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import is_implicit, method_name
-from flexure.solvers.simulation.state.diagnosis import explain_non_finite
-from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.run_control.diagnosis import explain_non_finite
+from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 

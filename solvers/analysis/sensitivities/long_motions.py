@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.errors import warn
 
 _LONG = 60.0  # seconds, beyond which somebody is told,
 _STRETCH = 3.0  # looked at for so many at a time: the first steps may be short

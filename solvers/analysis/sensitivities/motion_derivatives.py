@@ -22,19 +22,19 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.contexts.starts import initialize
+from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Forced, Initialization
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray, freeze
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.analysis.sensitivities.interpreted_motion import (
     InterpretedMotion,
     exact_jacobian,
@@ -42,7 +42,7 @@ from flexure.solvers.analysis.sensitivities.interpreted_motion import (
 from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
 from flexure.solvers.native.programs.preconditions import UnsuitableError
-from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import Key, trace

@@ -14,18 +14,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
-from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.integration.guard.chattering import find_jump
 from flexure.solvers.integration.guard.failures import chattering, jump_of_derivative, no_progress
-from flexure.solvers.integration.guard.pace import Pace
-from flexure.solvers.integration.guard.stiffness import NONSTIFF_METHOD, assess
+from flexure.solvers.integration.guard.progress_limits import Pace
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts.run import SLOW, STIFF
@@ -33,9 +33,9 @@ from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.programs.sensitivity_program import SensitivityProgram
 from flexure.solvers.native.runs.sensitivity_run import WITH_COLUMNS, SensitivityRun, put_line
-from flexure.solvers.simulation.state.method_selection import Method
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at
+from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.trace import trace
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _SMALLEST_RTOL = float(100 * np.finfo(float).eps)  # which SciPy's methods raise others to
 _STIFF_METHOD = "ESDIRK4"  # Rosenbrock's methods need derivatives of the Jacobian

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
 from flexure.solvers.analysis.equations.equations import find_ports, find_variables, state_names
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
     MotionSamples,
     refuse_events,
 )
-from flexure.solvers.simulation.state.method_selection import Method
-from flexure.solvers.simulation.state.tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 _RTOL = 1e-9  # of these motions
@@ -75,7 +75,7 @@ class Sensitivity(Answer):
         return [*self.derivatives]
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.analysis.linear_models.overview import sensitivity_pieces
+        from flexure.solvers.analysis.linear_models.linear_model_tables import sensitivity_pieces
 
         return sensitivity_pieces(self)
 

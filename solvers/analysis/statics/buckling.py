@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import count_of, flag, require
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.common.html import heading
+from flexure.diagrams.checks.arguments import count_of, flag, require
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
@@ -28,7 +28,7 @@ from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquat
 from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
-from flexure.solvers.analysis.statics.rest import settle
+from flexure.solvers.analysis.statics.nearby_equilibrium import settle
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one

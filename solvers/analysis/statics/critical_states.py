@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import AllowedMotions, allowed_motions
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     UNIT_LOAD,

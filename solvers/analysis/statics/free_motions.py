@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticPoint
 

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import is_whole, require
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.html import heading
+from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import (
+from flexure.diagrams.contexts.value_places import (
     Place,
     Way,
     find_place,
@@ -26,10 +24,12 @@ from flexure.diagrams.contexts.places import (
     several,
     shows_state,
 )
+from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations.equations import find_ports
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (

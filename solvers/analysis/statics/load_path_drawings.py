@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.common.arguments import check_axes, require
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, forget, save_figure
+from flexure.diagrams.checks.arguments import check_axes, require
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, forget, save_figure
 from flexure.diagrams.drawing.formats.style import check_file
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
@@ -24,7 +25,6 @@ from flexure.solvers.results.mechanisms.pictures import (
     require_plant,
     stressed,
 )
-from flexure.solvers.results.mechanisms.saving import target_of
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.blocks.multibody.trees.components import mixed_unit
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.contexts.places import Place, Way, find_place, is_signal
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.blocks.multibody.trees.component_names import mixed_unit
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, name_axis, tidy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import can_vary
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.results.pictures.free_labels import Label, place_labels

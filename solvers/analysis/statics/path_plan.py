@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way, find_place, path_of
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of
 from flexure.diagrams.systems.ports import OutputPort
-from flexure.diagrams.values.values import FloatArray, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
 from flexure.solvers.analysis.equations.equations import (
     LARGEST,
     Variable,

@@ -6,21 +6,21 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,
     Leg,
     LostError,
 )
+from flexure.solvers.analysis.forces_at_rest.homotopy import released
 from flexure.solvers.analysis.forces_at_rest.path_following import Stop, TurnedAwayError, Walk
-from flexure.solvers.analysis.forces_at_rest.release import released
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of, weight_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.analysis.statics.nearby_equilibrium import not_closed
 from flexure.solvers.analysis.statics.path_plan import PathPlan
-from flexure.solvers.analysis.statics.rest import not_closed
 
 _MOVES = 0.05  # part of the largest amplitude that is mentioned
 _STANDS = 1e-9  # part of a step that the load changes, where nothing may resist it

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 _ALONG = 1e-9  # of directions that are those of axes
 _LEAST = 1e-9  # compliance of a rotation beside the largest one, below which none is told

@@ -11,17 +11,17 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody import Plant
 from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
-from flexure.blocks.multibody.trees.components import SPATIAL_FORCE
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.common.errors import EvaluationError, UnknownNameError
-from flexure.diagrams.common.html import heading, note
+from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.html import heading, note
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
@@ -30,7 +30,7 @@ from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in, trees_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
-from flexure.solvers.analysis.statics.rest import settle
+from flexure.solvers.analysis.statics.nearby_equilibrium import settle
 from flexure.solvers.analysis.statics.spatial_compliance import (
     Center,
     Principal,

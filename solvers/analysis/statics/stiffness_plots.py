@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.diagrams.contexts.places import find_place
-from flexure.diagrams.drawing.formats.canvas import new_figure, save_figure
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.drawing.formats.new_figures import new_figure, save_figure
 from flexure.diagrams.drawing.formats.style import GREY, labelled, name_axis, style_of, tidy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.statics.stiffness import TWIST, TWIST_UNITS
 
 if TYPE_CHECKING:

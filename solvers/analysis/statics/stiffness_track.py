@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.diagrams.common.arguments import flag, one_of, require
-from flexure.diagrams.common.html import Shown, heading
+from flexure.diagrams.checks.arguments import flag, one_of, require
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.modes.mode_tracking import (
     Equilibria,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.fits.fit_problem import FitProblem
 
 _MUCH = 0.25  # share of the squares that is doubted

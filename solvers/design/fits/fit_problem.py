@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.forces.fits.least_squares import LeastSquares, Unknown, bounds_of
-from flexure.diagrams.common.arguments import mapping
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import mapping
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place, path_of, several
+from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
@@ -22,7 +22,7 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     refuse_events,
 )
 from flexure.solvers.design.fits.records import Record, names_of
-from flexure.solvers.simulation.state.method_selection import Method
+from flexure.solvers.simulation.run_control.method_selection import Method
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,20 @@ from flexure.blocks.forces.fits.least_squares import (
     require_enough,
     warn_of,
 )
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import items_of, require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted, warn
+from flexure.diagrams.checks.arguments import items_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, find_place
+from flexure.diagrams.contexts.value_places import Way, find_place
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import require_root, start_context
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.design.fits.fit_doubts import doubts, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.records import names_of, read_records
-from flexure.solvers.simulation.state.method_selection import Method
-from flexure.solvers.simulation.state.tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
 _Entry = TypeVar("_Entry")
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import file_path, items_of, shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.arguments import file_path, items_of, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way, find_place, path_of, several
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray, as_numbers, freeze
 from flexure.solvers.analysis.equations.equations import carries_vector, slot_of
-from flexure.solvers.analysis.linear_models.drives import Drive
+from flexure.solvers.analysis.linear_models.prescribed_inputs import Drive
 from flexure.solvers.results.records.result import SimulationResult
 
 _TIME = "time"

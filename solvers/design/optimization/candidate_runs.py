@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ExecutorError
+from flexure.diagrams.checks.errors import ExecutorError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, find_place, is_signal, path_of
+from flexure.diagrams.contexts.value_places import Place, find_place, is_signal, path_of
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Constraint, Measure, Metric

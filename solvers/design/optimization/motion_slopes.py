@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.ports import Port
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
@@ -26,7 +26,7 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
 from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.nodes import NODES
+from flexure.solvers.results.measures.interpolation_nodes import NODES
 from flexure.solvers.simulation.simulation import simulate
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))

@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import flag, generator, items_of, require
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.arguments import flag, generator, items_of, require
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     ExecutorError,
     ValueRefusedError,
     quoted,
 )
-from flexure.diagrams.common.html import fold, heading, lines
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Way, path_of, several
+from flexure.diagrams.contexts.value_places import Way, path_of, several
+from flexure.diagrams.interface.html import fold, heading, lines
+from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.polishing import Polish
 from flexure.solvers.design.optimization.polishing import polish as go_downhill
@@ -39,8 +39,8 @@ from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import metric_kinds
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.simulation.state.progress_bar import ProgressBar
 from flexure.solvers.sweeps.running.executors import checked_executor
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import checked_times, only_output

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy
 from flexure.solvers.tracing.signals import resolve
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.errors import FlexureError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import FlexureError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 

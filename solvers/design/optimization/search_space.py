@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import items_of, shown
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.arguments import items_of, shown
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
@@ -18,9 +18,9 @@ from flexure.diagrams.common.errors import (
     suggestion,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way, find_place, path_of, several
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several
+from flexure.diagrams.values.arrays import FloatArray, as_number, show
 from flexure.diagrams.values.state import DiscreteState
-from flexure.diagrams.values.values import FloatArray, as_number, show
 from flexure.solvers.analysis.equations.equations import can_start
 
 _DECADES = 100.0  # quotient of bounds from which on magnitudes count, and not differences

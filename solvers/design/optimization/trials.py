@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.metrics import Constraint
-from flexure.solvers.simulation.state.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 
 NEVER = 1e30  # excess of a candidate without numbers, beyond that of any that has some
 _CLOSE = 1e-3  # of a bound: nearer to it, a constraint is active

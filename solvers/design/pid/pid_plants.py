@@ -9,12 +9,12 @@ import numpy as np
 
 from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
 from flexure.blocks.controllers.pid_law import PIDLaw
-from flexure.diagrams.common.arguments import require, shown
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import require, shown
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place
+from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearize
 from flexure.solvers.analysis.linear_models.poles import fate, least_stable_first

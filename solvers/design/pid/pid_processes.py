@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.pid.pid_loops import exponential
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.pid.pid_loops import Gains
 from flexure.solvers.design.pid.pid_processes import Process, half_rule, step_process

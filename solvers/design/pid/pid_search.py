@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.pid.pid_loops import Gains, PIDLoop, bisect
 
 _MOST = 0.25  # derivative time by integral time: from here on, the zeros are complex

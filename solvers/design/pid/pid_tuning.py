@@ -9,16 +9,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
-from flexure.diagrams.common.arguments import one_of, require
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.html import Shown, fold, heading, lines
+from flexure.diagrams.checks.arguments import one_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.html import Shown, fold, heading, lines
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import as_number, check_bounds
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.overview import poles
+from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.design.pid.pid_loops import PIDLoop
 from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains

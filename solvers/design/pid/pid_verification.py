@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import mapping, require
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.arguments import mapping, require
+from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearize
 from flexure.solvers.design.pid.pid_loops import exponential

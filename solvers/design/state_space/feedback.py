@@ -16,14 +16,15 @@ from flexure.blocks.linear_systems.continuous import Integrator
 from flexure.blocks.linear_systems.discrete import DiscreteIntegrator, ZeroOrderHold
 from flexure.blocks.signals.algebra import Selector, Sum
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.common.arguments import items_of, mapping
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.html import Shown, fold, heading
+from flexure.diagrams.checks.arguments import items_of, mapping
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.ports import InputPort
-from flexure.diagrams.values.values import FloatArray, as_number, freeze
+from flexure.diagrams.values.arrays import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.overview import matrix, poles
+from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
+from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
 from flexure.solvers.design.state_space.models import (
     Poles,
     check_model,
@@ -33,7 +34,6 @@ from flexure.solvers.design.state_space.models import (
     warn_unless_at_rest,
     warn_unless_decaying,
 )
-from flexure.solvers.design.state_space.reach import lingers, persists, require_reach
 from flexure.solvers.design.state_space.weights import Weights, chosen, cost, weights
 
 

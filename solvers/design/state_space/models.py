@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError, warn
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
 

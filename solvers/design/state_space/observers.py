@@ -14,11 +14,12 @@ from flexure.blocks.controllers.state_feedback import (
     StateFeedback,
 )
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.common.html import Shown, fold, heading
+from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.systems.diagram import Diagram
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-from flexure.solvers.analysis.linear_models.overview import matrix, poles
+from flexure.solvers.analysis.linear_models.linear_model_tables import matrix, poles
+from flexure.solvers.design.state_space.controllability import lingers, persists, require_reach
 from flexure.solvers.design.state_space.feedback import placed, solve_riccati
 from flexure.solvers.design.state_space.models import (
     Poles,
@@ -29,7 +30,6 @@ from flexure.solvers.design.state_space.models import (
     warn_unless_decaying,
     without_inputs,
 )
-from flexure.solvers.design.state_space.reach import lingers, persists, require_reach
 from flexure.solvers.design.state_space.weights import Weights, chosen, weights
 
 _OUTPUTS = "outputs that show every mode"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted, warn
-from flexure.diagrams.common.html import Shown, heading
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
+from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.state_space.feedback import (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import items_of, mapping, shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.checks.arguments import items_of, mapping, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 
 #: What describes a symmetric matrix: a number for all, a diagonal, a matrix, or numbers by name.

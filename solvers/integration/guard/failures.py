@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import OdeSolver
 
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     NonFiniteError,
     NoProgressError,
     SimulationError,
@@ -14,7 +14,7 @@ from flexure.diagrams.common.errors import (
 )
 from flexure.diagrams.systems.system import System
 from flexure.solvers.integration.guard.chattering import Jump
-from flexure.solvers.integration.guard.stiffness import STIFF_METHOD
+from flexure.solvers.integration.guard.stiffness_detection import STIFF_METHOD
 from flexure.solvers.integration.methods.methods import is_fixed_step, is_implicit, method_name
 
 __all__ = [

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
 
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     SimulationError,
@@ -29,7 +29,7 @@ from flexure.diagrams.common.errors import (
 )
 from flexure.solvers.integration.guard import failures
 from flexure.solvers.integration.guard.chattering import Jump, find_jump
-from flexure.solvers.integration.guard.pace import Limits, Pace
+from flexure.solvers.integration.guard.progress_limits import Limits, Pace
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import rounding_errors, shortened_by_rounding
 from flexure.solvers.tracing.differences import without_jumps

@@ -23,17 +23,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, DenseOutput, OdeSolver, Radau, solve_ivp
 
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     UnknownNameError,
     ValueRefusedError,
     suggestion,
 )
 from flexure.diagrams.concurrency.quiet import Silence
-from flexure.solvers.integration.guard.carried_step import carried_step
 from flexure.solvers.integration.guard.failures import jump_of_derivative
 from flexure.solvers.integration.guard.guard import Blame, Guard, GuardedSolver, NameJump, guarded
-from flexure.solvers.integration.guard.pace import Limits, Pace
+from flexure.solvers.integration.guard.progress_limits import Limits, Pace
+from flexure.solvers.integration.guard.resumed_step import carried_step
 from flexure.solvers.integration.methods.fixed_step import FixedStep
 from flexure.solvers.integration.methods.methods import method_name, option_names, resolve
 from flexure.solvers.integration.methods.projecting import Bent, Project

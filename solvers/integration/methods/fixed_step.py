@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DenseOutput, OdeSolver
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.tracing.differences import difference_jacobian
 
 __all__ = [

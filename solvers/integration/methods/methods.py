@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.common.arguments import shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver

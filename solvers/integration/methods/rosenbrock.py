@@ -42,7 +42,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.integration.methods.step_control import (
     LARGEST_ROSENBROCK_FACTOR,
     LEAST_FACTOR,

@@ -27,7 +27,7 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.emission.tangent_emission import emit_tangents
 from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import Key
 
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay

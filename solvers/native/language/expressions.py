@@ -21,8 +21,7 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
-from flexure.solvers.native.language.reading import UNKNOWN, KernelError, Reading
-from flexure.solvers.native.language.values import (
+from flexure.solvers.native.language.llvm_values import (
     BOOL,
     FLOAT,
     FUNCTION,
@@ -33,6 +32,7 @@ from flexure.solvers.native.language.values import (
     constant,
     label_of,
 )
+from flexure.solvers.native.language.reading import UNKNOWN, KernelError, Reading
 
 if TYPE_CHECKING:
     from flexure.solvers.native.language.translation import Module

@@ -13,8 +13,16 @@ from typing import Any
 
 from flexure.solvers.native.language.expressions import Expressions
 from flexure.solvers.native.language.language import is_structure, with_lane
+from flexure.solvers.native.language.llvm_values import (
+    BOOL,
+    FLOAT,
+    INT,
+    PLAIN_TYPES,
+    VOID,
+    Type,
+    Value,
+)
 from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
-from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 from flexure.solvers.native.llvm.library import VectorFunction
 
 

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from flexure.diagrams.common.errors import warn
+from flexure.diagrams.checks.errors import warn
 
 _MAGIC = b"flexure object 2\n"
 _DIGEST = 32  # bytes

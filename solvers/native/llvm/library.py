@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from flexure.diagrams.common.errors import MissingExtraError
+from flexure.diagrams.checks.errors import MissingExtraError
 from flexure.diagrams.concurrency.forks import no_fork
 from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.native.llvm.cache import cached

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.native.programs.addresses import address_of
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.native.programs.array_addresses import address_of
 from flexure.solvers.native.programs.program import Program, native_function
 from flexure.solvers.native.programs.programs import program_of
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.threads import Lock, once
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.arrays import FloatArray, conform
 from flexure.diagrams.values.events import Initialization
 from flexure.diagrams.values.state import AbstractState, ContinuousState
-from flexure.diagrams.values.values import FloatArray, conform
 from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
@@ -30,12 +30,12 @@ from flexure.solvers.native.emission.sparse_factors import (
     find_sparse_factors,
 )
 from flexure.solvers.native.kernels.ensembles import ensemble, ensemble_rosenbrock
+from flexure.solvers.native.language.llvm_values import FUNCTION, Value
 from flexure.solvers.native.language.translation import Module
-from flexure.solvers.native.language.values import FUNCTION, Value
 from flexure.solvers.native.llvm.assembly import cut
 from flexure.solvers.native.llvm.library import Address, Library, lane_count, vector_functions
-from flexure.solvers.native.programs.methods import METHODS, source_identity
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.native.programs.method_programs import METHODS, source_identity
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.lanes import Lanes
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader

@@ -2,8 +2,8 @@
 
 Whether code is shared decides whether all blocks are traced together, so `make_plan` lets them be
 traced. The thresholds are here, each with its reason; those of what is too long to compile at all,
-for native code as for Python, are in `flexure.solvers.tracing.effort`. What is decided is printed
-by ``print(plan)``; `program` compiles it.
+for native code as for Python, are in `flexure.solvers.tracing.compile_limits`. What is decided is
+printed by ``print(plan)``; `program` compiles it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.systems.layout import Layout
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.programs.methods import METHODS, NativeMethod
+from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
 from flexure.solvers.native.programs.system_trace import SystemTrace
-from flexure.solvers.tracing.effort import SHARED, WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import SHARED, WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def _share(
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         # Such a system is not traced as a whole, which events and Jacobians need.
         return None, "some parameters or states are no numbers"
-    from flexure.solvers.native.sharing.families.walk import UnlikeError
+    from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError
     from flexure.solvers.native.sharing.jobs.shared_derivatives import SharedDerivatives
 
     try:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.checks.errors import FlexureError, TraceError
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_of
 

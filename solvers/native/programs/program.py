@@ -21,14 +21,14 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.block_factors import BlockFactors, find_block_factors
 from flexure.solvers.native.emission.emission import (
     Environment,
@@ -39,9 +39,9 @@ from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
-from flexure.solvers.native.programs.addresses import address_of
-from flexure.solvers.native.programs.lines import Line
-from flexure.solvers.native.programs.methods import (
+from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.programs.delay_lines import Line
+from flexure.solvers.native.programs.method_programs import (
     METHODS,
     generic_attempt,
     source_identity,
@@ -55,7 +55,7 @@ from flexure.solvers.native.programs.system_trace import (
     Update,
     update_name,
 )
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace, trace_derivatives
 

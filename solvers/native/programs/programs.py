@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout

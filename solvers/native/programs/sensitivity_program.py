@@ -20,7 +20,7 @@ from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
@@ -29,10 +29,10 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address
-from flexure.solvers.native.programs.addresses import address_of
+from flexure.solvers.native.programs.array_addresses import address_of
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
-from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
 Indices = NDArray[np.int64]

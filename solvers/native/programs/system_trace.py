@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.checks.errors import FlexureError, TraceError
 from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values import kinds
+from flexure.diagrams.values.arrays import FloatArray, conform, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
 from flexure.diagrams.values.state import ContinuousState
-from flexure.diagrams.values.values import FloatArray, conform, freeze
 from flexure.solvers.native.emission.emission import depth_first, key_of
-from flexure.solvers.native.programs.lines import MOST_LINES, Line, find_line
+from flexure.solvers.native.programs.delay_lines import MOST_LINES, Line, find_line
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.trace import DISCRETE, TIME, Key, SymbolicStore
 

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.integration.guard.slow_strides import MARKS
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.integration.guard.progress_kernel import MARKS
 from flexure.solvers.native.kernels.ensembles.ensemble import FREE, PAUSED, UNFINISHED
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
 from flexure.solvers.native.kernels.ensembles.ensemble_trail import MOST
@@ -25,11 +25,11 @@ from flexure.solvers.native.programs.lane_equations import (
     LaneJacobian,
     ensemble_loop,
 )
-from flexure.solvers.native.programs.methods import METHODS, NativeMethod
+from flexure.solvers.native.programs.method_programs import METHODS, NativeMethod
 from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors, set_tolerances
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.nodes import NODES, TOLERANCE
+from flexure.solvers.results.measures.interpolation_nodes import NODES, TOLERANCE
 
 _ALIGNMENT = 64  # bytes
 _PIECES = MOST + 4  # that are written in each lane until a loop can pause

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.native.programs.lines import Line
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.solvers.native.programs.delay_lines import Line
 
 
 class HeldValues:

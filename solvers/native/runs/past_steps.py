@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
-from flexure.solvers.native.programs.addresses import address_of
-from flexure.solvers.native.programs.methods import resampling
+from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.programs.method_programs import resampling
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_with
 from flexure.solvers.native.runs.held_values import HeldValues

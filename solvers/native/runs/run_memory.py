@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.integration.methods.projecting import FAR
 from flexure.solvers.native.emission.block_factors import BlockFactors
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.parts.blocks import BlockData
-from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.kernels.parts.rows import RowLayout
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.language.language import parts_of, types_of
 from flexure.solvers.native.llvm.library import Address
-from flexure.solvers.native.programs.addresses import address_of
-from flexure.solvers.native.programs.methods import METHODS, generic_attempt
+from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.programs.method_programs import METHODS, generic_attempt
 from flexure.solvers.native.programs.program import Program
 
 ROOMY = 1000  # states, up to which a dense matrix may be made

@@ -16,17 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import TraceError, ValueRefusedError
+from flexure.diagrams.checks.errors import TraceError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import require_root
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.integration.methods.methods import method_name, resolve
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.plan import Plan
 from flexure.solvers.native.programs.preconditions import UnsuitableError, has_loop, native_program
 from flexure.solvers.native.programs.program import Program
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import (
     ExactJacobian,
@@ -35,6 +34,7 @@ from flexure.solvers.tracing.exact_jacobian import (
     state_keys,
 )
 from flexure.solvers.tracing.trace import trace_derivatives
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver

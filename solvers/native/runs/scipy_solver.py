@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DenseOutput, OdeSolver
 
-from flexure.diagrams.common.errors import NativeCodeError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import NativeCodeError
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.kernels.parts.rows import BEGIN, END, STEP, TIME, RowLayout
 from flexure.solvers.native.kernels.parts.run import COMPLETE, DOUBTFUL
-from flexure.solvers.native.programs.methods import loops
+from flexure.solvers.native.programs.method_programs import loops
 from flexure.solvers.native.runs.call_length import CallLength
 from flexure.solvers.native.runs.past_steps import NativeStep, StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import RunMemory

@@ -1,7 +1,7 @@
 """A motion with derivatives in native loops: the memory, and the calls.
 
 States and columns of derivatives, each column times the size of its number, lie end to end. See
-`flexure.solvers.native.kernels.runs.sensitivities`.
+`flexure.solvers.native.kernels.runs.sensitivity_runs`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.integration.guard.carried_step import carried_step
-from flexure.solvers.integration.guard.pace import Pace
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.integration.guard.progress_limits import Pace
+from flexure.solvers.integration.guard.resumed_step import carried_step
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.kernels.parts.run import PAUSED
 from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.methods import METHODS, column_loops, generic_attempt
+from flexure.solvers.native.programs.method_programs import METHODS, column_loops, generic_attempt
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.sensitivity_program import Indices, SensitivityProgram
 from flexure.solvers.native.runs.call_length import CallLength

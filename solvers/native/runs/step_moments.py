@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.runs.past_steps import StepRows
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.time_batch import Moments, Timeline

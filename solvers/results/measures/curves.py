@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.results.measures.nodes import NODES, OVERSHOOT
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.results.measures.interpolation_nodes import NODES, OVERSHOOT
 
 _FLAT = 8.0 * float(np.finfo(float).eps)  # the part of a value below which nothing turns
 _TRIES = 80  # of the search for a zero

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.errors import ValueRefusedError, warn
-from flexure.diagrams.common.html import Shown
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 from flexure.solvers.results.measures.step_characteristics import (
@@ -291,7 +291,7 @@ class DisturbanceResponse(Shown):
     unit: str
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.results.records.overview import response_pieces
+        from flexure.solvers.results.records.result_tables import response_pieces
 
         return response_pieces(self)
 

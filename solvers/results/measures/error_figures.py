@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import reductions
 from flexure.solvers.results.measures.curves import Curve
 

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import is_one_of, one_of, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.diagrams.checks.arguments import is_one_of, one_of, require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.results.measures import reductions
 from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.disturbances import (

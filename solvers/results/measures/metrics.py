@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import mapping, require
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.values.values import FloatArray, as_number, as_numbers
+from flexure.diagrams.checks.arguments import mapping, require
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.solvers.results.measures.curves import Curve, DenseOutput
 from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.tracing.signals import Signal

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.answers import Answer
 from flexure.diagrams.concurrency.threads import cached_property
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 

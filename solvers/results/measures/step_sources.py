@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from flexure.blocks.signals.sources import Constant, Step
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.ports import InputPort, OutputPort

@@ -11,9 +11,15 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.multibody.bodies.bodies import FrameLike
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.drawing.formats.canvas import new_figure
-from flexure.diagrams.values.values import as_number, check_bounds
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.drawing.formats.new_figures import new_figure
+from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.solvers.results.mechanisms.animation_files import (
+    Target,
+    mechanism_animation,
+    save,
+    target_of,
+)
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,
@@ -23,12 +29,6 @@ from flexure.solvers.results.mechanisms.pictures import (
     require_plant,
     stressed,
     traced_frames,
-)
-from flexure.solvers.results.mechanisms.saving import (
-    Target,
-    mechanism_animation,
-    save,
-    target_of,
 )
 from flexure.solvers.results.mechanisms.scene import force_arrows
 from flexure.solvers.results.records.result import SimulationResult

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, Frame
 from flexure.solvers.results.mechanisms.drawing import ARROW, FORCE, METAL
 

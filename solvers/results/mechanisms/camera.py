@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.common.errors import DeclarationError
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from flexure.blocks import Plant

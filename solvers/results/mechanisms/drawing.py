@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
-from flexure.solvers.results.mechanisms.depth import Seen, painting_order
+from flexure.solvers.results.mechanisms.depth_order import Seen, painting_order
 from flexure.solvers.results.mechanisms.facets import Piece, face_normals
+from flexure.solvers.results.mechanisms.mechanism_lines import DIRECTIONS, ELEMENTS, Stroke, placed
 from flexure.solvers.results.mechanisms.scene import Scene
 from flexure.solvers.results.mechanisms.stress_colors import StressColors
-from flexure.solvers.results.mechanisms.strokes import DIRECTIONS, ELEMENTS, Stroke, placed
 
 BONE, SPRING, METAL, INK = BLUE, ORANGE, GREY, "#444444"
 FORCE, TRACE = RED, PURPLE

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, Primitive
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 Faces: TypeAlias = list[tuple[int, ...]]
 

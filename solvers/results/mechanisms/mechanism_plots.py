@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.blocks import Plant
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, forget, save_figure
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, forget, save_figure
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
     Motion,

@@ -13,12 +13,12 @@ import numpy as np
 from flexure.blocks import Plant
 from flexure.blocks.multibody import Body
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
-from flexure.diagrams.common.arguments import flag, items_of
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.checks.arguments import flag, items_of
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.style import check_title
 from flexure.diagrams.systems.system import System, way_to_a_system
-from flexure.diagrams.values.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.results.mechanisms.background import (
     Floor,
     draw_axes,
@@ -28,10 +28,10 @@ from flexure.solvers.results.mechanisms.background import (
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view, framed
 from flexure.solvers.results.mechanisms.drawing import ARROW, METAL, Drawing
-from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.mechanism_lines import carried
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
 from flexure.solvers.results.mechanisms.stress_colors import StressColors
-from flexure.solvers.results.mechanisms.strokes import carried
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

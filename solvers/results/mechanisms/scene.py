@@ -20,10 +20,10 @@ from flexure.blocks.multibody import BodyForceElement
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
-from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
-from flexure.solvers.results.mechanisms.strokes import (
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.mechanism_lines import (
     DIRECTIONS,
     Stroke,
     attachment_points,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.results.mechanisms.ribbons import Ribbon
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
+from flexure.solvers.results.mechanisms.flexure_shapes import BEAM, Ribbon
 from flexure.solvers.results.mechanisms.pictures import Motion
-from flexure.solvers.results.mechanisms.ribbons import BEAM, Ribbon
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
 from flexure.solvers.results.mechanisms.stress_colors import color_table
 

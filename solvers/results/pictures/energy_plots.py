@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks import EnergyLedger
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     BLUE,
     COLORS,
@@ -23,7 +23,7 @@ from flexure.diagrams.drawing.formats.style import (
     write_legend,
 )
 from flexure.diagrams.systems.system import each_system
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.pictures.panels import Scales, drawable
 from flexure.solvers.results.pictures.signal_plots import given_axes
 

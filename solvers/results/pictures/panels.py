@@ -10,15 +10,15 @@ import numpy as np
 
 from flexure.blocks import Multiplexer
 from flexure.diagrams.building.known_units import KnownUnits, known_units
-from flexure.diagrams.common.arguments import mapping, require
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.checks.arguments import mapping, require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.drawing.formats.style import labelled
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import Handle, Located
 from flexure.diagrams.values.units import conversion
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _LARGEST = 1e300  # number, with which Matplotlib can still compute

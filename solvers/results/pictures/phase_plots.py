@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, check_title, name_axis, tidy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.results.pictures.panels import Scales, arrange
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import are_axes, items_of, require
-from flexure.diagrams.common.errors import ValueRefusedError, quoted
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import are_axes, items_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import (
     COLORS,
     DARK,
@@ -29,8 +29,8 @@ from flexure.diagrams.drawing.formats.style import (
 )
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, each_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
 from flexure.solvers.tracing.signals import Signal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.nodes import (
+from flexure.solvers.results.measures.interpolation_nodes import (
     CHECK,
     CHECK_WEIGHTS,
     NODES,

@@ -10,11 +10,11 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import one_of
-from flexure.diagrams.common.errors import RecordFileError
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.files import replacing
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.errors import RecordFileError
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.records.stored_signals import StoredSignal
 from flexure.solvers.tracing.signals import Reader
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.results.records.free_memory import free_memory
 
 #: Interpolates the state inside of one integrator step.

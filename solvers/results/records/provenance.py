@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.common.versions import versions
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.files.versions import versions
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.solvers.results.records.fingerprints import Fingerprints

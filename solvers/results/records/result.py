@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import file_path
-from flexure.diagrams.common.completion import HasSignals
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.common.html import Shown
+from flexure.diagrams.checks.arguments import file_path
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import path_of, several
+from flexure.diagrams.contexts.value_places import path_of, several
+from flexure.diagrams.interface.completion import HasSignals
+from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray, as_numbers, freeze
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
 from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.records.exports import Jumps, SignalTable, make_table, writing
 from flexure.solvers.results.records.history import History
@@ -557,7 +557,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         return make_table(names, readers, partial(self.sample_all, chosen), grid, jumps)
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.results.records.overview import result_pieces
+        from flexure.solvers.results.records.result_tables import result_pieces
 
         return result_pieces(self)
 

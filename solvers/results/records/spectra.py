@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flexure.diagrams.common.answers import Answer
-from flexure.diagrams.common.arguments import count_of, one_of
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.diagrams.contexts.places import path_of
+from flexure.diagrams.checks.arguments import count_of, one_of
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.units import product
-from flexure.diagrams.values.values import FloatArray, as_number
 from flexure.solvers.results.measures.step_responses import require_single
 
 if TYPE_CHECKING:

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import file_path
-from flexure.diagrams.common.completion import HasSignals
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.arguments import file_path
+from flexure.diagrams.checks.errors import (
     FlexureError,
     RecordFileError,
     UnknownNameError,
     suggestion,
 )
-from flexure.diagrams.common.files import replacing
-from flexure.diagrams.common.html import Shown
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.contexts.saving import from_dict, to_dict
+from flexure.diagrams.contexts.context_files import from_dict, to_dict
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.completion import HasSignals
+from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.results.records import provenance
 from flexure.solvers.results.records.exports import Series, SignalTable
 from flexure.solvers.results.records.provenance import Entry, Provenance
@@ -169,7 +169,7 @@ class StoredResult(Shown, HasSignals):
         return self._table.to_xarray()
 
     def _pieces(self) -> Iterator[str]:
-        from flexure.solvers.results.records.overview import stored_pieces
+        from flexure.solvers.results.records.result_tables import stored_pieces
 
         return stored_pieces(self)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.html import code, escaped
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.interface.html import code, escaped
+from flexure.diagrams.values.arrays import FloatArray
 
 POINTS = 240  # of a line
 _WIDTH, _HEIGHT = 300.0, 90.0  # of the panel, in pixels

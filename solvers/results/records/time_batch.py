@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.results.records.history import History, Rows
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.errors import quoted
+from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.contexts.updates import only_looking, run_publish, run_updates
 from flexure.diagrams.values.events import Terminate
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
@@ -17,7 +17,7 @@ from flexure.solvers.simulation.events.agenda import Entry, ordered
 from flexure.solvers.simulation.events.zeno import zeno_error
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 
 class DueEvents:
@@ -95,7 +95,7 @@ class DueEvents:
             raise zeno_error(simulation.system.label, self._store.time, chain)
         if found:
             simulation.statistics.witness_events += len(found)
-            simulation.departures.watch_for_zeno(sorted(found, key=lambda entry: entry.order))
+            simulation.missed_crossings.watch_for_zeno(sorted(found, key=lambda entry: entry.order))
             self.publish(list(found), monitor=False)
         return changed
 

@@ -11,7 +11,7 @@ Every change of sign so found is narrowed down to the resolution of floating-poi
 earliest one wins. The event takes place at the late end of the last interval, so that the function
 has reached or just passed zero.
 
-`flexure.solvers.native.kernels.runs.events` does the same with the same numbers.
+`flexure.solvers.native.kernels.runs.run_events` does the same with the same numbers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.arguments import shown
-from flexure.diagrams.common.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.store import annotate
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Witness
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.native.kernels.parts.search import (
+from flexure.solvers.native.kernels.parts.zero_search import (
     APPARENT,
     MIDDLE,
     MOST_STRETCHES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.checks.errors import ZenoError
 from flexure.solvers.native.kernels.runs.pile_ups import WATCH_SIZE, piles_up
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.solvers.native.programs.preconditions import (
     UnsuitableError,
     native_program,
 )
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.simulation.native_runs.native_runner import NativeRunner
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 _MOST = 60  # clocks and witness functions that a mask has room for
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.values.events import Periodic
-from flexure.solvers.native.kernels.parts.search import SEARCH_SIZE
+from flexure.solvers.native.kernels.parts.zero_search import SEARCH_SIZE
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.events.agenda import Entry
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 _SIGNS = {"falling": -1, "rising": 1, "either": 0}
 

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from flexure.diagrams.common.errors import SimulationError, TraceError
+from flexure.diagrams.checks.errors import SimulationError, TraceError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
-from flexure.diagrams.values.values import FloatArray, freeze
-from flexure.solvers.integration.guard.carried_step import carried_step
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.integration.guard.chattering import find_jump
+from flexure.solvers.integration.guard.resumed_step import carried_step
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.projecting import TIMES
 from flexure.solvers.integration.methods.rounding import shortened_by_rounding
 from flexure.solvers.native.kernels.parts import run as words
 from flexure.solvers.native.kernels.parts.manifold import CODED, KEPT, PLACED, REFUSED
 from flexure.solvers.native.programs.binding import BoundProgram
-from flexure.solvers.native.programs.methods import METHODS, loops
+from flexure.solvers.native.programs.method_programs import METHODS, loops
 from flexure.solvers.native.programs.preconditions import has_loop
 from flexure.solvers.native.programs.program import EventKey, Program
 from flexure.solvers.native.runs.call_length import CallLength
@@ -37,15 +37,15 @@ from flexure.solvers.native.runs.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.runs.run_memory import RunMemory
 from flexure.solvers.simulation.native_runs.native_events import NativeEvents
 from flexure.solvers.simulation.native_runs.run_output import RunOutput
-from flexure.solvers.simulation.state.giving_up import (
+from flexure.solvers.simulation.run_control.giving_up import (
     give_up_chattering,
     give_up_slow,
     judge_record,
 )
-from flexure.solvers.tracing.agreement import agrees_at, interpreted_numbers
+from flexure.solvers.tracing.trace_check import agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 _Rates = Callable[[float, FloatArray], FloatArray]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.values.values import FloatArray, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
@@ -28,7 +28,7 @@ from flexure.solvers.results.records.history import History, Snapshot
 from flexure.solvers.simulation.events.agenda import Entry
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.state.simulation_state import SimulationState
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 
 
 _TABLE = 2**18  # numbers in the table of rows
@@ -221,7 +221,7 @@ class RunOutput:
         self._simulation.statistics.witness_events += len(crossed)
         self._put(row)
         self.ended = True  # unless there is nothing to raise
-        self._simulation.departures.watch_for_zeno(crossed)
+        self._simulation.missed_crossings.watch_for_zeno(crossed)
         self.ended = False
         return crossed
 

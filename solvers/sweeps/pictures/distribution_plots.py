@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import require
-from flexure.diagrams.contexts.places import Way
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, COLORS, GREY, RED, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes, flag, shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.contexts.places import Way, path_of
-from flexure.diagrams.drawing.formats.canvas import axes_or_new, saved
+from flexure.diagrams.checks.arguments import check_axes, flag, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_file, labelled
-from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
     add_color_bar,

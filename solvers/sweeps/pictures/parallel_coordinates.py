@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.contexts.places import Way
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, RED, check_file
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
     add_color_bar,

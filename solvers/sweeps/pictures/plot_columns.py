@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.style import labelled
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.tables import sweep_tables
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import flag, items_of, require
-from flexure.diagrams.common.errors import FlexureError, ValueRefusedError
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import flag, items_of, require
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError
+from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, labelled, tidy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
-from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:

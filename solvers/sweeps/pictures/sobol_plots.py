@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, DARK, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from flexure.diagrams.contexts.places import Way
+from flexure.diagrams.contexts.value_places import Way
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import check_axes
-from flexure.diagrams.drawing.formats.canvas import new_figure, saved
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, labelled, tidy
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.plans.plans import by_component
 from flexure.solvers.sweeps.tables.regression import metric_of, only_metric, regress

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray, show
+from flexure.diagrams.values.arrays import FloatArray, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
-from flexure.solvers.sweeps.plans.samples import Marginal, Options, Sampled, marginals
+from flexure.solvers.sweeps.plans.sampling_designs import Marginal, Options, Sampled, marginals
 
 _TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
 

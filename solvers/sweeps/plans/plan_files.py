@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import file_path
-from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
-from flexure.diagrams.common.files import replacing
-from flexure.diagrams.values.values import freeze
+from flexure.diagrams.checks.arguments import file_path
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.values.arrays import freeze
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan, by_component
 
 _FORMAT = "flexure plan 1"

@@ -16,13 +16,13 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.common.arguments import shown
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.html import Shown, heading, note
-from flexure.diagrams.contexts.places import Way, path_of
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.interface.html import Shown, heading, note
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray, as_numbers, freeze
 
 SAMPLE = "sample"  # what the dimension of a plan is called that is no grid
 _MOST = 2**31  # samples

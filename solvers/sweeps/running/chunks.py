@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import NativeCodeError
+from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.results.measures.metrics import Measure
 from flexure.solvers.sweeps.running.lane_runs import LaneRuns

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import shown
-from flexure.diagrams.common.errors import ExecutorError, FlexureError, ValueRefusedError
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import ExecutorError, FlexureError, ValueRefusedError
+from flexure.solvers.sweeps.running.chunk_sizes import Pace
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
-from flexure.solvers.sweeps.running.pace import Pace
-from flexure.solvers.sweeps.running.parcels import Parcel, run_part
+from flexure.solvers.sweeps.running.job_serialization import Parcel, run_part
 from flexure.solvers.sweeps.running.sweep_record import Part
 
 _SECONDS = 1.0  # of a chunk, about

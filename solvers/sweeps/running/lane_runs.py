@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import EvaluationError, TraceError, ValueRefusedError, warn
+from flexure.diagrams.checks.errors import EvaluationError, TraceError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.starts import initialize
+from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, Forced, Initialization
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.kernels.ensembles.ensemble import (
     ASTRAY,
@@ -24,7 +24,7 @@ from flexure.solvers.native.kernels.ensembles.ensemble import (
 )
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.lane_equations import LaneEquations
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.preconditions import (
     UnsuitableError,
     has_loop,
@@ -32,8 +32,8 @@ from flexure.solvers.native.programs.preconditions import (
     require_native,
 )
 from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
-from flexure.solvers.simulation.state.options import wants_native
-from flexure.solvers.simulation.state.simulation_state import SimulationState
+from flexure.solvers.simulation.run_control.options import wants_native
+from flexure.solvers.simulation.run_control.simulation_state import SimulationState
 from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
@@ -44,9 +44,9 @@ from flexure.solvers.sweeps.running.sweep_record import (
     SweepRecord,
 )
 from flexure.solvers.sweeps.running.variants import Variants
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.trace import PARAMETER, STATE, Key, number_behind
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at, interpreted_numbers
 
 _MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane
 _MOST_BREAKS = 100_000  # of one run

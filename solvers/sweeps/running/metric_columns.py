@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.arguments import is_one_of, items_of, shown
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.arguments import is_one_of, items_of, shown
+from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
     quoted,
     suggestion,
     warn,
 )
-from flexure.diagrams.contexts.places import Place, path_of
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import Place, path_of
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import metric_kinds
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import (
@@ -30,7 +30,7 @@ from flexure.solvers.results.measures.metrics import (
 )
 from flexure.solvers.results.measures.step_characteristics import StepInfo
 from flexure.solvers.results.measures.step_responses import way_to_rest
-from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.sweeps.running.run_step_sources import find_steps
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flexure.solvers.simulation.state.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 
 #: Called now and then in the midst of a chunk; what it is passed tells how many of its runs are
 #: done, and how many of these have failed.

@@ -10,13 +10,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
+from flexure.diagrams.checks.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.programs.preconditions import UnsuitableError
-from flexure.solvers.simulation.state.options import wants_native
-from flexure.solvers.simulation.state.simulation_state import SimulationState
+from flexure.solvers.simulation.run_control.options import wants_native
+from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+from flexure.solvers.sweeps.running.chunk_sizes import Pace
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.running.lane_runs import (
@@ -26,7 +27,6 @@ from flexure.solvers.sweeps.running.lane_runs import (
     require_starts,
 )
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, Steps
-from flexure.solvers.sweeps.running.pace import Pace
 from flexure.solvers.sweeps.running.run_counter import RunCounter, Watch
 from flexure.solvers.sweeps.running.sweep_record import Part, Settings, SweepRecord
 from flexure.solvers.sweeps.running.variants import SweptContexts, Variants

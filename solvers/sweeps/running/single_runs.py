@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 
-from flexure.diagrams.common.errors import FlexureError, NativeCodeError
+from flexure.diagrams.checks.errors import FlexureError, NativeCodeError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.values import FloatArray, as_number
+from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.native.runs.step_moments import moments_at
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Measure

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.options import Compiled
+from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.simulator import Simulator
-from flexure.solvers.simulation.state.method_selection import Method
-from flexure.solvers.simulation.state.options import Compiled
-from flexure.solvers.simulation.state.simulation_state import SimulationState
-from flexure.solvers.simulation.state.tolerances import Tolerance
 from flexure.solvers.sweeps.running.metric_columns import Steps, Wanted, part_of
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader, Signal

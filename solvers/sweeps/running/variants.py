@@ -16,22 +16,22 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     EvaluationError,
     UnknownNameError,
     ValueRefusedError,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.places import Place, Way, find_place, path_of, shows_state
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, shows_state
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray, check_bounds, freeze
 from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
-from flexure.diagrams.values.values import FloatArray, check_bounds, freeze
 from flexure.solvers.sweeps.plans.plans import Plan, zip_values
 from flexure.solvers.tracing.lanes import TIME_KEY, Batch, ContextBatch
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
-from flexure.diagrams.common.arguments import file_path, flag
-from flexure.diagrams.common.errors import FlexureError, ValueRefusedError, quoted
-from flexure.diagrams.contexts.places import path_of
-from flexure.diagrams.contexts.saving import to_dict
+from flexure.diagrams.checks.arguments import file_path, flag
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.context_files import to_dict
+from flexure.diagrams.contexts.value_places import path_of
 from flexure.solvers.analysis.equations.equations import state_names
 from flexure.solvers.results.records import provenance
 from flexure.solvers.results.records.fingerprints import Fingerprints

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexure.diagrams.common.errors import RecordFileError, quoted, warn
+from flexure.diagrams.checks.errors import RecordFileError, quoted, warn
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.solvers.results.records.provenance import differences
 from flexure.solvers.sweeps.plans.plans import by_component

@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from flexure.diagrams.common.errors import RecordFileError
+from flexure.diagrams.checks.errors import RecordFileError
 from flexure.diagrams.concurrency.threads import Lock
 
 _FAR = 1 << 20  # the byte that is locked, where Windows lets others read the rest

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.common.arguments import is_one_of
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.common.html import Shown, heading
+from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.interface.html import Shown, heading
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.sweeps.plans.plans import by_component
 
 if TYPE_CHECKING:

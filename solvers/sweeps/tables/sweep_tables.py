@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.common.extras import import_extra
-from flexure.diagrams.common.html import fold, heading, note
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.interface.html import fold, heading, note
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.diagrams.values.values import FloatArray
 from flexure.solvers.analysis.equations.equations import state_names
 from flexure.solvers.sweeps.plans.plans import by_component
-from flexure.solvers.sweeps.tables.absent_model import AbsentModel
+from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 
 if TYPE_CHECKING:
     from flexure.solvers.sweeps.sweep import Sweep

@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.diagrams.contexts.places import Place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.support.force_elements import world
 from tests.support.native import needs_llvmlite

@@ -13,7 +13,7 @@ from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.forces.bushings.halfway_law import Deformation
 from flexure.blocks.math import RigidTransform, rotation_from_rotation_vector
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 NOT_ASKED: Any = None
 

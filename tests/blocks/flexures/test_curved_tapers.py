@@ -15,7 +15,7 @@ from flexure.blocks.flexures.beams.beam_shapes import along_arc
 from flexure.blocks.flexures.beams.curved_tapers import error_across, segments_across
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.math import relative_pose, rotation_from_rotation_vector, skew
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 STEEL = fx.Material.common("structural steel S235")
 LENGTH = 0.1

@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray
 
 STEEL = fx.Material.common("stainless steel 301")
 LEAF = fx.RectangleSection(width=0.01, thickness=5e-4)

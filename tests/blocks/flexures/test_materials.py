@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.flexures.sections.materials import COMMON
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 
 def test_the_shear_modulus_follows_from_poissons_ratio_and_back() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, ValueRefusedError
 from tests.support.native import needs_llvmlite
 
 STEEL = fx.Material.common("structural steel S235")

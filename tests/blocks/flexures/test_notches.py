@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.plane_stress import bend
 
 STEEL = fx.Material.common("structural steel S235")

@@ -11,7 +11,7 @@ from scipy.integrate import dblquad
 import flexure as fx
 from flexure.blocks.flexures.sections.warping import unevenness
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 
 GENERAL = {
     "area": 2e-6,

@@ -14,7 +14,7 @@ from scipy.optimize import fsolve
 from flexure.blocks import math as fm
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.diagrams import scalars
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from tests.support import rods
 
 #: G J, E I_y and E I_z of a rod of the length 1, and its E A.

@@ -11,7 +11,7 @@ from scipy.integrate import simpson, solve_bvp, solve_ivp
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from tests.support.beams import tip_position, under_load
 from tests.support.native import needs_llvmlite
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 import flexure as fx
 from flexure import compliance
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 ZETAS = [0.05, 0.3, 0.5, 0.65, 0.78, 0.95, 1.0, 1.05, 1.5, 8.0]
 FRACTIONS = [0.01, 0.02, 0.05, 0.1]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.forces.bushings.inner_parts import FrictionBranch
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.blocks.forces.bushings.mount_branches import FrictionBranch
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.fitting import (
     DynamicStiffness,
     bushing_options,

@@ -15,7 +15,7 @@ from scipy.optimize import curve_fit
 
 import flexure as fx
 from flexure import fitting
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 LINEAR = [
     "spring_zero_angle_rad",

@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
     UnknownNameError,

@@ -19,7 +19,7 @@ from flexure.blocks.forces.between_points.one_sided_spring import (
 )
 from flexure.blocks.math import rotation_about
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 TABLE: dict[str, Any] = {"deflections": [0.1, 0.2], "forces": [10.0, 50.0]}
 KINDS = {"cable": (Cable, 1.0), "bumper": (Bumper, -1.0)}

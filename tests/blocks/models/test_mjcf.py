@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 
 mujoco: Any = pytest.importorskip("mujoco", reason="MJCF files are read with the package mujoco")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flexure.blocks.models import load_mjcf, load_urdf
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     DeclarationError,
     FlexureError,
     MissingExtraError,

@@ -11,7 +11,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from tests.oracle.reading import DATA
 from tests.support.robots import ARM, DOOR
 

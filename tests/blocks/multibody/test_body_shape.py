@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.math import z_rotation
 from flexure.blocks.multibody.bodies.meshes import Mesh, read_stl, simplified
-from flexure.diagrams.common.errors import DeclarationError, FlexureError, WiringError
+from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError
 from tests.support.stl import BROKEN, TRIANGLES, VERTICES, ascii_text, binary
 
 QUARTER = np.asarray(z_rotation(0.5 * np.pi))

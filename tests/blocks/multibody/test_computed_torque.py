@@ -11,7 +11,7 @@ import scipy.optimize
 
 import flexure as fx
 from flexure.blocks.multibody.plants.computed_torque import GravityCompensation, InverseDynamics
-from flexure.diagrams.common.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError
 from tests.contracts.parts import ASKEW, LUMP, half_driven
 
 SEEDS = range(4)

@@ -15,7 +15,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from tests.blocks.math.samples import (
     components,
     flat,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexure.blocks.math import shift_spatial_velocity, transform_point
-from flexure.blocks.multibody.trees.jacobians import (
+from flexure.blocks.multibody.trees.body_jacobians import (
     jacobian_bias,
     spatial_jacobian,
     translational_jacobian,

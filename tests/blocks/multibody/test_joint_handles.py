@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 
 
 class Door(NamedTuple):

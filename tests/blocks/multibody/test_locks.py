@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError
+from flexure.diagrams.checks.errors import ContextError
 from tests.support.mechanisms import MOVING, arm, chain
 from tests.support.native import needs_llvmlite
 

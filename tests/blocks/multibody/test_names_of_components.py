@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.multibody.trees.components import along_joint, along_joints
+from flexure.blocks.multibody.trees.component_names import along_joint, along_joints
 
 SPATIAL = ["tx", "ty", "tz", "fx", "fy", "fz"]
 

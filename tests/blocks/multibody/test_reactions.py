@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.blocks.math import rotate_spatial, shift_spatial_force
-from flexure.diagrams.common.errors import AlgebraicLoopError
+from flexure.diagrams.checks.errors import AlgebraicLoopError
 from tests.support.mechanisms import (
     BOX,
     MECHANISMS,

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from tests.support.mechanisms import chain, random_context
 from tests.support.multibody import random_pose
 

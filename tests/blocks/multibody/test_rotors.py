@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.mechanisms import MOVING, arm, chain, random_context
 from tests.support.native import needs_llvmlite
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from tests.support.native import needs_llvmlite
 
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))

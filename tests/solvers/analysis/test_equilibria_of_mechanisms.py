@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.diagrams.common.errors import EvaluationError
+from flexure.diagrams.checks.errors import EvaluationError
 
 LINK = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 MASS, GRAVITY = 40.0, 9.81

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError
-from flexure.solvers.tracing import effort
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.solvers.tracing import compile_limits
 from tests.support.mechanics import Pendulum, servo
 
 QUESTIONS: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
@@ -251,7 +251,7 @@ def test_what_could_not_be_traced_is_tried_again(monkeypatch: pytest.MonkeyPatch
     diagram = servo(derivative_filter=0.01)
     ports = (["target.value"], ["pendulum.angle"])
     with monkeypatch.context() as patch:
-        patch.setattr(effort, "TRACED", 20)
+        patch.setattr(compile_limits, "TRACED", 20)
         assert fx.linearize(diagram, None, *ports).how.startswith("central differences")
     assert fx.linearize(diagram, None, *ports).how == "exact derivatives"
 

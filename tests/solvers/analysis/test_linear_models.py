@@ -12,7 +12,7 @@ import pytest
 from scipy import linalg, signal
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, MissingExtraError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, MissingExtraError, ValueRefusedError
 from tests.support.mechanics import servo
 
 W = np.array([0.0, 0.3, 2.0, 40.0])

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     DeclarationError,
     EvaluationError,
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.solvers.tracing import effort
+from flexure.solvers.tracing import compile_limits
 from tests.support.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
 
 
@@ -354,7 +354,7 @@ def test_a_jacobian_of_too_many_operations_is_replaced_by_differences(
 ) -> None:
     ports = (["target.value"], ["pendulum.angle"])
     exact = fx.linearize(servo(derivative_filter=0.01), None, *ports)
-    monkeypatch.setattr(effort, "TRACED", 80)  # the equations themselves are not as many
+    monkeypatch.setattr(compile_limits, "TRACED", 80)  # the equations themselves are not as many
     rough = fx.linearize(servo(derivative_filter=0.01), None, *ports)
     assert rough.how.startswith("central differences, because cannot trace more than 80 operations")
     np.testing.assert_allclose(rough.A, exact.A, rtol=1e-6, atol=1e-5)

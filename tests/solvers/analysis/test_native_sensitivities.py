@@ -11,7 +11,7 @@ import pytest
 from scipy.linalg import expm
 
 import flexure as fx
-from flexure.diagrams.common.errors import NoProgressError
+from flexure.diagrams.checks.errors import NoProgressError
 from flexure.solvers.analysis.sensitivities import long_motions
 from tests.support.native import needs_llvmlite
 

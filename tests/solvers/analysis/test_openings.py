@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.diagrams.common.errors import UnknownNameError
+from flexure.diagrams.checks.errors import UnknownNameError
 from tests.support.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
 
 OMEGA = np.array([0.1, 1.5, 4.0, 30.0])

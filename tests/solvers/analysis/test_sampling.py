@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.signal import cont2discrete
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
 from tests.support.mechanics import Pendulum
 
 T = 0.05

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import TraceError
-from flexure.diagrams.contexts.places import find_place
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.checks.errors import TraceError
+from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations import equations, shared_equations
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.equations.one_thread import _libraries, in_one_thread

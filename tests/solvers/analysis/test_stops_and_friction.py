@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 
 
 def arm(*, friction: float | None = None, stop: float | None = None) -> tuple[fx.Plant, fx.Context]:

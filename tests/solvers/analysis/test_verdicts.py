@@ -14,7 +14,7 @@ from scipy import signal
 from scipy.linalg import block_diag
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 
 
 class Clip(fx.LeafSystem):

@@ -11,7 +11,7 @@ import pytest
 import scipy.linalg
 
 import flexure as fx
-from flexure.diagrams.common.errors import FlexureError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import FlexureError, UnknownNameError, ValueRefusedError
 
 MASS = ([[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
 RNG = np.random.default_rng(3)

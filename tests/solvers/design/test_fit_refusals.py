@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     EvaluationError,
     FlexureError,

@@ -12,7 +12,7 @@ from scipy.linalg import solve_continuous_are
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,

@@ -9,7 +9,7 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.mechanics import Pendulum
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from tests.support.mechanics import Pendulum
 
 OMEGA = np.geomspace(1e-3, 1e3, 50000)

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.math import quaternion_product
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 
 BOX = fx.SpatialInertia.solid_box(2.0, size=(1.0, 0.6, 0.4))
 OFF_CENTER = (0.05, 0.02, -0.03)

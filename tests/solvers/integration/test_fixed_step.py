@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.integrate import solve_ivp
 
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import (
     ExplicitEuler,
     FixedStep,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scipy.integrate import LSODA, RK45, OdeSolver
 
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from flexure.solvers.integration.methods.methods import (
     METHOD_NAMES,

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.integrate import DOP853, RK23, RK45, OdeSolver, solve_ivp
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.integration.methods.rosenbrock import Rodas5P, initial_step
 from flexure.solvers.integration.methods.tableaus import RODAS5P
 

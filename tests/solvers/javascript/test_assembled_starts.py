@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from examples import four_bar_linkage
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from tests.support.javascript_runs import simulate, simulate_all
 from tests.support.mechanisms import MECHANISMS, random_contexts
 

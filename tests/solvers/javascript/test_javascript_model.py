@@ -16,10 +16,10 @@ import pytest
 
 import flexure as fx
 from docs.samples import samples_of
-from flexure.diagrams.common.errors import FlexureError, TraceError
+from flexure.diagrams.checks.errors import FlexureError, TraceError
 from flexure.solvers.javascript import model_jacobian
 from flexure.solvers.javascript.model_text import literal
-from flexure.solvers.tracing import effort
+from flexure.solvers.tracing import compile_limits
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.browser import run_javascript
 from tests.support.javascript import run_models
@@ -417,7 +417,7 @@ def test_refusals_within_the_library_name_the_block_and_none_of_its_lines(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Traces may end anywhere, also in projections, when they become too long."""
-    monkeypatch.setattr(effort, "TRACED", most)
+    monkeypatch.setattr(compile_limits, "TRACED", most)
     with pytest.raises(TraceError) as refused:
         fx.to_javascript(closed_by("revolute"))
     said = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", ())])

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexure.solvers.integration.guard.slow_strides import MARKS, is_conspicuous, slow_strides
+from flexure.solvers.integration.guard.progress_kernel import (
+    MARKS,
+    is_conspicuous,
+    makes_slow_progress,
+)
 from flexure.solvers.integration.methods import tableaus
 from flexure.solvers.javascript.equation_functions import arithmetic
 from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
 from flexure.solvers.javascript.loops import loops_text
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
 from flexure.solvers.native.kernels.parts import arithmetic as numbers
-from flexure.solvers.native.kernels.parts import linear, search
+from flexure.solvers.native.kernels.parts import linear_solves, zero_search
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.runs import pile_ups
 from flexure.solvers.native.kernels.steps import explicit, rosenbrock
@@ -30,7 +34,7 @@ from flexure.solvers.native.language.language import (
     types_of,
 )
 from flexure.solvers.native.language.reading import KernelError
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from tests.solvers.native.language import test_language as language
 from tests.support import refused_kernels
 from tests.support.javascript_runs import Call, compare_calls, results_of
@@ -135,15 +139,15 @@ def test_linear_equations_have_the_same_solutions() -> None:
     matrix, pivots, b = np.zeros(n * n), np.zeros(n, dtype=np.int64), rng.normal(size=n)
     factored, chosen = matrix.copy(), pivots.copy()
     dense = (n, 2.0, len(rows), entries, rows, columns)
-    assert linear.factorize_dense(*dense, factored, chosen)
+    assert linear_solves.factorize_dense(*dense, factored, chosen)
     filled = values.copy()
-    assert linear.factorize_sparse(factors, n, 2.0, entries, filled, row.copy())  # type: ignore[arg-type]
+    assert linear_solves.factorize_sparse(factors, n, 2.0, entries, filled, row.copy())  # type: ignore[arg-type]
     compare_calls(
         [
-            called(linear.factorize_dense, *dense, matrix, pivots),
-            called(linear.solve_dense, n, factored, chosen, b),
-            called(linear.factorize_sparse, 2.0, entries, values, row, n=n, factors=factors),
-            called(linear.solve_sparse, filled, row, b, n=n, factors=factors),
+            called(linear_solves.factorize_dense, *dense, matrix, pivots),
+            called(linear_solves.solve_dense, n, factored, chosen, b),
+            called(linear_solves.factorize_sparse, 2.0, entries, values, row, n=n, factors=factors),
+            called(linear_solves.solve_sparse, filled, row, b, n=n, factors=factors),
         ]
     )
 
@@ -151,11 +155,11 @@ def test_linear_equations_have_the_same_solutions() -> None:
 def search_all(n: int, a: Floats, found: Floats) -> None:
     """Look for the zeros of cubics, and note all looks."""
     for i in range(n):
-        memory = local(search.SEARCH_SIZE)
-        search.start_search(memory, 0.0, 1.0, -a[i], 1.0 - a[i])
-        while search.next_look(memory, 1e-15):
-            now = memory[search.NOW]
-            memory[search.VALUE] = now * now * now - a[i]
+        memory = local(zero_search.SEARCH_SIZE)
+        zero_search.start_search(memory, 0.0, 1.0, -a[i], 1.0 - a[i])
+        while zero_search.next_look(memory, 1e-15):
+            now = memory[zero_search.NOW]
+            memory[zero_search.VALUE] = now * now * now - a[i]
             found[i] += now
 
 
@@ -172,11 +176,11 @@ def test_searches_and_verdicts_are_the_same() -> None:
     compare_calls(
         [
             called(search_all, 30, rng.random(30), np.zeros(30)),
-            *(called(search.varies_fast, *each) for each in values),
-            *(called(search.is_far, *each[:5]) for each in values),
+            *(called(zero_search.varies_fast, *each) for each in values),
+            *(called(zero_search.is_far, *each[:5]) for each in values),
             called(pile, 60, shrinking, watch, verdicts),
             called(pile, 60, np.arange(60.0), watch, verdicts),
-            called(slow_strides, np.linspace(0, 1e-6, MARKS), 25, 1000, 1e-6, 9.0, 1e6, 1.0),
+            called(makes_slow_progress, np.linspace(0, 1e-6, MARKS), 25, 1000, 1e-6, 9.0, 1e6, 1.0),
             called(is_conspicuous, np.linspace(0, 1e-6, MARKS), 4, 1000, 1e-6, 9.0, 1e6, 1.0),
             *(called(numbers.next_tick, 0.1, o, 0.1 * k) for k in range(20) for o in (0.0, 0.3)),
         ]

@@ -15,7 +15,7 @@ import pytest
 
 import flexure as fx
 from examples import compliant_door, dishwasher_door
-from flexure.diagrams.common.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError
 from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, logged, sampled
 from tests.support.javascript import options_of
 from tests.support.javascript_runs import ask_models, simulate, simulate_all

@@ -10,7 +10,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.programs import plan
-from flexure.solvers.native.programs.methods import METHODS, generic_attempt
+from flexure.solvers.native.programs.method_programs import METHODS, generic_attempt
 from flexure.solvers.native.programs.program import Program
 from tests.support.many_blocks import Lag, Law, chain
 from tests.support.native import needs_llvmlite

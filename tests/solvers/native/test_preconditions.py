@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import NativeCodeError
+from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.solvers.integration.methods.methods import resolve
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.preconditions import has_loop
 from tests.support.native import needs_llvmlite
 

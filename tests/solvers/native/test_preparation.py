@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.scalars import Graph
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.llvm import assembly, library

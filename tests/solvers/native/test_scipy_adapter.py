@@ -9,14 +9,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, NativeCodeError, ValueRefusedError
+from flexure.diagrams.checks.errors import ContextError, NativeCodeError, ValueRefusedError
 from flexure.solvers.integration.methods.methods import (
     METHOD_NAMES,
     is_fixed_step,
     is_implicit,
     resolve,
 )
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.runs.scipy_solver import NativeSolver
 from tests.support.native import needs_llvmlite
 

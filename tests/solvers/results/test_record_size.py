@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import SimulationError, ValueRefusedError
+from flexure.diagrams.checks.errors import SimulationError, ValueRefusedError
 from flexure.solvers.results.records import history
 from flexure.solvers.results.records.free_memory import free_memory
 from tests.support.native import needs_llvmlite

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     EvaluationError,
     MissingExtraError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import flexure as fx
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.records.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import resolve

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.simulation import chain
 from tests.support.sweeps import servo
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     UnknownNameError,
     ValueRefusedError,

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build
-from flexure.solvers.native.programs.methods import loops
+from flexure.solvers.native.programs.method_programs import loops
 from flexure.solvers.simulation.native_runs import native_runner
 from tests.support.blocks import Oscillator
 from tests.support.native import needs_llvmlite

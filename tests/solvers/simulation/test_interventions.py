@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError
+from flexure.diagrams.checks.errors import ContextError
 from tests.support.native import needs_llvmlite
 
 KINDS = [False, "python", pytest.param("native", marks=needs_llvmlite)]

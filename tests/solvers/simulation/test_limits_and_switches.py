@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.checks.errors import ZenoError
 from tests.support.event_systems import Act, Actor, Watch
 from tests.support.javascript_runs import simulate_all
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.checks.errors import ZenoError
 from flexure.solvers.simulation.native_runs import native_runner, run_output
 from flexure.solvers.tracing.derivatives import Derivatives
 from tests.support.event_systems import (

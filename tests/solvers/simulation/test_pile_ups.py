@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ZenoError
+from flexure.diagrams.checks.errors import ZenoError
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.simulation.events.zeno import PileUp
 from tests.support.simulation import ROUNDING, ball, clock, hits, method_options

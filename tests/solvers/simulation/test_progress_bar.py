@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.simulation.state.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from tests.support.simulation import Clockwork, Flow, count_up
 from tests.support.sweeps import UntilEdge
 
@@ -30,7 +30,7 @@ class Terminal(io.StringIO):
 def set_stderr(monkeypatch: pytest.MonkeyPatch, stream: object) -> None:
     """Replace stderr for the progress bar alone; that of the process belongs to pytest."""
     monkeypatch.setattr(
-        "flexure.solvers.simulation.state.progress_bar.sys", SimpleNamespace(stderr=stream)
+        "flexure.solvers.simulation.run_control.progress_bar.sys", SimpleNamespace(stderr=stream)
     )
 
 
@@ -56,7 +56,8 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the clock run so fast that every step is worth showing."""
     clock = iter(range(10**6))
     monkeypatch.setattr(
-        "flexure.solvers.simulation.state.progress_bar.time.monotonic", lambda: float(next(clock))
+        "flexure.solvers.simulation.run_control.progress_bar.time.monotonic",
+        lambda: float(next(clock)),
     )
 
 
@@ -163,7 +164,9 @@ def test_a_fast_run_is_not_slowed_down_by_its_display(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setattr("flexure.solvers.simulation.state.progress_bar.time.monotonic", lambda: 5.0)
+    monkeypatch.setattr(
+        "flexure.solvers.simulation.run_control.progress_bar.time.monotonic", lambda: 5.0
+    )
     with ProgressBar(0.0, 1.0, show=True) as bar:
         for k in range(1000):
             bar.update(k / 1000)
@@ -211,7 +214,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A clock that tests set."""
     now = SimpleNamespace(time=100.0)
     monkeypatch.setattr(
-        "flexure.solvers.simulation.state.progress_bar.time.monotonic", lambda: now.time
+        "flexure.solvers.simulation.run_control.progress_bar.time.monotonic", lambda: now.time
     )
     return now
 

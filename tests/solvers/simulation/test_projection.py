@@ -14,7 +14,7 @@ from scipy.integrate import DenseOutput, OdeSolver
 import flexure as fx
 from flexure.errors import DeclarationError, SimulationError
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.javascript_runs import simulate
 from tests.support.native import needs_llvmlite
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import DeclarationError, ZenoError
+from flexure.diagrams.checks.errors import DeclarationError, ZenoError
 from tests.support.event_systems import Act, Actor, settling
 
 HOW = pytest.mark.parametrize("compiled", ["native", "python", False])

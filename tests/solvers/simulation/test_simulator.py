@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import RK45
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     ContextError,
     UnknownNameError,
     ValueRefusedError,

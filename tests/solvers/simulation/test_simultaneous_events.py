@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ROUNDING,

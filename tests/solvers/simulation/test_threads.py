@@ -25,7 +25,7 @@ import flexure as fx
 from flexure.diagrams.concurrency.quiet import Silence, quietly
 from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.native.llvm.library import Library
-from flexure.solvers.native.programs import methods
+from flexure.solvers.native.programs import method_programs
 from tests.support.many_threads import make
 from tests.support.native import needs_llvmlite
 
@@ -77,8 +77,8 @@ def test_a_run_keeps_the_loops_that_others_replace() -> None:
     simulator = fx.Simulator(block, method="RK45")
     simulator.context.set("u", 1.0)
     simulator.advance_to(0.5)
-    methods.loops.cache_clear()
-    methods.generic_attempt.cache_clear()
+    method_programs.loops.cache_clear()
+    method_programs.generic_attempt.cache_clear()
     gc.collect()
     simulator.advance_to(1.0)
     np.testing.assert_allclose(simulator.context.get("x"), 1.0 - np.exp(-2.0), rtol=1e-5)

@@ -13,7 +13,7 @@ import pytest
 import scipy.integrate
 
 import flexure as fx
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     NativeCodeError,
     UnknownNameError,
     ValueRefusedError,

@@ -12,9 +12,9 @@ from scipy.integrate import solve_ivp
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, TraceError
-from flexure.diagrams.values.values import FloatArray
-from flexure.solvers.tracing.agreement import (
+from flexure.diagrams.checks.errors import EvaluationError, TraceError
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.tracing.trace_check import (
     OTHER_NUMBERS,
     agree,
     agrees_at,

@@ -13,7 +13,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import ContextError, EvaluationError, UnknownNameError
+from flexure.diagrams.checks.errors import ContextError, EvaluationError, UnknownNameError
 from flexure.solvers.tracing import lanes
 from flexure.solvers.tracing.lanes import TIME_KEY, BatchReader, ContextBatch, Lanes
 from flexure.solvers.tracing.signals import resolve

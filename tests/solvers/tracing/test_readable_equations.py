@@ -13,7 +13,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars as fs
-from flexure.diagrams.common.errors import MissingExtraError, TraceError, UnknownNameError
+from flexure.diagrams.checks.errors import MissingExtraError, TraceError, UnknownNameError
 from flexure.diagrams.scalars.expressions.vocabulary import LOGICAL, OPERATIONS
 from flexure.solvers.tracing.sympy_form import sympy_expressions
 from tests.support.mathml import as_python

@@ -22,7 +22,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import NativeCodeError
+from flexure.diagrams.checks.errors import NativeCodeError
 from tests.support.event_systems import Oscillator, bouncing, foreign
 from tests.support.native import needs_llvmlite
 from tests.support.native_runs import run

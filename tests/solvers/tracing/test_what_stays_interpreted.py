@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.interpreted_blocks import trace_with_foreign
 from flexure.solvers.tracing.trace import trace_derivatives

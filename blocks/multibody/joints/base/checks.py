@@ -14,8 +14,8 @@ from flexure.blocks.math import (
     rotation_from_quaternion,
 )
 from flexure.blocks.multibody.bodies.poses import checked_pose
-from flexure.diagrams.common.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.values import (
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import (
     FloatArray,
     as_number,
     as_numbers,

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from flexure.blocks.math import RigidTransform, cross, dot
-from flexure.diagrams.values.values import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class Demand(NamedTuple):

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, rotate_spatial
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
-from flexure.blocks.multibody.bodies.part import Part
 from flexure.blocks.multibody.bodies.plant_base import PlantBase, TreeBase
+from flexure.blocks.multibody.bodies.plant_part import Part
 from flexure.blocks.multibody.joints.base.checks import (
     as_finite,
     as_pose,
@@ -25,10 +25,10 @@ from flexure.blocks.multibody.joints.base.checks import (
     spread,
 )
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation
-from flexure.blocks.multibody.joints.base.values import JointValue
-from flexure.diagrams.common.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.blocks.multibody.joints.base.joint_quantities import JointValue
+from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.systems.copying import refuse_copy
-from flexure.diagrams.values.values import (
+from flexure.diagrams.values.arrays import (
     Array,
     Distribution,
     FloatArray,

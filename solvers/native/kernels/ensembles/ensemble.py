@@ -11,8 +11,8 @@ The runs have no events. At a break time a lane ends its motion and begins anoth
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.carried_step import carried_step
-from flexure.solvers.integration.guard.slow_strides import MARKS, STRIDE, slow_strides
+from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE, makes_slow_progress
+from flexure.solvers.integration.guard.resumed_step import carried_step
 from flexure.solvers.integration.methods.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble, LaneStepData
 from flexure.solvers.native.kernels.ensembles.ensemble_manifold import place_lanes
@@ -392,7 +392,7 @@ def judge_pace(ensemble: Ensemble) -> None:
             strides = int(review) // STRIDE
             lanes.review[0] = with_lane(lanes.review[0], place, review + STRIDE)
             marks = lanes.marks[place * MARKS :]
-            slow = slow_strides(marks, strides, STRIDE, time, end, most, longest)
+            slow = makes_slow_progress(marks, strides, STRIDE, time, end, most, longest)
             if slow > 0:
                 finish(ensemble, place, TOO_SLOW)
             else:

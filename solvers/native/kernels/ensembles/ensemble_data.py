@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flexure.solvers.native.kernels.parts.linear import LinearData
+from flexure.solvers.native.kernels.parts.linear_solves import LinearData
 from flexure.solvers.native.kernels.parts.run import SystemData, ToleranceData
 from flexure.solvers.native.language.language import Floats, Function, Ints, Reals, Structure
 

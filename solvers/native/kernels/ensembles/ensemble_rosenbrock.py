@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
 from flexure.solvers.native.kernels.parts.arithmetic import NAN, all_finite, copy, smaller
-from flexure.solvers.native.kernels.parts.linear import (
+from flexure.solvers.native.kernels.parts.linear_solves import (
     FactorData,
     factorize_dense,
     factorize_sparse,

@@ -6,14 +6,14 @@ on v. What remains is eliminated block by block, where a block has the states of
 chosen once for the places (`flexure.solvers.native.emission.block_factors`). All coefficients
 between two blocks are a *tile*, a small dense matrix.
 
-As in `flexure.solvers.native.kernels.parts.linear`, pivots are taken as they come, and where
+As in `flexure.solvers.native.kernels.parts.linear_solves`, pivots are taken as they come, and where
 elimination adds too much to the diagonal of the equations the factors are not used. That is
 measured in units of the entry itself, so that units of the states have no influence.
 """
 
 from __future__ import annotations
 
-from flexure.solvers.native.kernels.parts.tiles import (
+from flexure.solvers.native.kernels.parts.small_matrices import (
     add_product,
     apply,
     crossing,

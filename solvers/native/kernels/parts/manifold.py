@@ -1,4 +1,6 @@
-"""Kernels that move states to where they belong, like `flexure.solvers.simulation.state.manifold`.
+"""Kernels that move states to where they belong.
+
+The interpreted counterpart is `flexure.solvers.simulation.run_control.state_manifold`.
 
 What they cannot do, such as a projection of which there is no code yet, is for Python: a call of
 the loop ends before it, and the next one begins with the answer.

@@ -7,8 +7,8 @@ written to rows, and Python publishes after the call.
 
 from __future__ import annotations
 
-from flexure.solvers.integration.guard.carried_step import carried_step
-from flexure.solvers.integration.guard.stiffness import LOOKED_AT, SUSPICIOUS, WORTHWHILE
+from flexure.solvers.integration.guard.resumed_step import carried_step
+from flexure.solvers.integration.guard.stiffness_detection import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.parts.arithmetic import (
     INFINITY,
     all_finite,
@@ -24,7 +24,7 @@ from flexure.solvers.native.kernels.parts.clocks import (
     next_stop,
 )
 from flexure.solvers.native.kernels.parts.manifold import ASTRAY, LOST, MOVED, NONE, place
-from flexure.solvers.native.kernels.parts.pace import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
+from flexure.solvers.native.kernels.parts.progress import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.parts.rows import (
     BEGIN,
     CHANGE,
@@ -51,8 +51,8 @@ from flexure.solvers.native.kernels.parts.run import (
     SystemData,
     UpdateData,
 )
-from flexure.solvers.native.kernels.parts.samples import WitnessData
-from flexure.solvers.native.kernels.runs.events import (
+from flexure.solvers.native.kernels.parts.run_samples import WitnessData
+from flexure.solvers.native.kernels.runs.run_events import (
     FOUND,
     NOTHING,
     UNDEFINED,
@@ -402,7 +402,7 @@ def cross(witnesses: WitnessData, updates: UpdateData) -> int:
 
 
 def is_stiff(run: Run, method: Static) -> bool:
-    """Look for stiffness like `flexure.solvers.integration.guard.stiffness.StiffnessDetector`."""
+    """Detect stiffness like `StiffnessDetector` in `integration/guard/stiffness_detection.py`."""
     if method.threshold == 0.0:
         return False
     else:  # noqa: RET505, only one of the branches is translated

@@ -24,7 +24,7 @@ from flexure.solvers.native.kernels.parts.arithmetic import (
     larger,
     smaller,
 )
-from flexure.solvers.native.kernels.parts.linear import FactorData, factorize, solve
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData, factorize, solve
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.steps.rosenbrock import add_up, error_norm, point
 from flexure.solvers.native.language.language import (

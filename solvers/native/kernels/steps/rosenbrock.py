@@ -6,7 +6,7 @@ The rules are those that `flexure.solvers.integration.methods.rosenbrock` states
 from __future__ import annotations
 
 from flexure.solvers.native.kernels.parts.arithmetic import NAN, all_finite, copy, larger, smaller
-from flexure.solvers.native.kernels.parts.linear import FactorData, factorize, solve
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData, factorize, solve
 from flexure.solvers.native.kernels.parts.run import Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,

@@ -211,7 +211,7 @@ def find_interpolant(run: Run, method: Static, end: Floats) -> None:
 def limited_by_stability(run: Run, method: Static) -> bool:
     """Tell whether the last step was about as long as stability allows.
 
-    See `flexure.solvers.integration.guard.stiffness.StiffnessDetector`.
+    See `flexure.solvers.integration.guard.stiffness_detection.StiffnessDetector`.
     """
     n, x, k = run.system.n, run.step.x, run.step.k
     rtol, atol = run.tolerances.rtol, run.tolerances.atol

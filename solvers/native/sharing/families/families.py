@@ -17,7 +17,8 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import Node, key_of
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.block_trace import Prototype
+from flexure.solvers.native.sharing.families.value_columns import (
     CLOCK,
     FIXED,
     MOTION,
@@ -26,7 +27,6 @@ from flexure.solvers.native.sharing.families.columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.native.sharing.families.prototype import Prototype
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key
 
 #: What a port offers: for each component the sort of its column or, as text, a known value.

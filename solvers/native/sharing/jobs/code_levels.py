@@ -17,7 +17,13 @@ import numpy as np
 
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import Node, depth_first, key_of
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.families import (
+    FROM_STATE,
+    Family,
+    Variant,
+    symbols_among,
+)
+from flexure.solvers.native.sharing.families.value_columns import (
     FIXED,
     MOVING,
     RATE_COLUMN,
@@ -26,12 +32,6 @@ from flexure.solvers.native.sharing.families.columns import (
     TIME_COLUMN,
     IntArray,
     columns_of,
-)
-from flexure.solvers.native.sharing.families.families import (
-    FROM_STATE,
-    Family,
-    Variant,
-    symbols_among,
 )
 from flexure.solvers.native.sharing.jobs.jobs import Job
 from flexure.solvers.tracing.trace import TIME

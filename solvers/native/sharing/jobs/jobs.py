@@ -24,7 +24,7 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.vocabulary import COMMUTATIVE, CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Node, depth_first
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.value_columns import (
     CLOCK,
     FIXED,
     RATE_COLUMN,
@@ -32,7 +32,7 @@ from flexure.solvers.native.sharing.families.columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.native.sharing.jobs.loops import Repetition
+from flexure.solvers.native.sharing.jobs.job_loops import Repetition
 
 _FEW = 8  # parts, for which a loop over them does not pay
 

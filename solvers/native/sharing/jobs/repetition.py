@@ -13,8 +13,8 @@ import numpy as np
 
 from flexure.solvers.native.emission.emission import LIBRARY, depth_first
 from flexure.solvers.native.llvm.library import register_width, vector_functions
-from flexure.solvers.native.sharing.families.columns import IntArray
-from flexure.solvers.native.sharing.jobs.loops import (
+from flexure.solvers.native.sharing.families.value_columns import IntArray
+from flexure.solvers.native.sharing.jobs.job_loops import (
     PARAMETERS,
     Data,
     Loop,

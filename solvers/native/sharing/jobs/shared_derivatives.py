@@ -2,7 +2,7 @@
 
 `plan` asks for this one, which goes through all steps in their order. Code that writes out every
 block takes longer to compile the more blocks there are. Here one block of each kind is traced
-(`flexure.solvers.native.sharing.families.walk`), and what it computes is cut into stages
+(`flexure.solvers.native.sharing.families.diagram_walk`), and what it computes is cut into stages
 (`flexure.solvers.native.sharing.jobs.code_levels`). Where blocks that are not of one kind compute
 the same, or one block the same many times over, that is found
 (`flexure.solvers.native.sharing.jobs.jobs`). Loops go over all that is alike
@@ -22,13 +22,13 @@ import numpy as np
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
 from flexure.solvers.native.llvm.assembly import ModuleTexts
-from flexure.solvers.native.sharing.families.columns import INPUT_COLUMN, SHIFT, TIME_COLUMN
+from flexure.solvers.native.sharing.families.diagram_walk import UnlikeError, Walk
 from flexure.solvers.native.sharing.families.families import symbols_among
-from flexure.solvers.native.sharing.families.question import OF_RUNS, Question
-from flexure.solvers.native.sharing.families.walk import UnlikeError, Walk
+from flexure.solvers.native.sharing.families.requested_derivatives import OF_RUNS, Question
+from flexure.solvers.native.sharing.families.value_columns import INPUT_COLUMN, SHIFT, TIME_COLUMN
 from flexure.solvers.native.sharing.jobs.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.jobs.jobs import Job, copies, separate, share
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter

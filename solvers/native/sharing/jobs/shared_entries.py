@@ -23,7 +23,7 @@ import numpy as np
 from flexure.diagrams.scalars.derivatives.elimination import eliminate
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.value_columns import (
     MOVING,
     RATE,
     RATE_COLUMN,

@@ -35,7 +35,7 @@ from flexure.solvers.native.emission.tangent_emission import (
 )
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.llvm.assembly import ModuleTexts, care
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.value_columns import (
     MOTION,
     MOVING,
     RATE,
@@ -45,13 +45,13 @@ from flexure.solvers.native.sharing.families.columns import (
     Columns,
     IntArray,
 )
+from flexure.solvers.native.sharing.jobs.job_loops import PARAMETERS
 from flexure.solvers.native.sharing.jobs.jobs import Job
-from flexure.solvers.native.sharing.jobs.loops import PARAMETERS
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.jobs.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.jobs.shared_entries import SharedEntries
 from flexure.solvers.native.sharing.jobs.tangent_loops import TangentRepetition
-from flexure.solvers.tracing.effort import WRITTEN
+from flexure.solvers.tracing.compile_limits import WRITTEN
 
 #: Turns, beyond which code that is written out is faster: it computes numbers once for all turns.
 _TURNS = 8

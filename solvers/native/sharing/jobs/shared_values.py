@@ -14,7 +14,8 @@ import numpy as np
 
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first, key_of
 from flexure.solvers.native.llvm.assembly import ModuleTexts, care
-from flexure.solvers.native.sharing.families.columns import (
+from flexure.solvers.native.sharing.families.families import symbols_among
+from flexure.solvers.native.sharing.families.value_columns import (
     DISCRETE_COLUMN,
     FIXED,
     RATE_COLUMN,
@@ -24,7 +25,6 @@ from flexure.solvers.native.sharing.families.columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.native.sharing.families.families import symbols_among
 from flexure.solvers.native.sharing.jobs.jobs import Job, share
 from flexure.solvers.native.sharing.jobs.repetition import RepetitionWriter
 from flexure.solvers.tracing.trace import DISCRETE

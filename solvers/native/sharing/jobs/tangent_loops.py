@@ -11,8 +11,8 @@ from typing import Any
 
 from flexure.solvers.native.emission.emission import CHUNK, SEED, Environment, Node, Text
 from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
-from flexure.solvers.native.sharing.families.columns import IntArray
-from flexure.solvers.native.sharing.jobs.loops import Loop, Repetition
+from flexure.solvers.native.sharing.families.value_columns import IntArray
+from flexure.solvers.native.sharing.jobs.job_loops import Loop, Repetition
 
 _VECTOR = f"<{WIDTH} x double>"
 

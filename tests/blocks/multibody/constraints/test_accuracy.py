@@ -10,7 +10,7 @@ from scipy.linalg import null_space
 
 import flexure as fx
 from flexure.blocks.math import RigidTransform
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from tests.support.draws import draws
 
 

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj
 
 import flexure as fx
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 
 G = 9.81
 

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from flexure.diagrams.common.errors import (
+from flexure.diagrams.checks.errors import (
     DeclarationError,
     EvaluationError,
     ValueRefusedError,

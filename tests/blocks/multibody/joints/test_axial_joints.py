@@ -9,7 +9,7 @@ import pytest
 
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
 from flexure.blocks.multibody import joints as fj
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.blocks.math.samples import EPS
 from tests.blocks.multibody.joints.samples import joint_of
 

@@ -12,7 +12,7 @@ import pytest
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody import joints as fj
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
-from flexure.diagrams.common.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from tests.blocks.multibody.joints.samples import KINDS, POSE, every_kind, joint_of
 
 BALL = joint_of(fj.BallRpyJoint)

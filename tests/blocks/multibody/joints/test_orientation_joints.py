@@ -10,7 +10,7 @@ import pytest
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion, rotation_from_rpy
 from flexure.blocks.multibody import joints as fj
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from tests.blocks.multibody.joints.samples import joint_of
 
 BY_ANGLES = {

@@ -10,8 +10,8 @@ from scipy.linalg import null_space
 
 import flexure as fx
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from flexure.diagrams.common.errors import DeclarationError, EvaluationError, ValueRefusedError
-from flexure.diagrams.contexts.places import find_place
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, ValueRefusedError
+from flexure.diagrams.contexts.value_places import find_place
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest import exact_forces
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations

@@ -11,7 +11,7 @@ import pytest
 from scipy import signal
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 
 S = np.poly1d([1.0, 0.0])
 

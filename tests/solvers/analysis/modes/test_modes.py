@@ -14,7 +14,7 @@ from scipy.linalg import eigh, expm
 
 import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
-from flexure.diagrams.common.errors import TraceError
+from flexure.diagrams.checks.errors import TraceError
 from flexure.solvers.analysis.equations import equations
 from tests.support.native import needs_llvmlite
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.solvers.analysis.plausibility.doctor import RULES
 from tests.contracts.catalog import CATALOG
 from tests.support.mechanisms import MECHANISMS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ContextError, DeclarationError
+from flexure.diagrams.checks.errors import ContextError, DeclarationError
 
 STEEL = fx.Material.common("titanium Ti-6Al-4V")
 NOTCH = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import flexure as fx
-from flexure.solvers.results.mechanisms.ribbons import ribbons
+from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.stress_colors import StressColors
 
 STROKE, MOST = "axis.translation", 4e-3

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
 from tests.support.foreign_blocks import Spline
 
 POINT = fx.SpatialInertia.point_mass(1.0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.common.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.native.emission.emission import depth_first

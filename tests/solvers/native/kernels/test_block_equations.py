@@ -14,7 +14,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.native.emission.block_factors import BlockFactors, cheapest_blocks
 from flexure.solvers.native.kernels.parts import blocks
-from flexure.solvers.native.kernels.parts.linear import LARGEST_GROWTH
+from flexure.solvers.native.kernels.parts.linear_solves import LARGEST_GROWTH
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_blocks
 from tests.support.native import CompiledKernel, needs_llvmlite

@@ -15,10 +15,10 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.solvers.native.kernels.parts import arithmetic, samples
+from flexure.solvers.native.kernels.parts import arithmetic, run_samples
 from flexure.solvers.native.kernels.parts.arithmetic import next_tick, spacing
 from flexure.solvers.native.kernels.parts.run import COMPLETE, Run
-from flexure.solvers.native.kernels.parts.search import (
+from flexure.solvers.native.kernels.parts.zero_search import (
     MOST_STRETCHES,
     NOW,
     SEARCH_SIZE,
@@ -26,10 +26,10 @@ from flexure.solvers.native.kernels.parts.search import (
     next_look,
     start_search,
 )
-from flexure.solvers.native.kernels.runs import advance, events
+from flexure.solvers.native.kernels.runs import advance, run_events
 from flexure.solvers.native.kernels.steps.resampling import resample_all
 from flexure.solvers.native.language.language import Floats, types_of
-from flexure.solvers.native.programs.methods import METHODS, kernels_of, resampling
+from flexure.solvers.native.programs.method_programs import METHODS, kernels_of, resampling
 from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.witnesses import find_crossing
@@ -126,7 +126,7 @@ def test_extrema_are_those_of_python(kernel: Any) -> None:
 
 
 def test_triggers_are_those_of_witness_events() -> None:
-    compiled = CompiledKernel(samples.triggers)
+    compiled = CompiledKernel(run_samples.triggers)
     numbers = [-2.0, -5e-324, -0.0, 0.0, 5e-324, 3.0, math.inf, -math.inf]
     for sign, direction in ((-1, "falling"), (1, "rising"), (0, "either")):
         witness = fx.Witness(abs, direction)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def test_triggers_are_those_of_witness_events() -> None:
             for after in numbers:
                 expected = witness.triggers(before, after)
                 assert compiled(sign, before, after) == expected
-                assert samples.triggers(sign, before, after) == expected
+                assert run_samples.triggers(sign, before, after) == expected
 
 
 OfTime = Callable[[float], float]
@@ -238,12 +238,12 @@ def test_crossings_are_found_where_the_simulator_finds_them(
     expected = search.crossing
     assert not search.lost
     with np.errstate(all="ignore"):
-        status = events.find_crossing(run, METHODS["RK45"])
+        status = run_events.find_crossing(run, METHODS["RK45"])
     if expected is None:
-        assert status == events.NOTHING
+        assert status == run_events.NOTHING
         np.testing.assert_array_equal(run.witnesses.first, evaluate(1.0))
         return
-    assert status == events.FOUND
+    assert status == run_events.FOUND
     assert run.witnesses.time_crossed == expected.time
     triggered = [entry for k, entry in enumerate(entries) if run.witnesses.crossed >> k & 1]
     assert triggered == expected.entries
@@ -270,7 +270,7 @@ def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> No
     run = run_of_witnesses(evaluate, 1, 1, turning=False)
     run.witnesses.longest = longest
     with np.errstate(all="ignore"):
-        assert events.find_crossing(run, METHODS["RK45"]) == events.FOUND
+        assert run_events.find_crossing(run, METHODS["RK45"]) == run_events.FOUND
     assert run.witnesses.time_crossed == search.crossing.time
     assert run.witnesses.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
 
@@ -279,10 +279,10 @@ def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> No
     run = run_of_witnesses(lambda t: np.array([0.25, 0.5, -0.0]), 3, 0, turning=True)
     run.witnesses.on_surface[:] = [1, 1, 0]
     run.witnesses.surface[:] = [0.25, 0.25, -0.0]
-    assert events.first_values(run)
+    assert run_events.first_values(run)
     assert run.witnesses.first.tolist() == [0.0, 0.5, -0.0]
-    samples.forget_old_events(run.witnesses)  # after a step
-    assert events.first_values(run)
+    run_samples.forget_old_events(run.witnesses)  # after a step
+    assert run_events.first_values(run)
     assert run.witnesses.first.tolist() == [0.25, 0.5, -0.0]
 
 
@@ -444,7 +444,7 @@ def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
     calls = []
 
     def function(time: float) -> float:
-        events.witness_values(shadow, METHODS["RK45"], time, shadow.witnesses.slopes)
+        run_events.witness_values(shadow, METHODS["RK45"], time, shadow.witnesses.slopes)
         calls.append(time)
         return float(shadow.witnesses.slopes[0])
 

@@ -13,8 +13,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.kernels.parts import linear
-from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.kernels.parts import linear_solves
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors
 from tests.support.native import CompiledKernel, needs_llvmlite
 from tests.support.native_runs import compiled_loop
@@ -47,7 +47,7 @@ def sparse_solution(
     Return the solution, or None where the factors are not accurate.
     """
     n = len(b)
-    kernels: list[Any] = [linear.factorize_sparse, linear.solve_sparse]
+    kernels: list[Any] = [linear_solves.factorize_sparse, linear_solves.solve_sparse]
     given = {"factors": factors, "n": n}
     memory = StructureArrays(FactorData)
     set_factors(memory, factors)
@@ -98,19 +98,19 @@ def test_dense_factors_solve_linear_equations(n: int) -> None:
     matrix, rows, columns, entries, b = linear_problem(n, 0.7, n)
     d = 0.1  # so that rows change places
     possible, *_, factors, pivots = both_close(
-        linear.factorize_dense,
+        linear_solves.factorize_dense,
         *(n, d, len(entries), entries, rows, columns),
         *(np.zeros(n * n), np.zeros(n, dtype=np.int64)),
     )
     assert possible
-    _, *_, x = both_close(linear.solve_dense, n, factors, pivots, b.copy())
+    _, *_, x = both_close(linear_solves.solve_dense, n, factors, pivots, b.copy())
     np.testing.assert_allclose((d * np.eye(n) - matrix) @ x, b, atol=1e-10)
 
 
 def test_matrices_that_are_singular_or_grow_are_refused() -> None:
     ones, places = np.ones(4), np.array([0, 0, 1, 1])
     possible, *_ = both_close(
-        linear.factorize_dense,
+        linear_solves.factorize_dense,
         *(2, 0.0, 4, ones, places, np.array([0, 1, 0, 1])),
         *(np.zeros(4), np.zeros(2, dtype=np.int64)),
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from flexure.solvers.native.kernels.parts.arithmetic import spacing
-from flexure.solvers.native.kernels.parts.linear import FactorData
+from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.kernels.steps import explicit, rosenbrock
 from flexure.solvers.native.language.language import (
     Floats,
@@ -42,7 +42,7 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.native.language.reading import KernelError
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.runs.run_memory import StructureArrays
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite

@@ -19,8 +19,8 @@ import pytest
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm import cache, library
 from flexure.solvers.native.llvm.cache import cached, folder
-from flexure.solvers.native.programs import methods
-from flexure.solvers.native.programs.methods import METHODS, loops_text, sources
+from flexure.solvers.native.programs import method_programs
+from flexure.solvers.native.programs.method_programs import METHODS, loops_text, sources
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -306,7 +306,7 @@ def test_loops_are_known_by_every_file_that_they_are_translated_from(
 
     monkeypatch.setattr(Module, "translate", note)
     loops_text(METHODS[name], True)
-    assert {file.name for file in files} >= {"advance.py", "stepping.py", "slow_strides.py"}
+    assert {file.name for file in files} >= {"advance.py", "stepping.py", "progress_kernel.py"}
     assert files <= set(sources())
 
 
@@ -314,14 +314,14 @@ def test_loops_are_known_by_the_files_of_their_constants() -> None:
     known = {file.relative_to(ROOT).with_suffix("").parts for file in sources()}
     kernels = [file for file in sources() if "kernels" in file.relative_to(ROOT).parts]
     read = set()
-    for file in [*kernels, Path(methods.__file__)]:
+    for file in [*kernels, Path(method_programs.__file__)]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
                 read |= {tuple(str(name).split(".")[1:]) for name in names}
     constants = {place for place in read if place[:2] == ("solvers", "integration")}
     modules = {place for place in constants if (ROOT.joinpath(*place).with_suffix(".py")).is_file()}
-    assert ("solvers", "integration", "guard", "stiffness") in modules
+    assert ("solvers", "integration", "guard", "stiffness_detection") in modules
     assert modules <= known
 
 
@@ -333,7 +333,7 @@ def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
             ROOT / room, checkout / room, symlinks=True, ignore=shutil.ignore_patterns("*.pyc")
         )
     code = (
-        "from flexure.solvers.native.programs.methods import source_identity; "
+        "from flexure.solvers.native.programs.method_programs import source_identity; "
         "print(source_identity())"
     )
 
@@ -345,7 +345,7 @@ def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
         ).stdout
 
     found = {identity()}
-    for edited in ("native/kernels/steps/explicit.py", "integration/guard/slow_strides.py"):
+    for edited in ("native/kernels/steps/explicit.py", "integration/guard/progress_kernel.py"):
         with (checkout / "solvers" / edited).open("a") as file:
             file.write("\n# edited\n")
         found.add(identity())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import EvaluationError, TraceError
+from flexure.diagrams.checks.errors import EvaluationError, TraceError
 from flexure.diagrams.scalars import Symbol
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.sharing.families.columns import MOVING, SHIFT, Columns
+from flexure.solvers.native.sharing.families.value_columns import MOVING, SHIFT, Columns
 
 
 def places_of(codes: Iterable[int], wishes: list[list[int]]) -> list[int]:

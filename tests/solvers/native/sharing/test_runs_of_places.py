@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.sharing.jobs.loops import runs_of, stride_within
+from flexure.solvers.native.sharing.jobs.job_loops import runs_of, stride_within
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite
 from tests.support.shared_code import jacobian_by, shared, written_out

@@ -13,10 +13,10 @@ from matplotlib.colors import to_hex
 import flexure as fx
 from flexure.blocks.math import z_rotation
 from flexure.diagrams.drawing.formats.style import RED
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
+from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.pictures import poses_in
-from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.stress_colors import StressColors
 from tests.support.browser import visiting
 

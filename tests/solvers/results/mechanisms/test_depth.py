@@ -9,9 +9,9 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
-from flexure.diagrams.values.values import FloatArray
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
-from flexure.solvers.results.mechanisms.depth import Seen, painting_order
+from flexure.solvers.results.mechanisms.depth_order import Seen, painting_order
 from flexure.solvers.results.mechanisms.drawing import SeenPiece
 from flexure.solvers.results.mechanisms.facets import pieces_of
 from flexure.solvers.results.mechanisms.pictures import poses_in

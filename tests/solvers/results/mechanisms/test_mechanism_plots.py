@@ -14,8 +14,8 @@ from PIL import Image
 
 import flexure as fx
 from examples.four_bar_linkage import build as four_bar
-from flexure.diagrams.common.errors import ValueRefusedError
-from flexure.solvers.results.mechanisms.strokes import strokes
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.solvers.results.mechanisms.mechanism_lines import strokes
 
 
 @pytest.fixture

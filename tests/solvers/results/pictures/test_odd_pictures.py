@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.drawing.formats.style import readable
 from flexure.solvers.results.pictures.panels import drawable
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.common.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.results.pictures.energy_plots import _account, _ledger
 from tests.support.blocks import diagram_of
 

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.axes import Axes
 
 import flexure as fx
-from flexure.diagrams.common.errors import SimulationError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import SimulationError, UnknownNameError, ValueRefusedError
 from tests.support.mechanics import Pendulum
 from tests.support.recorded_run import recorded_run
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import flexure as fx
-from flexure.diagrams.common.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 
 NUMBERS = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=4)
 TABLES = st.dictionaries(st.sampled_from(["a.k", "b.m", "c.x[rate]"]), NUMBERS, min_size=1)

@@ -30,7 +30,7 @@ from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm import library
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs import lane_equations
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.programs import program_of
 from flexure.solvers.native.runs import batch
 from tests.support.native import Compiled, empty

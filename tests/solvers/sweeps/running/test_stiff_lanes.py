@@ -14,7 +14,7 @@ from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
 from flexure.solvers.native.kernels.ensembles import ensemble_rosenbrock
 from flexure.solvers.native.kernels.ensembles.ensemble_data import Ensemble
 from flexure.solvers.native.programs import lane_equations
-from flexure.solvers.native.programs.methods import METHODS
+from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.programs import program_of
 from flexure.solvers.native.runs import batch
 from tests.support.native import empty

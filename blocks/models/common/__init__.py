@@ -1,1 +1,0 @@
-"""Common to the readers: XML elements, visuals, limits of joints, and what is left out."""

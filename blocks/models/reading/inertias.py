@@ -1,0 +1,73 @@
+"""Inertia of links as files give it, refused or repaired where no body can have it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.xml_elements import Element
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.bodies.unit_inertia import symmetric_matrix, validity_problem
+from flexure.diagrams.checks.arguments import is_one_of
+from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.diagrams.values.arrays import FloatArray, show
+
+#: What becomes of inertia that no body can have.
+Unphysical: TypeAlias = Literal["refuse", "repair"]
+
+
+def check_unphysical(unphysical: object, attempt: str) -> None:
+    """Refuse what is no way to deal with inertia that no body can have."""
+    ways = ("refuse", "repair")
+    if not is_one_of(unphysical, ways):
+        wanted = f"unphysical {quoted(ways)}"
+        raise DeclarationError(attempt, expected=wanted, found=f"{unphysical!r:.200}")
+
+
+def link_inertia(
+    element: Element, mass: float, six: FloatArray, unphysical: Unphysical, repairs: LeftOut
+) -> SpatialInertia:
+    """Return the inertia of a link with these numbers about its center of mass.
+
+    Parameters
+    ----------
+    element : Element
+        Where the file has it.
+    mass : float
+        In kg.
+    six : array, shape (6,)
+        The entries xx, yy, zz, xy, xz, yz in kg m².
+    unphysical : {"refuse", "repair"}
+        What becomes of moments that no body can have.
+    repairs : LeftOut
+        Gets a line for what was repaired.
+
+    Returns
+    -------
+    SpatialInertia
+    """
+    if unphysical == "repair" and np.isfinite(six).all():
+        if mass == 0.0 and six.any():
+            repairs.add(f"{element}: moments of inertia of a link without mass", "moments")
+            six = np.zeros(6)
+        elif mass > 0.0 and validity_problem(six / mass) is not None:
+            found, six = six, _repaired(six)
+            repairs.add(
+                f"{element}: moments of inertia {show(found)}, which became {show(six)}", "moments"
+            )
+    with element.blamed():
+        return SpatialInertia(mass, inertia=six)
+
+
+def _repaired(six: FloatArray) -> FloatArray:
+    """Return moments of inertia that a body can have: principal axes stay, small moments grow."""
+    moments, axes = np.linalg.eigh(symmetric_matrix(six))
+    moments = np.maximum(moments, 0.0)
+    moments[:2] += 0.5 * max(moments[2] - moments[0] - moments[1], 0.0)
+    matrix = axes @ np.diag(moments) @ axes.T
+    return np.array([*np.diag(matrix), matrix[0, 1], matrix[0, 2], matrix[1, 2]])
+
+
+__all__ = ["Unphysical", "check_unphysical", "link_inertia"]

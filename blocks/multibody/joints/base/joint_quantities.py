@@ -1,0 +1,137 @@
+"""The handle of a quantity of a joint that can be read from a context and written to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from flexure.blocks.multibody.joints.base.checks import as_finite
+from flexure.diagrams.checks.errors import UnknownNameError
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.handles import Located
+
+if TYPE_CHECKING:
+    from flexure.blocks.multibody.joints.base.joint import Joint
+    from flexure.diagrams.contexts.context import Context
+
+_T = TypeVar("_T")
+
+
+class JointValue(Located, Generic[_T]):
+    """A quantity of a joint in a context, such as its angles, its velocities or its pose.
+
+    Positions and velocities, and components of them, serve wherever a path does: as signals, in
+    sweeps and batches, as outputs of linear models. They are what the plant shows in outputs such
+    as ``axis.angle``.
+
+    Parameters
+    ----------
+    joint : Joint
+        The joint.
+    name : str
+        Name of the quantity.
+    read : callable
+        ``read(context) -> value``.
+    write : callable
+        ``write(context, value)``.
+    port : int, optional
+        Which output of the plant shows it: 0 for the positions of the joint, 1 for the velocities.
+    """
+
+    def __init__(
+        self,
+        joint: Joint,
+        name: str,
+        read: Callable[[Context], _T],
+        write: Callable[[Context, Any], None],
+        port: int | None = None,
+    ) -> None:
+        self.joint = joint
+        self.name = name
+        self._read = read
+        self._write = write
+        self._port = port
+
+    @property
+    def place(self) -> Place:
+        """The output of the plant that shows it.
+
+        Raises
+        ------
+        UnknownNameError
+            When no output does, as for a pose.
+        DeclarationError
+            When the plant is not built yet.
+        """
+        joint = self.joint
+        if self._port is None or not joint.num_velocities:
+            raise UnknownNameError(
+                f"Cannot use {self!r} in place of a path",
+                expected="positions or velocities of a joint that moves, or components of them",
+                found=f"the {self.name} of a {joint.type_name} joint",
+                remedy=f"Call {joint.name}.{self.name}.get(context) where a single value will do",
+            )
+        name = f"{joint.name}.{joint.PORT_NAMES[self._port]}"
+        return Place.of(joint.parent_plant.output_port(name))
+
+    def get(self, context: Context) -> _T:
+        """Return the value in a context, the root's or that of the plant or its tree."""
+        return self._read(context)
+
+    __call__ = get
+
+    def set(self, context: Context, value: Any) -> None:
+        """Set the value in a context.
+
+        Raises
+        ------
+        ValueRefusedError
+            When size or finiteness are violated; the context is unchanged.
+        ContextError
+            When a locked joint is to move.
+        """
+        self._write(context, value)
+
+    def __repr__(self) -> str:
+        return f"<JointValue '{self.joint.name}.{self.name}'>"
+
+
+class JointComponents(JointValue[_T]):
+    """One or some components of the positions or velocities of a joint.
+
+    Parameters
+    ----------
+    whole : JointValue
+        The positions or the velocities.
+    name : str
+        Name of the components.
+    part : int or slice
+        Which components; a number gives a scalar, a slice a vector.
+    """
+
+    def __init__(self, whole: JointValue[FloatArray], name: str, part: int | slice) -> None:
+        super().__init__(whole.joint, name, self._get_part, self._set_part)
+        self._whole = whole
+        self._part = part
+
+    @property
+    def place(self) -> Place:
+        """Where the components are in an output of the plant."""
+        whole = self._whole.place
+        part = np.asarray(whole.components[self._part])
+        if part.size == whole.components.size:
+            return whole
+        alias = None if part.size == 1 else f"{whole.path.rpartition('.')[0]}.{self.name}"
+        return Place(whole.handle, np.atleast_1d(part), part.shape, alias=alias)
+
+    def _get_part(self, context: Context) -> Any:
+        return self._whole.get(context)[self._part]
+
+    def _set_part(self, context: Context, value: Any) -> None:
+        attempt = f"Cannot set '{self.name}' of joint '{self.joint.name}'"
+        whole = self._whole.get(context).copy()
+        whole[self._part] = as_finite(value, whole[self._part].shape, attempt)
+        self._whole.set(context, whole)

@@ -1,0 +1,1 @@
+"""Checks: errors with a way out, checks of arguments, and packages that are optional."""

@@ -1,1 +1,0 @@
-"""Common to all code: errors, checks of arguments, answers, notebooks and files."""

@@ -1,0 +1,75 @@
+"""New figures of Matplotlib: of pyplot, which shows them, where that is possible."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from flexure.diagrams.checks.arguments import file_path, require
+from flexure.diagrams.files.atomic_files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Drawn = TypeVar("Drawn", "Axes", "Figure")
+
+
+def new_figure(**options: Any) -> Figure:
+    """Return a new figure.
+
+    In the main thread pyplot knows it, and shows it with ``plt.show()`` or in a notebook. Pyplot
+    counts its figures for one thread only, so that elsewhere the figure is one by itself.
+    """
+    if threading.current_thread() is threading.main_thread():
+        import matplotlib.pyplot as plt
+
+        return plt.figure(**options)
+    from matplotlib.figure import Figure
+
+    return Figure(**options)
+
+
+def axes_or_new(ax: Axes | None, **options: Any) -> Axes:
+    """Return axes that somebody gave, or those of a new figure, with options for the figure."""
+    return new_figure(layout="constrained", **options).subplots() if ax is None else ax
+
+
+def forget(figure: Figure) -> None:
+    """Let pyplot forget a figure, if it knows it."""
+    if figure.canvas.manager is not None:
+        import matplotlib.pyplot as plt
+
+        plt.close(figure)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as a file, in the format that the ending of its name tells, or as PNG.
+
+    An older file is replaced once the new one is complete.
+
+    Raises
+    ------
+    ValueRefusedError
+        When it is no name of a file, or Matplotlib does not know the format.
+    """
+    name = file_path(path, "Cannot save a figure")
+    known = figure.canvas.get_supported_filetypes()
+    ending = Path(name).suffix[1:].lower()
+    remedy = f"Formats that Matplotlib knows: {', '.join(known)}"
+    wanted = "a name that ends in a known format"
+    require(not ending or ending in known, name, "Cannot save a figure", wanted, remedy=remedy)
+    ending = ending or str(figure.canvas.get_default_filetype())
+    with replacing(name if Path(name).suffix else f"{name}.{ending}", binary=True) as file:
+        figure.savefig(file, format=ending, dpi=150)
+
+
+def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
+    """Return axes or a figure, which `save_figure` has written where somebody wants a file."""
+    if path is not None:
+        save_figure(drawn.figure.figure, path)
+    return drawn
+
+
+__all__ = ["axes_or_new", "forget", "new_figure", "save_figure", "saved"]

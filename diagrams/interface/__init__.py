@@ -1,0 +1,1 @@
+"""Interface: names imported when they are first used, completion, and HTML for notebooks."""

@@ -1,0 +1,124 @@
+"""Packages that import their modules on demand: each when the first of its names is asked for.
+
+A program needs few of the modules that its packages offer, and many programs run for less time than
+it takes to import them all.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from opcode import opmap
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from flexure.diagrams.checks.errors import closest, quoted
+from flexure.diagrams.concurrency import forks  # noqa: F401, from here on, forks wait for imports
+
+
+def on_demand(
+    package: str, names: Mapping[str, str], elsewhere: Sequence[str] = (), synonyms: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
+
+    Parameters
+    ----------
+    package : str
+        Full name of the package.
+    names : mapping
+        What each of its modules contributes: by the name of the module in the package, the names
+        with spaces between them.
+    elsewhere : sequence of str
+        Modules in the package that offer names of their own. An error about one of these names, or
+        about a member of a class that is imported, says where it is.
+    synonyms : str, optional
+        Module in the package whose ``SYNONYMS`` give, by other words, the names of the package.
+
+    Examples
+    --------
+    >>> from flexure import blocks
+    >>> getattr_, dir_ = on_demand("flexure.blocks", {"signals.sources": "Ramp Step"})
+    >>> getattr_("Ramp") is blocks.Ramp
+    True
+    """
+    homes = {name: module for module, words in names.items() for name in words.split()}
+
+    def find(name: str) -> Any:
+        module = f"{package}.{name}"
+        if name in homes:
+            value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        elif name.startswith("_"):  # machinery asks for those, and shall import nothing
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        elif find_spec(module) is None:
+            imports = _is_import(sys._getframe(1))
+            here = _synonym(package, name, synonyms) or _where(package, name, homes, elsewhere)
+            raise _missing(package, name, here, imports=imports)
+        else:
+            value = import_module(module)
+        setattr(sys.modules[package], name, value)  # so that nobody asks again
+        return value
+
+    def list_all() -> list[str]:
+        offered = vars(sys.modules[package])
+        return sorted({*offered, *homes, *offered.get("__all__", ())})
+
+    return find, list_all
+
+
+def _missing(package: str, name: str, where: str, *, imports: bool) -> Exception:
+    """Return the error for a name that is not there, with a hint where it is."""
+    hint = f": {where}" if where else ""
+    if not imports:
+        text = f"module '{package}' has no attribute '{name}'{hint}"
+        # Told the name, Python does not add that of something similar in here.
+        return AttributeError(text, name=name) if hint else AttributeError(text)
+    meant = None if hint else closest(name, dir(sys.modules[package]))
+    guess = "" if meant is None else f". Did you mean '{meant}'?"
+    # Python would drop the text of an AttributeError.
+    return ImportError(f"cannot import name '{name}' from '{package}'{hint}{guess}", name=package)
+
+
+def _synonym(package: str, name: str, synonyms: str) -> str:
+    """Return what a word of other programs is called here; nothing if it is not known."""
+    if not synonyms:
+        return ""
+    known = import_module(f"{package}.{synonyms}").SYNONYMS.get(name, "")
+    return f"here it is {package}.{known}" if known else ""
+
+
+def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[str]) -> str:
+    """Say where a name is that a package does not have: in a module, or in imported classes."""
+    for place in elsewhere:
+        if name in _offered(f"{package}.{place}"):
+            return f"it is {package}.{place}.{name}"
+    loaded = vars(sys.modules[package])
+    classes = [loaded[each] for each in homes if isinstance(loaded.get(each), type)]
+    having = [each.__name__ for each in classes if _defines(each, name)] if elsewhere else []
+    return f"it is a member of {quoted(having, 3)}" if having else ""
+
+
+def _offered(module: str) -> list[str]:
+    """Return the ``__all__`` of a module, from its file where that spells it, else by import."""
+    spec = find_spec(module)
+    tree = ast.parse(Path(spec.origin).read_text("utf-8") if spec and spec.origin else "")
+    for each in tree.body:
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.List):
+            return list(ast.literal_eval(each.value))
+    return list(import_module(module).__all__)
+
+
+def _defines(kind: type, name: str) -> bool:
+    """Tell whether a class has a member that it does not inherit."""
+    return name in vars(kind) or name in vars(kind).get("__annotations__", ())
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Tell whether a frame is about to take a name from a module: ``from module import name``."""
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
+__all__ = ["on_demand"]

@@ -1,0 +1,277 @@
+"""How much force elements use of their limits, at one time, over a run, or along a load path."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from flexure.blocks.multibody.force_elements.limits import Limit, limited_elements
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.html import fold, heading, note
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.tables import WIDTH, Table
+from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSystem
+from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.results.records.result import SimulationResult
+
+
+@runtime_checkable
+class Points(Protocol):
+    """Many states of one system, such as those of a load path."""
+
+    system: System
+
+    def context(self, index: int) -> Context:
+        """Return a context that is at a point."""
+
+    def __getitem__(self, signal: Any) -> FloatArray:
+        """Return a signal at all points."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How much a force element uses of one of its limits, where that is most.
+
+    Attributes
+    ----------
+    path : str
+        The element.
+    quantity : str
+        What is bounded.
+    value, bound : float
+        Its magnitude, and what it should not exceed, in ``unit``.
+    unit : str
+        Their unit; empty for ratios.
+    utilization : float
+        The value over the bound.
+    when : str
+        Where it is most, in a run or along a load path; else empty.
+    why : str
+        What is wrong beyond the bound.
+    look : str
+        What can be done about it.
+    """
+
+    path: str
+    quantity: str
+    value: float
+    bound: float
+    unit: str
+    utilization: float
+    when: str
+    why: str
+    look: str
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether it exceeds the bound, or has no value."""
+        return not self.utilization <= 1.0
+
+    @property
+    def what(self) -> str:
+        """The value and its bound, in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        when = f" {self.when}" if self.when else ""
+        return f"{self.quantity}: {self.value:.4g}{unit}{when}, at most {self.bound:.4g}{unit}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: {self.what}", f"{self.why}. {self.look}."]
+        return "\n".join(
+            textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent="    ")
+            for line, indent in zip(lines, ("- ", "    "), strict=True)
+        )
+
+
+class LimitCheck(Answer):
+    """What `check_limits` found.
+
+    Going through it gives the limits that are exceeded. It is true when there are none, so that a
+    script can ``assert fx.check_limits(result)``.
+
+    Attributes
+    ----------
+    name : str
+        The system that was looked at.
+    usages : tuple of Usage
+        All limits of all elements, the most used one first.
+    """
+
+    _function = "check_limits"
+
+    def __init__(self, name: str, usages: Sequence[Usage]) -> None:
+        self.name = name
+        self.usages = tuple(
+            sorted(usages, key=lambda each: -np.nan_to_num(each.utilization, nan=np.inf))
+        )
+
+    @property
+    def beyond(self) -> tuple[Usage, ...]:
+        """The limits that are exceeded."""
+        return tuple(each for each in self.usages if each.is_beyond)
+
+    @property
+    def ok(self) -> bool:
+        """Whether none is exceeded."""
+        return not self.beyond
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __len__(self) -> int:
+        return len(self.beyond)
+
+    def __iter__(self) -> Iterator[Usage]:
+        return iter(self.beyond)
+
+    def table(self) -> Table:
+        """Return all limits: path, quantity, value, bound, unit, utilization and when."""
+        columns = ("path", "quantity", "value", "bound", "unit", "utilization", "when")
+        return Table(columns, [[getattr(each, key) for key in columns] for each in self.usages])
+
+    def _head(self) -> str:
+        if not self.usages:
+            return "no element has limits"
+        return f"{len(self)} of {len(self.usages)} limits exceeded"
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Limits", self.name, self._head())
+        for each in self:
+            yield fold(f"{each.path}: {each.what}", note(f"{each.why}. {each.look}."), opened=True)
+        yield from self.table()._pieces()
+
+    def __str__(self) -> str:
+        most = (
+            "" if not self.usages or not self.ok else f"; the most used is {self.usages[0].path}: "
+        )
+        if most:
+            most += f"{self.usages[0].quantity} by {100.0 * self.usages[0].utilization:.0f} %"
+        return "\n".join([f"'{self.name}': {self._head()}{most}", *map(str, self)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def check_limits(
+    of: System | SimulationResult | Points | Any, context: Context | None = None
+) -> LimitCheck:
+    """Tell which force elements are beyond their limits: stress, angles, slenderness and others.
+
+    Parameters
+    ----------
+    of : System, SimulationResult or LoadPath
+        A block or diagram, a run, or a load path. Over runs and paths, the worst counts.
+    context : Context, optional
+        Of a system the values to look at, a root context; a default context when omitted.
+
+    Returns
+    -------
+    LimitCheck
+        Which elements exceed what, by how much, when, and what to do; true when none does.
+
+    Raises
+    ------
+    DeclarationError
+        When it is none of these, or a context is passed together with a run or a path.
+    ContextError
+        When the context is not a root context of the system.
+    EvaluationError
+        When an element cannot be evaluated there, such as one without its inputs.
+
+    Notes
+    -----
+    Flexures declare their limits; elements of your own do so by ``declare_limits``. Simulations do
+    not stop at them, and do not warn: beyond a limit equations still have a solution, which the
+    element no longer stands for. Statics warn where a single element stands for so much that its
+    equilibria may be others, as of a beam at three times its limits. Each element has the output
+    ``utilization``, that can be plotted, and watched by `StopWhen`.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("stage")
+    >>> lever = builder.add_body("lever", fx.SpatialInertia.thin_rod(0.1, length=0.1, axis="x"))
+    >>> pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, lever, axis=(0, 0, 1)))
+    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> steel = fx.Material.common("structural steel S235")
+    >>> hinge = fx.NotchHinge("hinge", builder.world, lever, notch=notch, material=steel)
+    >>> hinge = builder.add_force_element(hinge)
+    >>> plant = builder.build()
+    >>> context = plant.create_default_context()
+    >>> pivot.angle.set(context, 0.016)
+    >>> print(fx.check_limits(plant, context))
+    'stage': 1 of 3 limits exceeded
+    - hinge: stress over yield strength: 4.658e+08 Pa, at most 2.35e+08 Pa
+        It yields there. Make it thinner where it bends, or longer, or move it less.
+    """
+    attempt = "Cannot check limits"
+    if isinstance(of, System):
+        start = start_context(of, context, f"{attempt} of '{of.label}'")
+        return LimitCheck(of.label, list(usages(start)))
+    if context is not None or not isinstance(of, SimulationResult | Points):
+        given = " ".join(f"{of!r:.200}".split())
+        raise DeclarationError(
+            attempt,
+            expected="a system with or without a context, a result or a load path",
+            found=given if context is None else f"{given} with a context",
+        )
+    at = of.context if isinstance(of, SimulationResult) else of.context(0)
+    found: list[Usage] = []
+    for path, element in limited_elements(at):
+        shares = np.reshape(of[element.utilization], (-1, len(element.limits)))
+        for k, limit in enumerate(element.limits):
+            worst = int(np.argmax(shares[:, k]))  # the first NaN, if there is one
+            if isinstance(of, SimulationResult):
+                there, when = at, f"at t = {of.time[worst]:.6g} s"
+            else:
+                there, when = of.context(worst), f"at point {worst}"
+            found.append(_usage(path, limit, there, shares[worst, k], when))
+    return LimitCheck(of.system.label, found)
+
+
+def usages(context: Context) -> Iterator[Usage]:
+    """Yield how much of each limit the elements of a context use."""
+    for path, element in limited_elements(context):
+        shares = element.utilization.eval(context)
+        for limit, share in zip(element.limits, shares, strict=True):
+            yield _usage(path, limit, context, share, "")
+
+
+def _usage(path: str, limit: Limit, context: Context, share: float, when: str) -> Usage:
+    bound = float(limit.bound_in(context))
+    share = float(share)
+    return Usage(
+        path, limit.quantity, share * bound, bound, limit.unit, share, when, limit.why, limit.look
+    )
+
+
+def exceeded_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
+    """Find force elements beyond the limits that they declare.
+
+    Limits are those of the elements, such as the yield strength for the stress of a flexure, and
+    angles up to which its equations hold; their sources are there.
+    """
+    for each in usages(diagnosed.context):
+        if each.is_beyond:
+            yield Finding(
+                "limit",
+                (each.path,),
+                each.what,
+                each.value,
+                each.unit,
+                each.bound,
+                each.why,
+                each.look,
+            )
+
+
+RULES = (exceeded_limits,)
+
+__all__ = ["LimitCheck", "Usage", "check_limits", "usages"]

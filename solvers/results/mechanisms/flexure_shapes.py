@@ -1,0 +1,222 @@
+"""Flexures as they are drawn: slabs along a center line that bends between frames on bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from flexure.blocks import Beam, NotchHinge, Plant
+from flexure.blocks.flexures.sections.sections import RoundSection, Section
+from flexure.blocks.math import RigidTransform
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.results.mechanisms.facets import Faces, Piece, face_normals
+
+BEAM = "#dc9558"
+_SLABS = 16  # of an element that is not divided
+_FEWEST = 2  # of a segment: stresses are known at both ends and in the middle
+_AROUND = 12  # corners of what is round
+_SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+_LINE = 1.2  # around faces, in points, so that thin leaves are seen from the side
+
+
+@dataclass(frozen=True)
+class Ribbon:
+    """A flexure between frames on bodies.
+
+    Attributes
+    ----------
+    element : Beam or NotchHinge
+        What is drawn.
+    bodies : tuple of int
+        Numbers of the bodies of its frames, from A to C, at least two.
+    frames : array, shape (k, 3, 3)
+        For each of them the position on its body, and the directions of the center line and of the
+        width there.
+    length : float
+        Length of the line between two frames in m.
+    outlines : array, shape (n, q, 2)
+        Corners of the sections along y and z, counter-clockwise seen from C; of each of them, or
+        of all when n = 1.
+    slabs : int
+        How many slabs are between two frames.
+    """
+
+    element: Beam | NotchHinge
+    bodies: tuple[int, ...]
+    frames: FloatArray
+    length: float
+    outlines: FloatArray
+    slabs: int
+
+    @property
+    def num_slabs(self) -> int:
+        """How many slabs it consists of."""
+        return (len(self.bodies) - 1) * self.slabs
+
+    def corners(self, poses: FloatArray) -> FloatArray:
+        """Return the corners of all sections in the world, of shape (..., sections, q, 3).
+
+        The center line is a cubic curve from each frame to the next one, and the width turns
+        evenly. ``poses`` of all bodies are of shape (..., bodies, 12).
+        """
+        numbers = list(self.bodies)
+        R = poses[..., numbers, :9].reshape(*poses.shape[:-2], len(numbers), 3, 3)
+        turned = np.einsum("...kij,kdj->...kdi", R, self.frames)
+        p, t, z = np.moveaxis(turned, -2, 0)
+        p = (p + poses[..., numbers, 9:])[..., :, None, :]
+        t, z = self.length * t[..., :, None, :], z[..., :, None, :]
+        s = np.linspace(0.0, 1.0, self.slabs + 1)[:, None]
+        first, last = np.s_[..., :-1, :, :], np.s_[..., 1:, :, :]
+        step = p[last] - p[first]
+        line = p[first] + (3.0 - 2.0 * s) * s * s * step
+        line = line + s * (1.0 - s) * ((1.0 - s) * t[first] - s * t[last])
+        along = 6.0 * s * (1.0 - s) * step + (1.0 - s) * (1.0 - 3.0 * s) * t[first]
+        along = _unit(along - s * (2.0 - 3.0 * s) * t[last])
+        across = (1.0 - s) * z[first] + s * z[last]
+        across = _unit(across - along * np.sum(along * across, axis=-1, keepdims=True))
+        line, along, across = (_joined(each) for each in (line, along, across))
+        y, outline = np.cross(across, along), self.outlines[..., None]
+        return (
+            line[..., :, None, :]
+            + outline[:, :, 0] * y[..., :, None, :]
+            + outline[:, :, 1] * across[..., :, None, :]
+        )
+
+    @property
+    def stress_port(self) -> LeafOutputPort:
+        """The output with what is known of its stress: along it, or the greatest."""
+        element = self.element
+        return element.stress if isinstance(element, Beam) else element.greatest_stress
+
+    @property
+    def strength(self) -> NumericParameter | None:
+        """Where its material yields, if that is known."""
+        return self.element.material.yield_strength
+
+    def yield_strength(self, context: Context) -> float | None:
+        """Return where its material yields, in Pa, if that is known."""
+        strength = self.strength
+        return None if strength is None else float(strength.get(context))
+
+    def pieces(self, poses: FloatArray, colors: Sequence[str] | None = None) -> Iterator[Piece]:
+        """Yield its slabs as pieces that are fixed on the world, for poses of all bodies.
+
+        Slabs with colors of their own are not shaded.
+        """
+        sections = self.corners(poses)
+        count, around = self.num_slabs, sections.shape[1]
+        ring = range(around)
+        start: tuple[int, ...] = tuple(reversed(ring))
+        end = tuple(around + k for k in ring)
+        sides: Faces = [(k, (k + 1) % around, around + (k + 1) % around, around + k) for k in ring]
+        for number, (near, far) in enumerate(pairwise(sections)):
+            points = np.concatenate([near, far])
+            normals = face_normals(points, [*sides, start, end])
+            planes = np.column_stack([normals, np.max(points @ normals.T, axis=0)])
+            caps = [start] * (number == 0) + [end] * (number == count - 1)
+            color, is_shaded = (BEAM, True) if colors is None else (colors[number], False)
+            faces = [*sides, *caps]
+            yield Piece(0, points, faces, 0, color, planes, points, line=_LINE, is_shaded=is_shaded)
+
+    def along(self, stresses: FloatArray) -> FloatArray:
+        """Return the stress of each slab, of shape (..., slabs), from values of the `stress_port`.
+
+        Of a beam it is known at both ends and in the middle of each segment.
+        """
+        if not isinstance(self.element, Beam):
+            return np.repeat(stresses, self.num_slabs, axis=-1)
+        known = stresses.reshape(*stresses.shape[:-1], len(self.bodies) - 1, -1)
+        last = known.shape[-1] - 1
+        places = last * (np.arange(self.slabs) + 0.5) / self.slabs
+        low = np.minimum(places.astype(int), last - 1)
+        share = places - low
+        found: FloatArray = (1.0 - share) * known[..., low] + share * known[..., low + 1]
+        return found.reshape(*stresses.shape[:-1], -1)
+
+
+def _joined(parts: FloatArray) -> FloatArray:
+    """Return points of all segments in one row, in which those between two are once."""
+    rest = parts[..., 1:, :].reshape(*parts.shape[:-3], -1, 3)
+    found: FloatArray = np.concatenate([parts[..., 0, :1, :], rest], axis=-2)
+    return found
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    found: FloatArray = vectors / np.where(lengths > 0.0, lengths, 1.0)
+    return found
+
+
+def ribbons(plant: Plant, context: Context) -> list[Ribbon]:
+    """Return the flexures of a plant, with the dimensions in a context."""
+    found = []
+    for element in plant.force_elements:
+        if isinstance(element, Beam):
+            found.append(_of_beam(element, context))
+        elif isinstance(element, NotchHinge):
+            found.append(_of_notch(element, context))
+    return found
+
+
+def _of_beam(beam: Beam, context: Context) -> Ribbon:
+    nodes = beam.inside.nodes
+    start, end = np.eye(3)[[0, 2]], np.eye(3)[[0, 2]]
+    rest = beam.unstressed_pose
+    if rest is not None:  # which is what it is along
+        start[0] = _unit(rest.p)
+        end[0] = rest.R.T @ start[0]
+    places = [(beam.frame_a, start), *((node.frame, start) for node in nodes), (beam.frame_c, end)]
+    slabs = max(_FEWEST, -(-_SLABS // beam.num_segments))
+    parts = np.zeros(1)  # of the length, with a section of their own
+    if beam.end_section is not None:
+        parts = np.linspace(0.0, 1.0, slabs * beam.num_segments + 1)
+    return Ribbon(
+        beam,
+        tuple(frame.body.number or 0 for frame, _ in places),
+        np.array([_on_body(frame.X_BF, directions) for frame, directions in places]),
+        float(beam.length.get(context)) / beam.num_segments,
+        np.array([_outline(beam.section_at(float(part), context)) for part in parts]),
+        slabs,
+    )
+
+
+def _of_notch(hinge: NotchHinge, context: Context) -> Ribbon:
+    notch = hinge.notch(context)
+    half, (a, c) = 0.5 * float(notch.length), notch.half_axes
+    places = np.linspace(-half, half, _SLABS + 1)
+    away = np.clip((np.abs(places) - 0.5 * notch.neck_length) / a, 0.0, 1.0)
+    thickness = notch.thickness + 2.0 * c * (1.0 - np.sqrt(1.0 - away * away))
+    sizes = np.column_stack([thickness, np.full_like(thickness, notch.width)])
+    frames = (hinge.frame_a, -half), (hinge.frame_c, half)
+    return Ribbon(
+        hinge,
+        tuple(frame.body.number or 0 for frame, _ in frames),
+        np.array([_on_body(frame.X_BF, np.eye(3)[[0, 2]], x) for frame, x in frames]),
+        2.0 * half,
+        0.5 * _SQUARE * sizes[:, None],
+        _SLABS,
+    )
+
+
+def _on_body(X_BF: RigidTransform, directions: FloatArray, x: float = 0.0) -> FloatArray:
+    """Return a place on the x axis of a frame and two directions in it, on its body."""
+    return np.vstack([X_BF.p + x * X_BF.R[:, 0], directions @ X_BF.R.T])
+
+
+def _outline(section: Section) -> FloatArray:
+    """Return the corners of a section along y and z, or of a rectangle as stiff as it is."""
+    if isinstance(section, RoundSection):
+        angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
+        circle = np.column_stack([np.cos(angles), np.sin(angles)])
+        return 0.5 * float(section.outer_diameter) * circle
+    moments = np.array([section.second_moment_z, section.second_moment_y], dtype=float)
+    return _SQUARE * np.sqrt(3.0 * moments / float(section.area))
+
+
+__all__ = ["BEAM", "Ribbon", "ribbons"]

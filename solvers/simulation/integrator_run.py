@@ -1,0 +1,207 @@
+"""One run of the integrator between two stops of a simulation."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.checks.errors import SimulationError
+from flexure.diagrams.values.arrays import FloatArray, freeze
+from flexure.solvers.integration.methods.methods import is_implicit, option_names
+from flexure.solvers.simulation.events.agenda import Entry
+from flexure.solvers.simulation.run_control.diagnosis import (
+    explain_non_finite,
+    name_fastest,
+    name_jump,
+)
+from flexure.solvers.simulation.run_control.giving_up import judge_record
+
+if TYPE_CHECKING:
+    from flexure.solvers.integration.guard.integration import Segment, Stop, TakenStep
+    from flexure.solvers.simulation.events.witnesses import Crossing
+    from flexure.solvers.simulation.run_control.method_selection import Method
+    from flexure.solvers.simulation.run_control.simulation_state import SimulationState
+
+
+class Motion:
+    """Carries the continuous state of a simulation up to a stop.
+
+    Parameters
+    ----------
+    simulation : SimulationState
+        What moves.
+    stop : float
+        The time to reach, unless a witness event or the end of a single step comes first.
+    dense_publishes : bool
+        Whether periodic publishes read the interpolants of steps.
+    """
+
+    def __init__(self, simulation: SimulationState, stop: float, *, dense_publishes: bool) -> None:
+        self._simulation = simulation
+        self._store = simulation.store
+        self._stop = stop
+        self._dense_publishes = dense_publishes
+        self._accepted: tuple[float, FloatArray] = (self._store.time, self._store.x)
+        self._published_until = self._store.time
+        self._revision = self._store.revision
+        self._crossed: list[Entry] = []
+        self._first: FloatArray | None = None
+        self._clip = math.inf
+
+    def run(self, *, left_limit: bool, stretch: bool) -> list[Entry]:
+        """Integrate and return the witness events at the end.
+
+        Parameters
+        ----------
+        left_limit : bool
+            Whether equations jump at the stop, so that they are evaluated just before it.
+        stretch : bool
+            Whether the last fixed step may be slightly longer to land on the stop.
+        """
+        from flexure.solvers.integration.guard.integration import integrate
+
+        simulation, store = self._simulation, self._store
+        start, x = self._accepted
+        clip = self._clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
+        try:
+            method = simulation.choice.settle(simulation.derivatives, start, x)
+            options = dict(simulation.choice.options)
+            if not stretch and "stretch" in option_names(method):
+                options["stretch"] = 0.0
+            if simulation.agenda.witnesses:
+                store.set_motion(start, x)
+                self._first = simulation.surfaces.first_values()
+                simulation.missed_crossings.begin(clip)
+            segment = integrate(
+                simulation.derivatives,
+                start,
+                np.array(x),
+                self._stop,
+                method=method,
+                rtol=simulation.rtol,
+                atol=simulation.atol,
+                max_step=simulation.max_step,
+                first_step=simulation.choice.first_step,
+                options=options,
+                jac=simulation.derivatives.jacobian() if is_implicit(method) else None,
+                on_step=self._on_step,
+                blame=self._blame,
+                name_jump=partial(name_jump, store),
+                pace=simulation.pace,
+                t_clip=clip,
+                project=self._project if simulation.manifold.exists else None,
+            )
+        except BaseException as error:
+            store.set_motion(*self._accepted)
+            if isinstance(error, SimulationError):
+                name_fastest(error, store, simulation.rtol, simulation.atol)
+            raise
+        store.set_motion(*self._accepted)
+        self._count(method, segment)
+        return self._crossed
+
+    def _project(self, time: float, x: FloatArray) -> FloatArray:
+        return self._simulation.manifold.place_end(min(time, self._clip), x)
+
+    def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
+        return explain_non_finite(self._store, float(time), freeze(np.array(x)))
+
+    def _count(self, method: Method, segment: Segment) -> None:
+        """Add to the statistics and remember the step size for the next motion."""
+        simulation = self._simulation
+        statistics = simulation.statistics
+        statistics.restarts += 1
+        statistics.evaluations += segment.nfev
+        statistics.jacobians += segment.njev
+        statistics.factorizations += segment.nlu
+        simulation.choice.remember(method, segment.next_step)
+
+    # Accepted steps ------------------------------------------------------------------------
+
+    def _on_step(self, step: TakenStep) -> Stop | None:
+        """Look at one accepted step: witnesses, publishes, history; end the motion or not."""
+        from flexure.solvers.integration.guard.integration import Stop
+
+        simulation = self._simulation
+        simulation.statistics.steps += 1
+        crossing = self._find_crossing(step)
+        end = float(step.t) if crossing is None else crossing.time
+        last = end == self._stop or crossing is not None or step.is_last
+        last = simulation.choice.watch(step) or last
+        if self._dense_publishes and self._publish_before(step, end, last):
+            return Stop(*self._accepted)
+        self._accept(step, end)
+        simulation.surfaces.last = self._first
+        simulation.progress_bar.update(end)
+        if crossing is not None:
+            self._crossed = simulation.surfaces.note_crossing(crossing)
+        if last:
+            return Stop(*self._accepted)
+        if simulation.stepwise:
+            self._store.set_motion(*self._accepted)
+            if simulation.events.finish_step():
+                self._accepted = (end, self._store.x)
+                return Stop(*self._accepted)
+        if self._store.revision != self._revision:  # a publish has changed a value
+            simulation.events.note_published()
+            return Stop(*self._accepted)
+        return None
+
+    def _accept(self, step: TakenStep, time: float) -> None:
+        """Let the motion have come to a time inside of a step."""
+        self._accepted = (time, self._state(step, time))
+        if self._simulation.history is not None:
+            self._simulation.history.extend(*self._accepted, step.dense())
+            judge_record(self._simulation, lambda: self._store.set_motion(*self._accepted))
+
+    def _state(self, step: TakenStep, time: float) -> FloatArray:
+        """Return the state at a time inside of a step."""
+        x: FloatArray = freeze(np.array(step.x if time == step.t else step.dense()(time)))
+        return x
+
+    def _publish_before(self, step: TakenStep, end: float, last: bool) -> bool:
+        """Run periodic publishes inside of a step; those at the very end wait for its landing.
+
+        The motion has come to the time of a publish that terminates the run, or fails.
+
+        Returns
+        -------
+        bool
+            Whether the run is terminated.
+        """
+        simulation = self._simulation
+        agenda = simulation.agenda
+        while (time := agenda.next_time(self._published_until)) < end or (time == end and not last):
+            self._published_until = time
+            self._store.set_motion(time, self._state(step, time))
+            try:
+                terminated = simulation.events.publish_between(time)
+            except BaseException:
+                self._accept(step, time)
+                raise
+            if terminated:
+                self._accept(step, time)
+                return True
+        return False
+
+    def _find_crossing(self, step: TakenStep) -> Crossing | None:
+        """Return the earliest witness event inside of a step, if any."""
+        simulation = self._simulation
+        if self._first is None:
+            return None
+
+        def evaluate(time: float) -> FloatArray:
+            self._store.set_motion(time, self._state(step, time))
+            return simulation.surfaces.values()
+
+        start, end = float(step.t_old), float(step.t)
+        search = simulation.surfaces.find_crossing(evaluate, start, end, self._first)
+        simulation.missed_crossings.check(step, self._first, search)
+        self._first = search.values
+        return search.crossing
+
+
+__all__ = ["Motion"]

@@ -1,0 +1,1 @@
+"""Run control: options, tolerances, the choice of the method, and where a run is given up."""

@@ -1,0 +1,174 @@
+"""The integration method of a simulation: the one asked for, or one chosen by stiffness."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flexure.diagrams.checks.arguments import mapping
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.values.arrays import FloatArray, as_number
+from flexure.solvers.integration.guard.stiffness_detection import (
+    JUDGED_ANEW,
+    NONSTIFF_METHOD,
+    STIFF_METHOD,
+    StiffnessDetector,
+    assess,
+)
+from flexure.solvers.integration.methods.methods import (
+    is_fixed_step,
+    method_name,
+    option_names,
+    resolve,
+)
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+    from flexure.solvers.integration.guard.integration import TakenStep
+
+#: A name such as "Rodas5P", or a subclass of scipy.integrate.OdeSolver.
+Method: TypeAlias = "str | type[OdeSolver]"
+
+_log = logging.getLogger("flexure")
+
+
+class MethodChoice:
+    """Knows which method integrates next, with which options and first step.
+
+    With "auto", an explicit method is used until the Jacobian at the start of a motion, or the
+    steps of the method itself, show that the diagram is stiff; from then on a stiff one.
+
+    Parameters
+    ----------
+    method : str or OdeSolver class
+        "auto", a name, or a class.
+    step : float or None
+        The step of a fixed-step method.
+    options : mapping or None
+        Further options of the solver class.
+    layout : Layout
+        Of the system that is simulated.
+
+    Attributes
+    ----------
+    method : str or OdeSolver class
+        The method for the next motion.
+    options : dict
+        Its options.
+    first_step : float or None
+        The step with which the next motion may start.
+    changes : list of tuple
+        Time and name of every method used, and why.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        step: float | None,
+        options: Mapping[str, Any] | None,
+        layout: Layout,
+    ) -> None:
+        self._layout = layout
+        self._auto = isinstance(method, str) and method == "auto"
+        self.method: Method = NONSTIFF_METHOD if self._auto else method
+        wanted = "options to be a mapping from the names of options of the solver class"
+        self.options = {} if options is None else mapping(options, wanted, "Cannot simulate")
+        if isinstance(self.method, str):
+            method_name(self.method)  # refuses names that do not exist
+        else:
+            resolve(self.method)
+        self._set_step(step, "auto" if self._auto else method_name(method))
+        self.begin()
+
+    def _set_step(self, step: float | None, name: str) -> None:
+        """Check that a step is given to fixed-step methods, and to no others."""
+        if not is_fixed_step(self.method):
+            if step is None:
+                return
+            raise ValueRefusedError(
+                f"Cannot use the method '{name}' with step={step}",
+                expected="a fixed-step method",
+                found="a method that chooses its steps",
+                remedy="Pass max_step= to bound them",
+            )
+        if step is None:
+            raise ValueRefusedError(
+                f"Cannot use the method '{name}'",
+                expected="the length of its steps",
+                found="no step",
+                remedy="Pass step=, in seconds",
+            )
+        attempt = f"Cannot use the method '{name}' with this step"
+        self.options["step"] = float(as_number(step, (), attempt))
+        if "positions" in option_names(self.method):
+            self.options.setdefault("positions", self._layout.q_indices)
+
+    def begin(self) -> None:
+        """Forget what earlier runs have shown."""
+        if self._auto:
+            self.method = NONSTIFF_METHOD
+        self.first_step: float | None = None
+        self.changes: list[tuple[float, str, str]] = []
+        self._judged_horizon = 0.0
+        self._detector: StiffnessDetector | None = None
+        self._boundary = 0.0
+
+    def aim(self, boundary: float) -> None:
+        """Say how far the next motions are to lead."""
+        self._boundary = boundary
+        self._detector = None
+
+    def settle(
+        self, rhs: Callable[[float, FloatArray], FloatArray], time: float, x: FloatArray
+    ) -> Method:
+        """Return the method for a motion that starts at a time and state."""
+        horizon = self._boundary - time
+        if self.undecided and horizon > JUDGED_ANEW * self._judged_horizon:
+            self._judged_horizon = horizon
+            verdict = assess(rhs, time, x, horizon)
+            if verdict.stiff and verdict.state is not None:
+                self._change(
+                    time,
+                    f"because the diagram is stiff: time constant {verdict.time_constant:.2g} s, "
+                    f"mostly in {self._layout.state_name(verdict.state)}",
+                )
+        if not self.changes:
+            why = "chosen because nothing is stiff at the start" if self._auto else "as asked"
+            self._note(time, why)
+        return self.method
+
+    def watch(self, step: TakenStep) -> bool:
+        """Look at a step of a method that was chosen here; tell whether the method changes."""
+        if not self.undecided:
+            return False
+        if self._detector is None:
+            self._detector = StiffnessDetector(self._boundary)
+        if not self._detector(step):
+            return False
+        self.turn_stiff(float(step.t))
+        return True
+
+    def turn_stiff(self, time: float) -> None:
+        """Take a stiff method from now on, since the steps have shown that it pays."""
+        self._change(time, "because stability began to limit the steps")
+        self.first_step = None
+
+    def remember(self, method: Method, step: float | None) -> None:
+        """Remember with which step the next motion may start, if its method is still the same."""
+        self.first_step = step if method == self.method else None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a stiff method may still be chosen."""
+        return self._auto and self.method != STIFF_METHOD
+
+    def _change(self, time: float, why: str) -> None:
+        self.method = STIFF_METHOD
+        self._note(time, why)
+        _log.info("'%s': %s from t = %g s, %s", self._layout.root.label, self.method, time, why)
+
+    def _note(self, time: float, why: str) -> None:
+        self.changes.append((time, method_name(self.method), why))

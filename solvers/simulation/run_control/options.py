@@ -1,0 +1,82 @@
+"""The options of a simulation: what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.events import Terminate
+
+#: Whether equations are compiled, and to what.
+Compiled: TypeAlias = "bool | Literal['native', 'python']"
+#: Called after every step with the root context; may return `Terminate`.
+Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
+
+
+def checked_max_record(size: Any) -> float | None:
+    """Return the bytes that a record may take, or refuse them."""
+    if size is None:
+        return None
+    attempt = "Cannot use this max_record"
+    number = as_number(size, (), attempt)
+    check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
+    return float(number)
+
+
+def checked_max_steps(max_steps: Any) -> float:
+    """Return the number of steps of a run, or refuse it."""
+    number = float(as_number(max_steps, (), "Cannot use this max_steps"))
+    if not number >= 1.0:
+        raise ValueRefusedError(
+            "Cannot use this max_steps",
+            expected="a number of steps, at least 1",
+            found=repr(max_steps),
+            remedy="The longest step, in seconds, is max_step=",
+        )
+    return number
+
+
+def checked_compiled(compiled: Any) -> Compiled:
+    """Return whether equations are compiled, and to what, or refuse it."""
+    if isinstance(compiled, (bool, np.bool_)):
+        return bool(compiled)
+    if isinstance(compiled, str) and compiled in ("native", "python"):
+        return compiled  # type: ignore[return-value]
+    raise ValueRefusedError(
+        "Cannot use the option compiled",
+        expected="True, False, 'native' or 'python'",
+        found=repr(compiled),
+    )
+
+
+def wants_native(compiled: Compiled | None) -> bool:
+    """Tell whether native code is wanted where it is possible, also where nobody has said."""
+    return compiled not in (False, "python")
+
+
+def checked_max_check_interval(interval: Any) -> float:
+    """Return the longest time between two looks at witness functions, or refuse it."""
+    found = float(as_number(interval, (), "Cannot use this max_check_interval"))
+    if not found > 0.0:
+        raise ValueRefusedError(
+            "Cannot use this max_check_interval",
+            expected="a positive number of seconds",
+            found=repr(interval),
+        )
+    return found
+
+
+__all__ = [
+    "Compiled",
+    "Monitor",
+    "checked_compiled",
+    "checked_max_check_interval",
+    "checked_max_record",
+    "checked_max_steps",
+    "wants_native",
+]

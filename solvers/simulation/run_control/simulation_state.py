@@ -1,0 +1,165 @@
+"""What a simulation knows between two stops, in one object that all share who carry it on.
+
+The phases, the motions of integrators, the compiled loops and their output read it, and tell it
+what happens. `flexure.solvers.simulation.simulator` is its public face.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.events import is_lost, require_interval
+from flexure.solvers.integration.guard.progress_limits import Limits, Pace
+from flexure.solvers.results.records.history import History
+from flexure.solvers.results.records.statistics import Statistics
+from flexure.solvers.simulation.events.active_witnesses import Surfaces
+from flexure.solvers.simulation.events.agenda import Agenda
+from flexure.solvers.simulation.events.due_events import DueEvents
+from flexure.solvers.simulation.events.missed_crossings import MissedCrossings
+from flexure.solvers.simulation.run_control.method_selection import MethodChoice
+from flexure.solvers.simulation.run_control.options import Monitor
+from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
+from flexure.solvers.simulation.run_control.state_manifold import Manifold
+from flexure.solvers.tracing.derivatives import Derivatives
+
+
+class SimulationState:
+    """What a simulation knows between two stops.
+
+    Parameters
+    ----------
+    context : Context
+        The root context that moves.
+    choice : MethodChoice
+        Of the integration method.
+    rtol, atol : ndarray, shape (n,)
+        Tolerances of all states.
+    compiled : bool
+        Whether the equations may be traced.
+    max_step, max_check_interval, max_steps, isolate, monitor, show_progress, record, max_record
+        As for `flexure.Simulator`, checked.
+
+    Attributes
+    ----------
+    system : System
+        The root system.
+    store : Store
+        The values of the context.
+    agenda : Agenda
+        All events.
+    derivatives : Derivatives
+        The right-hand side for integrators in Python.
+    stepwise : bool
+        Whether something wants to see every integrator step.
+    pace : Pace
+        Of the integrator, over all motions of one advance.
+    progress_bar : ProgressBar
+        Of one advance.
+    statistics : Statistics
+        What was counted since the initialization.
+    history : History or None
+        The motion so far, if it is kept.
+    events : DueEvents
+        The updates that wait, and what has ended the run.
+    surfaces : Surfaces
+        Where the last event has left the witness functions.
+    missed_crossings : MissedCrossings
+        Whether a method sees them leave from there.
+    manifold : Manifold
+        Where blocks declare that the state belongs.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        choice: MethodChoice,
+        rtol: FloatArray,
+        atol: FloatArray,
+        *,
+        compiled: bool,
+        max_step: float,
+        max_check_interval: float,
+        max_steps: float,
+        isolate: bool,
+        monitor: Monitor | None,
+        show_progress: bool,
+        record: bool,
+        max_record: float | None,
+    ) -> None:
+        self.context = context
+        self.system = context.system
+        self.store = context.store
+        self.agenda = Agenda(context)
+        self.derivatives = Derivatives(self.store, compiled=compiled)
+        self.manifold = Manifold(self, compiled=compiled)
+        self.choice = choice
+        self.rtol, self.atol = rtol, atol
+        self.max_step = max_step
+        self.max_check_interval = min(max_check_interval, self.agenda.max_check_interval)
+        self.max_steps = max_steps
+        self.isolate = isolate
+        self.monitor = monitor
+        self.stepwise = bool(self.agenda.per_step) or monitor is not None
+        self._deliberate = min(
+            choice.options.get("step", math.inf), max_step, self.agenda.shortest_period
+        )
+        limits = Limits(steps_ahead=max_steps)
+        self.pace = Pace(0.0, 0.0, limits, deliberate=self._deliberate)
+        self.progress_bar = ProgressBar(0.0, 0.0, False)
+        self._show_progress = show_progress
+        self._stopping: threading.Event | None = None
+        self._record = record
+        self._max_record = max_record
+        self.history: History | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what has happened so far."""
+        self.choice.begin()
+        self.manifold.begin()
+        self.statistics = Statistics(methods=self.choice.changes)
+        self.events = DueEvents(self)
+        self.surfaces = Surfaces(self)
+        self.missed_crossings = MissedCrossings(self)
+
+    def begin_history(self) -> None:
+        """Keep the motion from here on, if that is wanted."""
+        if self._record:
+            self.history = History(self.context, self._max_record)
+
+    def interrupt_on(self, stopping: threading.Event) -> None:
+        """Be interrupted when another thread sets an event."""
+        self._stopping = stopping
+
+    def aim(self, boundary: float) -> None:
+        """Begin to advance to a time."""
+        start = self.store.time
+        self.events.go_on()
+        self.choice.aim(boundary)
+        self.pace.begin(start, boundary)
+        self.progress_bar = ProgressBar(start, boundary, self._show_progress, self._stopping)
+
+    def require_intervals(self, boundary: float) -> None:
+        """Refuse periods and steps that are lost in the rounding of time on the way to a time."""
+        start = self.store.time
+        latest = max(abs(start), abs(boundary))
+        shortest = min(self._deliberate, self.max_check_interval)
+        if boundary == start or not is_lost(shortest, latest):
+            return
+        attempt = f"Cannot advance '{self.system.label}' to t = {boundary!r}"
+        self.agenda.require_periods(boundary, latest, attempt)
+        require_interval("a step", self.choice.options.get("step", math.inf), latest, attempt)
+        require_interval("a max_step", self.max_step, latest, attempt)
+        require_interval("a max_check_interval", self.max_check_interval, latest, attempt)
+
+    def pass_break(self, time: float) -> None:
+        """Begin a new piece of the history where equations jump."""
+        if self.history is not None:
+            self.history.end_before(math.nextafter(time, -math.inf))
+            self.history.begin(self.context)
+
+
+__all__ = ["SimulationState"]

@@ -1,0 +1,103 @@
+"""Tolerances by block path, spread over the components of the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from flexure.diagrams.checks.arguments import mapping, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import FloatArray, as_number
+
+#: One tolerance for all states, or one per block path; the key "" stands for all others.
+Tolerance: TypeAlias = float | Mapping[str, float]
+#: Relative tolerances from here on are refused.
+LOOSEST_RTOL = 0.1
+
+
+def spread(name: str, wish: Tolerance | None, default: float, context: Context) -> FloatArray:
+    """Return one tolerance per component of the continuous state of a root context.
+
+    Parameters
+    ----------
+    name : str
+        What it is called, for messages.
+    wish : float, mapping or None
+        What the user asked for. The path of a diagram stands for everything inside that is not
+        named more closely.
+    default : float
+        For the components about which the wish says nothing.
+    context : Context
+        A root context.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    UnknownNameError
+        When a path names no block, or a block without continuous state.
+    ValueRefusedError
+        When a tolerance is no number, or too large to mean something.
+    """
+    system, layout = context.system, context.store.layout
+    attempt = f"Cannot set {name} of '{system.label}'"
+    wishes = {} if wish is None else {"": wish}
+    if isinstance(wish, Mapping):
+        wishes = mapping(wish, "one number, or a mapping from paths of blocks to numbers", attempt)
+    others = checked_tolerance(name, wishes.get("", default), attempt)
+    values = np.full(layout.num_states, others)
+    for path in sorted((path for path in wishes if path), key=len):
+        span = context.find(system.get_system(path))._span()
+        if span.start == span.stop:
+            raise UnknownNameError(
+                f"Cannot set {name} of '{path}'",
+                expected="a block with continuous state: "
+                + quoted(layout.leaves[k].path for k in layout.dynamic),
+                found="a block without",
+            )
+        values[span] = checked_tolerance(name, wishes[path], attempt)
+    return values
+
+
+def checked_tolerance(name: str, value: object, attempt: str) -> float:
+    """Return a tolerance as a number, or refuse it.
+
+    A relative tolerance of a tenth and more keeps no digit, and an infinite absolute one keeps
+    nothing at all.
+
+    Parameters
+    ----------
+    name : str
+        "rtol" or "atol".
+    value : float
+        What the user asked for.
+    attempt : str
+        Beginning of messages.
+    """
+    number = float(as_number(value, (), attempt))
+    bound = LOOSEST_RTOL if name == "rtol" else math.inf
+    if np.asarray(value).dtype.kind == "b" or not 0.0 <= number < bound:
+        limits = "from 0 on, below 0.1" if name == "rtol" else "from 0 on"
+        raise ValueRefusedError(
+            attempt,
+            expected=f"a finite number for {name}, {limits}",
+            found=shown(value),
+            remedy="Leave it out for the default",
+        )
+    return number
+
+
+def checked_tolerances(
+    rtol: object, atol: object, default: float, attempt: str
+) -> tuple[float, float]:
+    """Return both tolerances of all states, where None stands for the default."""
+    relative = checked_tolerance("rtol", default if rtol is None else rtol, attempt)
+    if atol is None:
+        return relative, 1e-3 * relative
+    return relative, checked_tolerance("atol", atol, attempt)
