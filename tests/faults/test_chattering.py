@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import NoProgressError, SimulationError, Val
 from flexure.solvers.integration.guard.chattering import find_jump
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Flow
+from tests.support.tiers import thinned
 
 pytestmark = pytest.mark.timeout(110, method="signal")
 
@@ -40,7 +41,7 @@ def relay() -> fx.System:
     return builder.build()
 
 
-@pytest.mark.parametrize(("method", "compiled"), WAYS)
+@pytest.mark.parametrize(("method", "compiled"), thinned(WAYS, fast=4))
 def test_chattering_is_noticed_within_a_few_thousand_steps(method: str, compiled: Any) -> None:
     simulator = fx.Simulator(relay(), method=method, compiled=compiled)
     with pytest.raises(SimulationError) as caught:
@@ -71,6 +72,7 @@ def test_a_jump_at_the_start_does_not_deceive_an_implicit_method(method: str) ->
         simulator.advance_to(1000.0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [False, "python"])
 def test_a_root_at_which_radau_creeps_is_noticed_too(compiled: Any) -> None:
     flow = Flow(lambda t, x: -np.sqrt(np.abs(x)) * np.sign(x), [0.5])
@@ -80,6 +82,7 @@ def test_a_root_at_which_radau_creeps_is_noticed_too(compiled: Any) -> None:
     assert simulator.statistics.steps < 10_000
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", NATIVE)
 def test_native_and_interpreted_runs_are_given_up_at_the_same_step(method: str) -> None:
