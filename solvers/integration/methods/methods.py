@@ -28,7 +28,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.checks.arguments import shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ def resolve(method: str | type[OdeSolver]) -> type[OdeSolver]:
     if isinstance(method, str):
         return _class_of(_canonical(method))
     from scipy.integrate import OdeSolver
+
+    from flexure.diagrams.checks.arguments import shown
 
     candidate: object = method
     if not (isinstance(candidate, type) and issubclass(candidate, OdeSolver)):
