@@ -37,7 +37,7 @@ extensions = [
     "sphinx_design",
     "docs.names_of",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_generated/names.rst"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["attrs_block", "attrs_inline", "deflist", "dollarmath"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PAGES = ("diagrams", "blocks", "solvers")
 #: Where autosummary finds the names for which it is to make pages.
-LISTED = HERE / "_generated" / "names.txt"
+LISTED = HERE / "_generated" / "names.rst"
 
 _TABLE = re.compile(
     r"^\.\. (?P<kind>autosummary|public-names)::(?P<rooms>.*)\n"
