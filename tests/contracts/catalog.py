@@ -17,6 +17,7 @@ from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
 from tests.contracts import parts
 from tests.contracts.hinge_recipes import HINGES
+from tests.support.tiers import by_tier
 
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
 Recipe: TypeAlias = "partial[fx.LeafSystem]"
@@ -596,3 +597,7 @@ KINDS: list[type[fx.LeafSystem]] = [
     for kind in (getattr(fx.blocks, name) for name in sorted(fx.blocks.__all__))
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]
+
+_FIRST = {make.func: label for label, make in reversed(CATALOG.items())}
+#: Labels of what a run tries: one variety of each kind in the fast tier, all in the full one.
+TRIED = by_tier(fast=[each for each in CATALOG if each in _FIRST.values()], full=[*CATALOG])

@@ -133,6 +133,7 @@ def exact_frequency() -> float:
     return float(root**2 * np.sqrt(EI / (DENSITY * AREA)) / LENGTH**2)
 
 
+@pytest.mark.full
 def test_its_frequency_is_that_of_leaves_with_mass() -> None:
     leaves = 2.0 * DENSITY * AREA * LENGTH
     rayleigh = np.sqrt(STIFFNESS / (MASS + 13.0 / 35.0 * leaves))

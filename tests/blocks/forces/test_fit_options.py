@@ -83,6 +83,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_what_was_measured() -> None:
     assert small.standard_errors["rate"] == pytest.approx(whole.standard_errors["rate"], rel=1e-5)
 
 
+@pytest.mark.full
 def test_200_fits_hold_the_truth_as_often_as_they_say() -> None:
     fits = [fitting.fit_constants(decay, noisy(seed), START) for seed in range(200)]
     for name, truth in (("height", 2.0), ("rate", 1.5)):

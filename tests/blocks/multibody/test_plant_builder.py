@@ -12,6 +12,7 @@ import pytest
 
 import flexure as fx
 from tests.support.mechanisms import BOX, arm
+from tests.support.tiers import for_each
 
 
 def pendulum_acceleration(angle: float) -> float:
@@ -396,7 +397,7 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@for_each("words", REFUSED)
 def test_refusals_say_what_and_leave_the_builder_as_it_was(words: str) -> None:
     builder, body, _ = arm()
     before = (builder.bodies, builder.joints, builder.force_elements)

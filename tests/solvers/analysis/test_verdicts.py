@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 
 class Clip(fx.LeafSystem):
@@ -205,8 +206,8 @@ POLES: dict[str, tuple[Blocks, float | None, bool]] = {
 }
 
 
-@pytest.mark.parametrize("case", POLES)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("case", POLES)
+@for_each("seed", range(4))
 def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
     case: str, seed: int
 ) -> None:

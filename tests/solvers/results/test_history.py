@@ -26,6 +26,7 @@ from tests.support.simulation import (
     method_options,
     together,
 )
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -247,8 +248,8 @@ def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, metho
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
+@for_each("name", RUNS)
+@for_each("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
 def test_times_between_the_steps_give_the_same_as_well(name: str, method: str) -> None:
     result = fx.simulate(RUNS[name](), 1.5, **method_options(method, 0.02))
     inner = np.linspace(0.0, 1.5, 331)

@@ -81,6 +81,7 @@ def solved() -> Any:
     return np.vstack([solution.t, solution.y])
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("run", [simulated, swept, solved])
 def test_the_length_of_strides_has_no_influence_on_numbers(

@@ -18,6 +18,7 @@ from flexure.diagrams.scalars.expressions.vocabulary import LOGICAL, OPERATIONS
 from flexure.solvers.tracing.sympy_form import sympy_expressions
 from tests.support.mathml import as_python
 from tests.support.mechanics import Pendulum, servo
+from tests.support.tiers import for_each
 
 
 class Everything(fx.LeafSystem):
@@ -357,7 +358,7 @@ def in_sympy(output: Any, a: float, b: float) -> Any:
     return sympy.lambdify(arguments, found, "numpy")(a, b)
 
 
-@pytest.mark.parametrize("op", [*sorted(set(OPERATIONS) - set(LOGICAL)), "where"])
+@for_each("op", [*sorted(set(OPERATIONS) - set(LOGICAL)), "where"])
 def test_every_operation_has_its_value_in_sympy(op: str) -> None:
     graph = fs.Graph()
     a, b = graph.input("a"), graph.input("b")

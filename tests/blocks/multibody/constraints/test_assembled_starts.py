@@ -88,6 +88,7 @@ def test_a_length_that_cannot_be_closed_fails_alone_and_is_named() -> None:
     assert "'link' by" in str(runs.failures[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(kind: Any) -> None:
     plant, context = started()
@@ -105,6 +106,7 @@ def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(k
     )
 
 
+@pytest.mark.full
 def test_an_optimization_over_lengths_passes_over_those_that_cannot_close() -> None:
     plant, context = started()
     end = fx.metrics.final("right_hinge.angle")

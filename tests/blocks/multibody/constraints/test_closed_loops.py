@@ -209,6 +209,7 @@ def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     assert np.diff(zeros) == pytest.approx(swing, abs=3e-4)
 
 
+@pytest.mark.full
 def test_linear_models_of_a_loop_beside_rest_say_that_coordinates_decide_them() -> None:
     linkage, context = four_bar("pin", None)
     linkage.assemble(context, fixed="shaft")

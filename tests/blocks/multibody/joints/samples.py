@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.bodies import Body
 from tests.support.joints import JOINTS
+from tests.support.tiers import for_each
 
 POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 
@@ -68,7 +68,7 @@ KINDS: dict[str, Kind] = {
     "screw without pitch": _kind("screw", (0, 1, 0), screw_pitch=0.0),
 }
 
-every_kind = pytest.mark.parametrize("name", KINDS)
+every_kind = for_each("name", KINDS)
 SEEDS = range(4)
 
 

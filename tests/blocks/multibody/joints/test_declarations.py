@@ -14,10 +14,11 @@ from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from tests.blocks.multibody.joints.samples import KINDS, POSE, every_kind, joint_of
+from tests.support.tiers import for_each
 
 BALL = joint_of(fx.BallRpyJoint)
 REVOLUTE = joint_of(fx.RevoluteJoint, (0, 0, 1))
-moving = pytest.mark.parametrize("name", [name for name in KINDS if "weld" not in name])
+moving = for_each("name", [name for name in KINDS if "weld" not in name])
 
 
 # Frames -------------------------------------------------------------------------------------------

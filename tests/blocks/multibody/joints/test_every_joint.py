@@ -21,8 +21,9 @@ from tests.blocks.multibody.joints.samples import (
 )
 from tests.support.joints import JOINTS
 from tests.support.multibody import random_inertia, random_pose
+from tests.support.tiers import for_each
 
-in_many_states = pytest.mark.parametrize("seed", SEEDS)
+in_many_states = for_each("seed", SEEDS)
 
 
 # What a kind of joint is --------------------------------------------------------------------------
@@ -38,7 +39,7 @@ def test_names_and_numbers_of_coordinates(name: str) -> None:
     assert (joint.can_rotate, joint.can_translate) == (kind.can_rotate, kind.can_translate)
 
 
-@pytest.mark.parametrize("name", sorted({*KINDS} - {"weld with a pose"}))
+@for_each("name", sorted({*KINDS} - {"weld with a pose"}))
 def test_at_zero_the_two_frames_coincide(name: str) -> None:
     joint = KINDS[name].make()
     R, p = joint.calc_pose(joint.zero_positions())
@@ -172,7 +173,7 @@ HOOKS = {
 
 
 @every_kind
-@pytest.mark.parametrize("hook", HOOKS)
+@for_each("hook", HOOKS)
 def test_symbols_give_the_numbers_of_floats(name: str, hook: str) -> None:
     joint = KINDS[name].make()
     q, v = random_state(joint, 1)

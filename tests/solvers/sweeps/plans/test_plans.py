@@ -16,6 +16,7 @@ from scipy import stats
 
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
+from tests.support.tiers import for_each
 
 NUMBERS = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=4)
 TABLES = st.dictionaries(st.sampled_from(["a.k", "b.m", "c.x[rate]"]), NUMBERS, min_size=1)
@@ -383,7 +384,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_what_makes_no_plan_is_refused_with_what_to_do(case: str) -> None:
     call, error, text = REFUSED[case]
     with pytest.raises(error, match=text):
