@@ -10,8 +10,8 @@ import flexure as fx
 from docs.names_of import groups_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: The table of joints is in the guide to mechanisms.
-PAGES = [DOCS / "which_block.md", DOCS / "mechanisms.md"]
+#: Joints have a table on a page of their own.
+PAGES = [DOCS / "which_block.md", DOCS / "joints.md"]
 PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 NAMED = set(re.findall(r"\{py:obj\}`[^`<]+ <flexure\.([\w.]+)>`", PAGE))
 
