@@ -67,11 +67,11 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
                     failed.append((case, error))
             if failed:
                 listed = [", ".join(map(str, case)) for case, _ in failed]
-                error, what = failed[0][1], ", ".join(keys)
-                error.add_note(
+                first, what = failed[0][1], ", ".join(keys)
+                first.add_note(
                     f"{len(failed)} of {len(values)} cases of {what} fail: " + "; ".join(listed)
                 )
-                raise error
+                raise first
 
         signature = inspect.signature(test)
         left = [each for name, each in signature.parameters.items() if name not in keys]
