@@ -249,7 +249,9 @@ def _dense(
     first = np.append(0, np.cumsum(np.bincount(runs, minlength=count))).astype(np.intp)
     # Those of one run ascend; small integers are sorted in linear time.
     order = np.argsort(runs.astype(np.min_scalar_type(count)), kind="stable")
-    rows = np.take(np.concatenate([*pieces, nothing]), order, axis=0)
+    rows = np.concatenate([*pieces, nothing])
+    pieces.clear()  # there may be many
+    rows = np.take(rows, order, axis=0)
     values = rows[:, 3:].reshape(len(rows), len(NODES), width)  # a view
     return DenseOutput(rows[:, 1].copy(), rows[:, 2].copy(), first, values)
 
