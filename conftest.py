@@ -17,10 +17,13 @@ os.environ["MPLBACKEND"] = "Agg"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile each Python file once in a run, also where bytecode is not to be kept beside it.
+    """Say which tier runs before tests are imported, and compile each Python file once in a run.
 
-    The processes that run the tests, and those that tests start, share what is compiled.
+    Batteries choose their cases by the tier (`tests/support/tiers.py`). The processes that run the
+    tests, and those that tests start, share what is compiled, also where bytecode is not to be kept
+    beside its source.
     """
+    os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
     if sys.dont_write_bytecode:
         folder = tempfile.mkdtemp(prefix="bytecode")
         config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))

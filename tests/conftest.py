@@ -19,6 +19,14 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all that opens a browser to the full tier."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.full)
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """Let the interrupt key interrupt, also where the tests run in the background."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     JointForceElement,
@@ -34,7 +33,7 @@ _COLUMNS = ("position", "rate", "force")
 _FORM = "(position, force), (position, rate, force), or a mapping or CSV file with these names"
 
 
-def inspect(
+def inspect_block(
     system: System,
     context: Context | None = None,
     *,
@@ -98,7 +97,7 @@ def inspect(
     >>> import flexure as fx
     >>> axis = fx.RevoluteJoint("axis", fx.Body("frame"), fx.Body("door"), axis=(0, 0, 1))
     >>> hinge = fx.DoorHinge("hinge", axis, spring_constant=3.0)
-    >>> fx.inspect(hinge, ranges={"angle": (-0.1, 1.6)})  # doctest: +SKIP
+    >>> fx.inspect_block(hinge, ranges={"angle": (-0.1, 1.6)})  # doctest: +SKIP
     <Page 'hinge', 4.9 MB, runs by itself>
     """
     require_system(system, "Cannot inspect anything")
@@ -132,7 +131,7 @@ def inspect(
     shown = system.label if title is None else title
     kind = type(system).__name__
     about = kind if isinstance(system, LeafSystem) else "diagram without states"
-    if isinstance(system, Beam) and system.inside:
+    if isinstance(system, BodyForceElement) and system.inside:
         about = f"{kind}, as one segment"
     whole = document(shown, about, "", "inspector", data, model.text, INSPECTOR)
     made = Page(shown, whole, live=True)
@@ -241,4 +240,4 @@ def _code(system: System, values: Context, prefix: str, parameters: list[str]) -
     }
 
 
-__all__ = ["inspect"]
+__all__ = ["inspect_block"]

@@ -30,6 +30,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, TraceError, ValueRefusedError
 from flexure.diagrams.systems.feedthrough import Probe, needs_of
 from flexure.diagrams.values.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME
+from tests.support.tiers import for_each
 
 MODERATE = st.floats(-1e6, 1e6)
 
@@ -371,7 +372,7 @@ def test_result_of_the_wrong_size_names_the_port() -> None:
 # Refusals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "arguments", "text"),
     [
         (Gain, ([1.0, 2.0], 3), r"found gain of shape \(2,\), size of shape \(3,\)"),

@@ -17,6 +17,7 @@ from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.javascript_runs import simulate_all
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 Tick = Callable[[fx.Context], None]
 Signal = Callable[[float], Any]
@@ -97,7 +98,7 @@ def test_the_delay_can_be_set_within_its_bounds(tick: Tick) -> None:
             block.delay.set(context, refused)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_the_output_is_on_straight_lines_between_the_samples_at_any_time(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count, period = int(rng.integers(2, 12)), rng.uniform(0.01, 1.0)

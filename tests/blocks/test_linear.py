@@ -13,6 +13,7 @@ import scipy.signal
 import flexure as fx
 from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 Integrate = Callable[[fx.Context, float], fx.Context]
 
@@ -191,8 +192,8 @@ RATIOS = [
 ]
 
 
-@pytest.mark.parametrize(("numerator", "denominator"), RATIOS)
-@pytest.mark.parametrize("omega", [0.0, 0.3, 2.0, 50.0])
+@for_each(("numerator", "denominator"), RATIOS)
+@for_each("omega", [0.0, 0.3, 2.0, 50.0])
 def test_transfer_function_has_the_response_of_its_polynomials(
     numerator: list[float], denominator: list[float], omega: float
 ) -> None:

@@ -31,6 +31,7 @@ from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.contexts.updates import run_updates
 from flexure.solvers.simulation.simulator import Simulator
 from tests.blocks.test_algebra import needs, on_symbols, output, without_prerequisites
+from tests.support.tiers import for_each
 
 MODERATE = st.floats(-1e6, 1e6)
 SIGNALS = arrays(float, 4, elements=MODERATE)
@@ -64,8 +65,8 @@ def test_feedthrough_is_that_of_the_equations(block: fx.LeafSystem) -> None:
     assert needs(block) == needs(without_prerequisites(block))
 
 
-@pytest.mark.parametrize("u", [-9.0, -1.0, -0.2, 0.0, 0.45, 2.0, 2.7, 3.0, 50.0])
-@pytest.mark.parametrize("block", STATIC.values(), ids=STATIC)
+@for_each("u", [-9.0, -1.0, -0.2, 0.0, 0.45, 2.0, 2.7, 3.0, 50.0])
+@for_each("block", STATIC.values())
 def test_outputs_are_the_same_on_symbols(block: fx.LeafSystem, u: float) -> None:
     context = block.create_default_context()
     context.set("u", [u, -u])

@@ -33,6 +33,7 @@ from flexure.diagrams.systems.feedthrough import Probe, needs_of
 from flexure.diagrams.values import kinds
 from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, TIME
 from tests.support.sources import GRID, KNOTS, POINTS, before, breaks_of, times, value_at, values_at
+from tests.support.tiers import for_each
 
 
 def making(block: Any, *arguments: Any, **options: Any) -> Callable[[], Any]:
@@ -79,8 +80,8 @@ def test_declared_prerequisites_are_those_that_tracing_finds(kind: str) -> None:
     assert sum({bits[what] for (what, _, _), _ in keys} | {kinds.PARAMETER}) == max(declared)
 
 
-@pytest.mark.parametrize("kind", OF_TIME)
-@pytest.mark.parametrize("time", [-2.0, 0.1, 0.77, 2.0, 5.0])
+@for_each("kind", OF_TIME)
+@for_each("time", [-2.0, 0.1, 0.77, 2.0, 5.0])
 def test_equations_on_symbols_give_the_same_numbers(kind: str, time: float) -> None:
     source = SOURCES[kind]()
     traced = source.y.compute(Probe(source))
@@ -131,7 +132,7 @@ SETTINGS: list[tuple[str, str, Any, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "value", "time"), SETTINGS)
+@for_each(("kind", "name", "value", "time"), SETTINGS)
 def test_every_parameter_can_be_set_in_a_context_and_has_effect(
     kind: str, name: str, value: Any, time: float
 ) -> None:
@@ -177,7 +178,7 @@ def test_output_has_one_component_per_entry_of_the_vector_arguments(
     source.calc_next_break_time(source.create_default_context())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         making(Constant, [[1.0, 2.0]]),

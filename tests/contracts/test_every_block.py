@@ -17,9 +17,8 @@ import pytest
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.diagrams.checks.errors import DeclarationError, TraceError, ValueRefusedError
-from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
-from flexure.solvers.tracing.trace import symbolic_store, trace_derivatives
-from tests.contracts.catalog import CATALOG, KINDS
+from flexure.solvers.tracing.trace import symbolic_store
+from tests.contracts.catalog import CATALOG, KINDS, TRIED
 from tests.contracts.equations import (
     Expressions,
     acceptable,
@@ -32,6 +31,7 @@ from tests.contracts.equations import (
     value_for,
 )
 from tests.support.blocks import diagram_of
+from tests.support.tiers import for_each
 
 #: Equations that no symbols go through, and why.
 FOREIGN = "a function of math takes nothing but numbers"
@@ -95,15 +95,8 @@ UNITS = {
 }
 
 
-@pytest.fixture(params=CATALOG)
-def label(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def block(label: str) -> fx.LeafSystem:
-    return CATALOG[label]()
+every_block = for_each("label", TRIED)
+every_kind = for_each("kind", KINDS)
 
 
 def same(first: Any, second: Any) -> bool:
@@ -121,7 +114,7 @@ def test_the_catalog_has_every_block() -> None:
 TRIED_IN_PLANTS: dict[type[fx.LeafSystem], set[str]] = {fx.MultibodyTree: {"constraints"}}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@every_kind
 def test_the_catalog_has_every_option(kind: type[fx.LeafSystem]) -> None:
     signature = inspect.signature(kind)
     given: set[str] = set()
@@ -134,7 +127,9 @@ def test_the_catalog_has_every_option(kind: type[fx.LeafSystem]) -> None:
 # One equation, many readings ---------------------------------------------------------------------
 
 
-def test_equations_give_the_same_numbers_through_symbols(label: str, block: fx.LeafSystem) -> None:
+@every_block
+def test_equations_give_the_same_numbers_through_symbols(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     (symbolic,) = symbolic_store(block.layout).leaves
     not_traced = NOT_TRACED.get(label, {})
@@ -158,29 +153,9 @@ def test_equations_give_the_same_numbers_through_symbols(label: str, block: fx.L
                 np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-@pytest.mark.parametrize(
-    "label", [label for label, make in CATALOG.items() if make().continuous_state is not None]
-)
-def test_straight_line_code_gives_the_same_derivatives(label: str) -> None:
+@every_block
+def test_equations_leave_the_context_as_it_was(label: str) -> None:
     block = CATALOG[label]()
-    context = block.create_default_context()
-    code = StraightLine(trace_derivatives(block.layout))
-    compared = 0
-    for _ in filled(context):
-        try:
-            found = code.bind(context.store)(context.time, np.array(context.continuous_state))
-        except ARITHMETIC_ERRORS:
-            continue  # the interpreted equations are asked instead
-        expected = accepted(equations(block)["derivatives"], context)
-        if expected is None:
-            assert np.isnan(found).any()
-            continue
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-        compared += 1
-    assert compared
-
-
-def test_equations_leave_the_context_as_it_was(block: fx.LeafSystem) -> None:
     context = block.create_default_context()
     for _ in filled(context, seeds=1):
         before = context.clone()
@@ -192,9 +167,9 @@ def test_equations_leave_the_context_as_it_was(block: fx.LeafSystem) -> None:
 # What an output needs ----------------------------------------------------------------------------
 
 
-def test_declared_prerequisites_are_those_that_tracing_finds(
-    label: str, block: fx.LeafSystem
-) -> None:
+@every_block
+def test_declared_prerequisites_are_those_that_tracing_finds(label: str) -> None:
+    block = CATALOG[label]()
     twin = CATALOG[label]()
     for computed in (*twin.output_ports, *twin.cache_entries):
         computed.prerequisites = None
@@ -208,7 +183,9 @@ def test_declared_prerequisites_are_those_that_tracing_finds(
             assert declared == found, port.name
 
 
-def test_every_direct_feedthrough_is_felt(block: fx.LeafSystem) -> None:
+@every_block
+def test_every_direct_feedthrough_is_felt(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for entry, name in sorted(block.feedthrough):
         port, output = block.input_port(entry), block.output_port(name)
@@ -225,7 +202,9 @@ def test_every_direct_feedthrough_is_felt(block: fx.LeafSystem) -> None:
 # Parameters --------------------------------------------------------------------------------------
 
 
-def test_every_entry_of_every_parameter_has_an_effect(block: fx.LeafSystem) -> None:
+@every_block
+def test_every_entry_of_every_parameter_has_an_effect(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for parameter in block.numeric_parameters:
         for entry in np.ndindex(parameter.shape):
@@ -250,7 +229,9 @@ def test_every_entry_of_every_parameter_has_an_effect(block: fx.LeafSystem) -> N
             assert any(map(matters, filled(context, seeds=200))), f"{parameter.name}{[*entry]}"
 
 
-def test_bounds_of_parameters_are_enforced(block: fx.LeafSystem) -> None:
+@every_block
+def test_bounds_of_parameters_are_enforced(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for parameter in block.numeric_parameters:
         ones, value = np.ones(parameter.shape), parameter(context)
@@ -272,7 +253,9 @@ def test_bounds_of_parameters_are_enforced(block: fx.LeafSystem) -> None:
             assert same(parameter(context), value)
 
 
-def test_units_are_spelled_alike(block: fx.LeafSystem) -> None:
+@every_block
+def test_units_are_spelled_alike(label: str) -> None:
+    block = CATALOG[label]()
     items: list[Any] = [*block.numeric_parameters, *block.input_ports, *block.output_ports]
     assert {unit for item in items for unit in item.unit.split(", ")} <= UNITS
 
@@ -280,7 +263,9 @@ def test_units_are_spelled_alike(block: fx.LeafSystem) -> None:
 # Contexts and systems ----------------------------------------------------------------------------
 
 
-def test_random_contexts_follow_their_seed(block: fx.LeafSystem) -> None:
+@every_block
+def test_random_contexts_follow_their_seed(label: str) -> None:
+    block = CATALOG[label]()
     first, second = (block.create_random_context(np.random.default_rng(3)) for _ in range(2))
     assert first == second
     drawn = {handle.name for handle in block.random_handles()}
@@ -289,7 +274,9 @@ def test_random_contexts_follow_their_seed(block: fx.LeafSystem) -> None:
         assert same(parameter(first), parameter(default)) == (parameter.name not in drawn)
 
 
-def test_a_clone_is_equal_and_independent(block: fx.LeafSystem) -> None:
+@every_block
+def test_a_clone_is_equal_and_independent(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for _ in filled(context, seeds=1):
         before, clone = run_all(context), context.clone()
@@ -302,7 +289,9 @@ def test_a_clone_is_equal_and_independent(block: fx.LeafSystem) -> None:
         assert same(run_all(context), before)
 
 
-def test_a_saved_context_is_loaded_with_every_bit(block: fx.LeafSystem, tmp_path: Path) -> None:
+@every_block
+def test_a_saved_context_is_loaded_with_every_bit(label: str, tmp_path: Path) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for _ in filled(context, seeds=1):
         context.save(tmp_path / "context.json")
@@ -312,9 +301,11 @@ def test_a_saved_context_is_loaded_with_every_bit(block: fx.LeafSystem, tmp_path
 
 
 @pytest.mark.parametrize("wrap", [lambda block: block, diagram_of], ids=["alone", "in a diagram"])
+@every_block
 def test_a_pickled_block_computes_the_same(
-    block: fx.LeafSystem, wrap: Callable[[fx.LeafSystem], fx.System]
+    label: str, wrap: Callable[[fx.LeafSystem], fx.System]
 ) -> None:
+    block = CATALOG[label]()
     system = wrap(block)
     context = system.create_default_context()
     twin = pickle.loads(pickle.dumps(system))
@@ -324,14 +315,18 @@ def test_a_pickled_block_computes_the_same(
             assert same(run_all(other), run_all(leaf))
 
 
-def test_a_block_says_what_it_is(block: fx.LeafSystem) -> None:
+@every_block
+def test_a_block_says_what_it_is(label: str) -> None:
+    block = CATALOG[label]()
     assert repr(block) == f"<{type(block).__name__} 'block'>"
     for handle in block.handles:
         assert f"'block.{handle.name}'" in repr(handle)
     assert "'block'" in repr(block.create_default_context())
 
 
-def test_a_block_in_use_refuses_declarations(block: fx.LeafSystem) -> None:
+@every_block
+def test_a_block_in_use_refuses_declarations(label: str) -> None:
+    block = CATALOG[label]()
     block.create_default_context()
     handles, events = block.handles, list(block.events)
     late: list[Callable[[], Any]] = [
@@ -373,7 +368,9 @@ def break_times(block: fx.LeafSystem, context: fx.Context, until: float) -> list
     return found
 
 
-def test_break_times_increase_and_do_not_pile_up(block: fx.LeafSystem) -> None:
+@every_block
+def test_break_times_increase_and_do_not_pile_up(label: str) -> None:
+    block = CATALOG[label]()
     context = block.create_default_context()
     for _ in filled(context):
         break_times(block, context, context.time + 10.0)
@@ -400,9 +397,7 @@ def is_function_of_time(block: fx.LeafSystem) -> bool:
     return not (block.input_ports or has_state)
 
 
-@pytest.mark.parametrize(
-    "label", [label for label, make in CATALOG.items() if is_function_of_time(make())]
-)
+@for_each("label", [label for label in TRIED if is_function_of_time(CATALOG[label]())])
 def test_a_source_jumps_at_its_break_times_only(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()
@@ -430,7 +425,9 @@ def wave(port: fx.InputPort, phase: float, time: Any) -> Any:
     return 2.0 * np.sin(5.0 * time + phase + np.arange(float(port.size or 0)))
 
 
-def test_a_block_that_is_fed_with_sines_gives_finite_signals(block: fx.LeafSystem) -> None:
+@every_block
+def test_a_block_that_is_fed_with_sines_gives_finite_signals(label: str) -> None:
+    block = CATALOG[label]()
     builder = fx.DiagramBuilder("bench")
     builder.add(block)
     for k, port in enumerate(block.input_ports):

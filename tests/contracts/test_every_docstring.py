@@ -11,6 +11,7 @@ import pytest
 
 import flexure as fx
 from tests.contracts.catalog import CATALOG, KINDS
+from tests.support.tiers import for_each
 
 docscrape = pytest.importorskip("numpydoc.docscrape")
 
@@ -24,7 +25,7 @@ IN_WORDS = {
     "kg m^2": "kg m²",
 }
 
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+every_kind = for_each("kind", KINDS)
 
 
 def sections(kind: type) -> Any:

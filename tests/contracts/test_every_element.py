@@ -13,7 +13,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
-from tests.contracts.catalog import CATALOG
+from tests.contracts.catalog import CATALOG, TRIED
 from tests.support.force_elements import (
     AT_REST,
     BodyMotion,
@@ -26,12 +26,13 @@ from tests.support.force_elements import (
 from tests.support.mechanisms import chain, elements_between
 from tests.support.multibody import random_pose
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 #: Makes a fresh element, by its label in the catalog.
 ELEMENTS: dict[str, Callable[..., Any]] = {
-    label: make
-    for label, make in CATALOG.items()
-    if isinstance(make.func, type) and issubclass(make.func, fx.ForceElement)
+    label: CATALOG[label]
+    for label in TRIED
+    if isinstance(kind := CATALOG[label].func, type) and issubclass(kind, fx.ForceElement)
 }
 ON_JOINTS = [label for label, make in ELEMENTS.items() if make().joint_ends]
 ON_BODIES = [label for label in ELEMENTS if label not in ON_JOINTS]
@@ -39,7 +40,7 @@ BETWEEN_BODIES = [label for label in ON_BODIES if len(ELEMENTS[label]().position
 #: The one element whose springs have no potential, as they have none in Drake.
 DRAKE = "LinearBushingRollPitchYaw"
 
-every_element = pytest.mark.parametrize("label", ELEMENTS)
+every_element = for_each("label", ELEMENTS)
 
 
 def moved(element: fx.ForceElement, seed: int = 0, count: int = 20) -> Iterator[fx.Context]:
@@ -175,7 +176,7 @@ def test_forces_at_rest_are_the_negative_gradient_of_the_stored_energy(label: st
     assert (max(differences) < 1e-11) == (label != DRAKE)
 
 
-@pytest.mark.parametrize("label", ON_JOINTS)
+@for_each("label", ON_JOINTS)
 def test_an_element_on_a_joint_without_motion_loses_nothing(label: str) -> None:
     element = ELEMENTS[label]()
     for context in moved(element):
@@ -192,7 +193,7 @@ def about_world(F: Any, motion: BodyMotion) -> Any:
     return fm.shift_spatial_force(F, -motion.X_WB.p)
 
 
-@pytest.mark.parametrize("label", ON_BODIES)
+@for_each("label", ON_BODIES)
 def test_action_and_reaction_are_opposite(label: str) -> None:
     element, seen = ELEMENTS[label](), 0.0
     rng, context = np.random.default_rng(1), element.create_default_context()
@@ -208,7 +209,7 @@ def test_action_and_reaction_are_opposite(label: str) -> None:
     assert seen > 1.0
 
 
-@pytest.mark.parametrize("label", BETWEEN_BODIES)
+@for_each("label", BETWEEN_BODIES)
 def test_nothing_changes_when_everything_is_carried_along(label: str) -> None:
     """A rigid motion of all bodies turns forces, and leaves energies and powers as they are."""
     element = ELEMENTS[label]()

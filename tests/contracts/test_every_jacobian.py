@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import flexure as fx
 from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
-from tests.contracts.catalog import CATALOG
+from tests.contracts.catalog import CATALOG, TRIED
 from tests.contracts.equations import DRAWS, fill
+from tests.support.tiers import for_each
 
 MANY = 12
 FOREIGN = {"FunctionBlock of a foreign function", "TimeFunction of a foreign function"}
@@ -46,7 +46,7 @@ def along(matrix: Any, vectors: Any) -> Any:
     return np.where(vectors != 0.0, products, 0.0).sum(axis=-1)
 
 
-@pytest.mark.parametrize("label", CATALOG)
+@for_each("label", TRIED)
 def test_exact_derivatives_agree_with_differences(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()

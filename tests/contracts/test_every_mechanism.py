@@ -19,21 +19,25 @@ from flexure.solvers.analysis.equations.equations import Equations, find_variabl
 from flexure.solvers.native.programs.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
-from tests.support.draws import draws
 from tests.support.mechanisms import (
     CLOSING,
     MECHANISMS,
+    TRIED_MECHANISMS,
     closed_by,
     random_context,
     random_contexts,
     random_plant,
 )
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import by_tier, for_each
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_mechanism = pytest.mark.parametrize("name", TRIED_MECHANISMS)
 #: Chains, and what has force elements, as the behavior of single joints follows from theirs.
+ELEMENTS = ["elements on bodies", "elements on joints"]
 LARGE = [name for name in MECHANISMS if not name.endswith(" joint")]
-every_large_mechanism = pytest.mark.parametrize("name", LARGE)
+every_large_mechanism = pytest.mark.parametrize(
+    "name", [name for name in TRIED_MECHANISMS if name in LARGE]
+)
 
 
 def rates(context: Any) -> Any:
@@ -94,7 +98,7 @@ def test_native_code_gives_the_numbers_of_the_equations(name: str) -> None:
     check_native_readings(plant, random_contexts(plant, 5))
 
 
-@settings(max_examples=draws(6, of=12))
+@settings(max_examples=by_tier(fast=3, full=8))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +108,7 @@ def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, cou
 
 
 @needs_llvmlite
-@settings(max_examples=draws(3, of=6))
+@settings(max_examples=by_tier(fast=2, full=4))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_native_code(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -148,7 +152,7 @@ def test_exact_derivatives_of_the_motion_agree_with_differences(name: str) -> No
     check_slopes(equations.jacobian(point), equations.values, point)
 
 
-@pytest.mark.parametrize("name", ["motors", "elements on bodies", "elements on joints"])
+@pytest.mark.parametrize("name", ["motors", *by_tier(fast=[], full=ELEMENTS)])
 def test_a_linear_model_is_tangent_to_the_plant(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=4)
@@ -171,7 +175,8 @@ def test_a_linear_model_is_tangent_to_the_plant(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["revolute joint", "universal joint", "elements on bodies", "elements on joints"]
+    "name",
+    ["revolute joint", *by_tier(fast=[], full=["universal joint", *ELEMENTS])],
 )
 def test_a_plant_that_slows_down_has_an_equilibrium_nearby(name: str) -> None:
     plant = MECHANISMS[name]()
@@ -232,7 +237,7 @@ SWEPT: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SWEPT)
+@pytest.mark.parametrize("name", by_tier(fast=["motors"], full=[*SWEPT]))
 def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=9)
@@ -250,7 +255,7 @@ def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
 # Contexts, files and drawings --------------------------------------------------------------------
 
 
-@every_mechanism
+@for_each("name", TRIED_MECHANISMS)
 def test_a_saved_context_is_loaded_with_every_bit(name: str, tmp_path: Path) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1)
@@ -261,7 +266,7 @@ def test_a_saved_context_is_loaded_with_every_bit(name: str, tmp_path: Path) -> 
         np.testing.assert_array_equal(port(loaded), port(context))
 
 
-@every_mechanism
+@for_each("name", TRIED_MECHANISMS)
 def test_a_pickled_plant_computes_the_same(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1)
@@ -277,7 +282,7 @@ def test_a_pickled_plant_computes_the_same(name: str) -> None:
         assert other.parent_plant is twin
 
 
-@every_mechanism
+@for_each("name", TRIED_MECHANISMS)
 def test_a_plant_can_be_drawn(name: str) -> None:
     plant = MECHANISMS[name]()
     for drawing in (plant.to_svg(), plant.to_dot(), plant.to_mermaid()):

@@ -29,12 +29,12 @@ from flexure.solvers.native.programs.program import EventKey, Program
 from flexure.solvers.tracing.lanes import ContextBatch, Lanes
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store
-from tests.contracts.catalog import CATALOG
+from tests.contracts.catalog import CATALOG, TRIED
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED
 from tests.properties.test_random_diagrams import Plan, build, plans
-from tests.support.draws import draws
 from tests.support.native import Compiled, equation_at, needs_llvmlite
+from tests.support.tiers import by_tier, for_each
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -115,6 +115,9 @@ OF_THE_LIBRARY = {
 OF_EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin"}
 
 
+every_operation = for_each("op", VOCABULARY)
+
+
 def test_the_table_has_the_whole_vocabulary() -> None:
     assert set(VOCABULARY) == {*OPERATIONS, "where"}
     assert all(node.op == op for op, node in VOCABULARY.items())
@@ -130,13 +133,13 @@ def references() -> dict[str, FloatArray]:
     }
 
 
-@pytest.mark.parametrize("op", VOCABULARY)
+@every_operation
 def test_lanes_compute_operations_as_numpy_does(op: str, references: dict[str, FloatArray]) -> None:
     found = scalars.evaluate(VOCABULARY[op], PAIRS).astype(float)
     compare(op, found, references[op])
 
 
-@pytest.mark.parametrize("op", VOCABULARY)
+@every_operation
 def test_straight_line_code_computes_operations_as_numpy_does(
     op: str, references: dict[str, FloatArray]
 ) -> None:
@@ -164,7 +167,7 @@ def native_tables() -> dict[int, FloatArray]:
 
 @needs_llvmlite
 @pytest.mark.parametrize("lanes", [1, 4, 8])
-@pytest.mark.parametrize("op", VOCABULARY)
+@every_operation
 def test_native_code_computes_operations_as_numpy_does(
     op: str, lanes: int, references: dict[str, FloatArray], native_tables: dict[int, FloatArray]
 ) -> None:
@@ -237,7 +240,7 @@ def check_readings_of(outputs: list[Any], seed: int, *, signed_zeros: bool) -> N
 
 
 @needs_llvmlite
-@settings(max_examples=draws(12, of=25))
+@settings(max_examples=by_tier(fast=5, full=20))
 @given(expressions([op for op in EXACT if op not in OF_EITHER_ZERO]), st.integers(0, 99))
 def test_random_expressions_have_the_same_bits_in_every_reading(
     outputs: list[Any], seed: int
@@ -246,7 +249,7 @@ def test_random_expressions_have_the_same_bits_in_every_reading(
 
 
 @needs_llvmlite
-@settings(max_examples=draws(12, of=25))
+@settings(max_examples=by_tier(fast=5, full=20))
 @given(expressions([op for op in EXACT if op not in OF_SIGNED_ZEROS]), st.integers(0, 99))
 def test_random_expressions_with_extrema_have_the_same_bits_but_for_signs_of_zeros(
     outputs: list[Any], seed: int
@@ -425,7 +428,7 @@ def readings_of_block(label: str) -> Readings:
 
 
 every_block = pytest.mark.parametrize(
-    "label", [label for label, make in CATALOG.items() if traced(label, make())]
+    "label", [label for label in TRIED if traced(label, CATALOG[label]())]
 )
 
 
@@ -445,7 +448,7 @@ def test_every_block_gives_the_same_numbers_in_native_code(label: str) -> None:
 
 
 @needs_llvmlite
-@settings(max_examples=30)
+@settings(max_examples=by_tier(fast=10, full=30))
 @given(plan=plans(), seed=st.integers(0, 99))
 def test_random_diagrams_give_the_same_numbers_in_every_reading(plan: Plan, seed: int) -> None:
     if not nx.is_directed_acyclic_graph(plan.dependence):
@@ -551,7 +554,7 @@ def witness(store: Store, key: EventKey) -> FloatArray:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("label", CATALOG)
+@for_each("label", TRIED)
 def test_the_program_of_every_block_computes_its_equations_and_events(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()

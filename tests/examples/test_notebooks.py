@@ -14,6 +14,7 @@ from tests.support.notebooks import ROOT, executed, html_of, streams_of, write_p
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.full
 EXAMPLE = ROOT / "examples" / "door_notebook.ipynb"
 PROGRESS = """
 import sys, warnings

@@ -386,6 +386,7 @@ print(len(failures))
 """
 
 
+@pytest.mark.full
 def test_many_processes_and_threads_never_see_a_wrong_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

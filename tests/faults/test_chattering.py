@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import NoProgressError, SimulationError, Val
 from flexure.solvers.integration.guard.chattering import find_jump
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Flow
+from tests.support.tiers import thinned
 
 pytestmark = pytest.mark.timeout(110, method="signal")
 
@@ -40,7 +41,7 @@ def relay() -> fx.System:
     return builder.build()
 
 
-@pytest.mark.parametrize(("method", "compiled"), WAYS)
+@pytest.mark.parametrize(("method", "compiled"), thinned(WAYS, fast=4))
 def test_chattering_is_noticed_within_a_few_thousand_steps(method: str, compiled: Any) -> None:
     simulator = fx.Simulator(relay(), method=method, compiled=compiled)
     with pytest.raises(SimulationError) as caught:
@@ -71,6 +72,7 @@ def test_a_jump_at_the_start_does_not_deceive_an_implicit_method(method: str) ->
         simulator.advance_to(1000.0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [False, "python"])
 def test_a_root_at_which_radau_creeps_is_noticed_too(compiled: Any) -> None:
     flow = Flow(lambda t, x: -np.sqrt(np.abs(x)) * np.sign(x), [0.5])
@@ -80,6 +82,7 @@ def test_a_root_at_which_radau_creeps_is_noticed_too(compiled: Any) -> None:
     assert simulator.statistics.steps < 10_000
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", NATIVE)
 def test_native_and_interpreted_runs_are_given_up_at_the_same_step(method: str) -> None:
@@ -111,6 +114,22 @@ def test_tolerances_below_rounding_are_named_as_the_reason(compiled: Any) -> Non
     with pytest.raises(NoProgressError, match=r"rounding errors of .*Loosen rtol and atol"):
         simulator(atol=1e-20).advance_to(10.0)
     simulator(atol=1e-14).advance_to(0.01)  # says nothing
+
+
+@pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA", "RK45"])
+def test_stairs_that_rounding_makes_are_no_jumps(method: str) -> None:
+    """A spring on the difference of two large numbers, whose force rises by stairs of 0.01 N."""
+    flow = Flow(lambda t, x: [x[1], -1e8 * ((x[0] + 1e6) - (1e6 + 1e-3)) - 1e6 * x[1]], [0.0, 0.0])
+    with pytest.raises(NoProgressError, match="rounding errors of the equations") as caught:
+        fx.simulate(flow, 1.0, method=method, max_steps=1e5, compiled=False)
+    assert "chattering" not in str(caught.value)
+
+
+def test_slow_steps_are_blamed_on_nothing_that_is_not_known() -> None:
+    flow = Flow(lambda t, x: [1e6 * x[1], -1e6 * x[0]], [1.0, 0.0])
+    with pytest.raises(NoProgressError, match="fastest state") as caught:
+        fx.simulate(flow, 1.0, method="RK45", max_steps=1e5)
+    assert "friction" not in str(caught.value)
 
 
 @needs_llvmlite

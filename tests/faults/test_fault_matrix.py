@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.native import needs_llvmlite
 
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
 
 

@@ -256,6 +256,7 @@ for bomb in bombs:
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of memory")
 def test_memory_and_time_are_bounded_by_the_size_of_the_file(tmp_path: Path) -> None:
     outcome = subprocess.run(

@@ -176,6 +176,7 @@ for name, text in bombs.items():
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of memory")
 def test_bombs_are_refused_in_time() -> None:
     outcome = subprocess.run(

@@ -34,7 +34,8 @@ from flexure.solvers.integration.guard.integration import (
     integrate,
 )
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
-from tests.support.simulation import Flow
+from tests.support.simulation import TRIED_METHODS, Flow
+from tests.support.tiers import thinned
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -44,8 +45,8 @@ pytestmark = pytest.mark.timeout(20, method="signal")
 ADAPTIVE = [name for name in METHOD_NAMES if not is_fixed_step(name)]
 EXPLICIT_FIXED = ["euler", "semi_explicit_euler", "rk2", "rk4"]
 STEP = 0.01
-every_method = pytest.mark.parametrize("method", METHOD_NAMES)
-adaptive = pytest.mark.parametrize("method", ADAPTIVE)
+every_method = pytest.mark.parametrize("method", [m for m in METHOD_NAMES if m in TRIED_METHODS])
+adaptive = pytest.mark.parametrize("method", [m for m in ADAPTIVE if m in TRIED_METHODS])
 
 
 def run(rhs: RightHandSide, x0: list[float], t_end: float, method: str, **given: Any) -> Segment:
@@ -258,14 +259,16 @@ def test_a_sliding_mode(method: str) -> None:
     assert_tells(caught.value, method, 1e-3)
 
 
-@pytest.mark.parametrize("method", [name for name in ADAPTIVE if name != "Rodas5P"])
+@pytest.mark.parametrize(
+    "method", thinned([name for name in ADAPTIVE if name != "Rodas5P"], fast=2)
+)
 def test_dry_friction_without_a_smooth_transition(method: str) -> None:
     with pytest.raises(NoProgressError) as caught:
         run(lambda t, x: np.array([x[1], -x[0] - 5.0 * np.sign(x[1])]), [1.0, 0.0], 10.0, method)
     assert_tells(caught.value, method, 0.0)
     found, remedies = (
         str(caught.value.found),
-        ("make the transition continuous", "as JointFriction"),
+        ("continuous transition", "as JointFriction"),
     )
     assert "chattering: xdot[1] jumps" in found or "more to go" in found
     assert any(remedy in str(caught.value) for remedy in remedies)
@@ -472,7 +475,11 @@ def test_a_solver_that_breaks_is_named() -> None:
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
+@pytest.mark.full
+@pytest.mark.parametrize(("load", "rtol"), [(0.1, 1e-10), (0.1, 1e-12), (1.0, 1e-12)])
+def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity(
+    load: float, rtol: float
+) -> None:
     plant = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
     tip = plant.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.004, 0.012, 0.024)))
     joint = plant.add_joint(fx.PlanarJoint("joint", plant.world, tip))
@@ -484,11 +491,13 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
     system = plant.build()
     context = system.create_default_context()
     force = system.input_port("generalized_force")
-    force.fix(context, [0.0, 0.1] + [0.0] * ((force.size or 0) - 2))
+    force.fix(context, [0.0, load] + [0.0] * ((force.size or 0) - 2))
     rest = fx.equilibrium(system, context).context
-    with pytest.raises(StepSizeError, match=r"rounding errors.*Loosen.*method='Rodas5P'") as caught:
-        fx.simulate(system, 0.01, rest.clone(), method="BDF", rtol=1e-10)
+    with pytest.raises(SimulationError, match=r"rounding errors.*Loosen.*'Rodas5P'") as caught:
+        fx.simulate(system, 0.2, rest.clone(), method="BDF", rtol=rtol)
+    assert isinstance(caught.value, NoProgressError | StepSizeError)
     assert "singularity" not in str(caught.value)
+    assert "chattering" not in str(caught.value)
     remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
     for remedy in remedies:
         assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01

@@ -21,9 +21,9 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.native.llvm.library import available
-from tests.support.draws import by_turn
 from tests.support.mechanisms import BOX, arm
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import by_turn, thinned
 
 pytestmark = pytest.mark.timeout(30, method="signal")
 
@@ -95,7 +95,7 @@ GIMBAL_LOCKS: dict[str, tuple[Callable[[], tuple[fx.Plant, fx.Context]], str]] =
 
 @pytest.mark.parametrize(
     ("name", "method", "compiled"),
-    by_turn(GIMBAL_LOCKS, ["auto", "Rodas5P", "DOP853"], last=READINGS),
+    thinned(by_turn(GIMBAL_LOCKS, ["auto", "Rodas5P", "DOP853"], last=READINGS), fast=4),
 )
 def test_gimbal_lock_ends_a_simulation(name: str, method: str, compiled: Any) -> None:
     make, alternative = GIMBAL_LOCKS[name]
@@ -205,7 +205,7 @@ def driven(bad: float, port: str) -> fx.Diagram:
 
 
 @every_reading
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("bad", thinned([np.nan, np.inf], fast=1))
 @pytest.mark.parametrize("port", ["motor", "push", "generalized_force"])
 def test_a_drive_that_breaks_is_found_behind_the_bodies(
     port: str, bad: float, compiled: Any
@@ -397,6 +397,7 @@ def test_bodies_without_mass_have_no_center() -> None:
 # Stiffness and stops -----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @every_reading
 def test_a_stiff_hinge_gets_a_method_for_stiff_equations(compiled: Any) -> None:
     builder, _, axis = arm()
@@ -415,7 +416,7 @@ def test_a_stiff_hinge_gets_a_method_for_stiff_equations(compiled: Any) -> None:
 
 
 @every_reading
-@pytest.mark.parametrize("damping", [0.0, 1.0, 1e3], ids=["elastic", "damped", "dead"])
+@pytest.mark.parametrize("damping", thinned([1.0, 0.0, 1e3], fast=1))
 def test_a_ball_bounces_on_a_stop_without_end(damping: float, compiled: Any) -> None:
     builder = fx.PlantBuilder("plant")
     ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
@@ -500,7 +501,8 @@ JUMPING: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "method", "compiled"), by_turn(JUMPING, ["auto", "Rodas5P", "rk4"], last=READINGS)
+    ("name", "method", "compiled"),
+    thinned(by_turn(JUMPING, ["auto", "Rodas5P", "rk4"], last=READINGS), fast=5),
 )
 def test_bushings_end_a_simulation_before_their_springs_jump(
     name: str, method: str, compiled: Any
@@ -533,6 +535,7 @@ def test_coarse_steps_do_not_miss_the_end_of_the_range(kind: str) -> None:
         refusal(plant, context.clone(), True, **options)
 
 
+@pytest.mark.full
 @every_reading
 def test_a_slow_motion_that_can_only_creep_up_to_its_end_is_told_why(compiled: Any) -> None:
     plant, context = turned("gimbal-free", {**SOFT, "torque_stiffness": [0.0, 0.0, 1e-3]})

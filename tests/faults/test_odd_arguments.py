@@ -1,11 +1,12 @@
 """Whatever is passed to a public function is taken or refused: by our own errors, soon, in full.
 
 Every argument of every call of ``public_calls.py`` and ``public_methods.py`` in `tests/support` is
-replaced by odd ones in turn. One run tries a part of them; ``FLEXURE_ODD=all`` tries each.
+replaced by odd ones in turn. One run tries an eighth of them; ``FLEXURE_ODD=all`` tries each.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +17,22 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.draws import EVERYTHING
 from tests.support.odd_arguments import ODD, Call, Hung, alarm
 from tests.support.public_methods import CALLS, NOT_CALLED
 
-PUBLIC = {*fx.__all__, *fx.compliance.__all__, *fx.fitting.__all__, *fx.laws.__all__}
+PUBLIC = {
+    *(*fx.__all__, *fx.compliance.__all__, *fx.fitting.__all__, *fx.laws.__all__),
+    *(*fx.plans.__all__, *fx.results.__all__),
+}
 PUBLIC |= {f"metrics.{name}" for name in fx.metrics.__all__}
 #: Arguments that are called: what a wrong function raises is its own affair.
 FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "objective", "problem", "record"}
 FUNCTIONS |= {"sampler"}
+pytestmark = pytest.mark.full
+
 #: In seconds of computing.
 PATIENCE = 5.0
-PARTS = 1 if EVERYTHING else 8
+PARTS = 1 if os.environ.get("FLEXURE_ODD") == "all" else 8
 
 
 @pytest.fixture(autouse=True)

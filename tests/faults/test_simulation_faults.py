@@ -32,8 +32,8 @@ from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
-    ADAPTIVE,
     FIXED,
+    TRIED_METHODS,
     Clockwork,
     Flow,
     chain,
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(10, method="signal")
 
 STEP = 0.01
 LATE = 0.5  # when faults that come late come
-every_method = pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+every_method = pytest.mark.parametrize("method", TRIED_METHODS)
 #: Methods that compiled loops know.
 NATIVE = ("auto", *METHODS)
 
@@ -61,7 +61,7 @@ def every_way_of(methods: Iterable[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("method", "compiled"), ways)
 
 
-every_way = every_way_of(["auto", *METHOD_NAMES])
+every_way = every_way_of(TRIED_METHODS)
 BAD_NUMBERS = [math.nan, math.inf, -math.inf]
 every_bad_number = pytest.mark.parametrize("bad", BAD_NUMBERS)
 
@@ -582,7 +582,7 @@ def test_an_interruption_of_a_handler_loses_no_later_event(kind: Any, moving: bo
 # Runs without progress ---------------------------------------------------------------------------
 
 
-@every_way_of(["auto", *ADAPTIVE])
+@every_way_of([name for name in TRIED_METHODS if name not in FIXED])
 def test_dry_friction_without_an_event_ends_in_an_error_and_not_in_endless_tiny_steps(
     method: str, compiled: Any
 ) -> None:

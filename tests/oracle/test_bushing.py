@@ -21,6 +21,7 @@ from tests.support.force_elements import (
     number,
     world,
 )
+from tests.support.tiers import for_each
 
 FORCES = "element_bushing.json"
 ENERGY = "bushing_energy.json"
@@ -65,7 +66,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
     assert found == pytest.approx(expected, rel=tolerance, abs=max(tolerance * size, 1e-13))
 
 
-@pytest.mark.parametrize("case", cases(FORCES))
+@for_each("case", cases(FORCES))
 def test_forces_on_frames_and_bodies(case: dict[str, Any]) -> None:
     bushing, context = bushing_of(case)
     expected = case["expected"]

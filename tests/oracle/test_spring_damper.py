@@ -14,6 +14,7 @@ from flexure.blocks.forces.between_points.spring_damper import LinearSpringDampe
 from flexure.blocks.multibody.bodies.bodies import Body
 from tests.oracle.reading import cases, read
 from tests.support.force_elements import AT_REST, BodyMotion, context_of, number, world
+from tests.support.tiers import for_each
 
 FILE = "element_spring_damper.json"
 
@@ -36,7 +37,7 @@ def spring_of(case: Mapping[str, Any]) -> tuple[LinearSpringDamper, fx.Context]:
     return spring, context_of(spring, motion_A, motion_B)
 
 
-@pytest.mark.parametrize("case", cases(FILE))
+@for_each("case", cases(FILE))
 def test_forces_energy_and_powers(case: dict[str, Any]) -> None:
     spring, context = spring_of(case)
     expected = case["expected"]

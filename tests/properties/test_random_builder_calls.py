@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 import flexure as fx
 from flexure.diagrams.checks.errors import AlgebraicLoopError, UnknownNameError, WiringError
 from tests.support.blocks import Adder, Constant, Gain, Lag, Optional
-from tests.support.draws import draws
+from tests.support.tiers import by_tier
 
 
 class Letter(fx.LeafSystem):
@@ -324,4 +324,6 @@ class BuilderCalls(RuleBasedStateMachine):
 
 
 TestBuilderCalls = BuilderCalls.TestCase
-TestBuilderCalls.settings = settings(max_examples=draws(100, of=250), stateful_step_count=30)
+TestBuilderCalls.settings = settings(
+    max_examples=by_tier(fast=60, full=250), stateful_step_count=30
+)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import AlgebraicLoopError
+from tests.support.tiers import by_tier
 
 #: A port of a block: number of the block, number of the port.
 Place = tuple[int, int]
@@ -275,7 +276,7 @@ def check_everything(
 # Properties ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=by_tier(fast=60, full=300))
 @given(plan=plans(), data=st.data())
 def test_loops_are_refused_exactly_when_there_are_any(plan: Plan, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(plan.blocks))))
@@ -300,7 +301,7 @@ def test_loops_are_refused_exactly_when_there_are_any(plan: Plan, data: st.DataO
         assert graph.has_edge(before, after)
 
 
-@settings(max_examples=150)
+@settings(max_examples=by_tier(fast=30, full=150))
 @given(plan=plans(), data=st.data())
 def test_values_follow_every_change_and_equal_the_dense_solve(
     plan: Plan, data: st.DataObject
@@ -339,7 +340,7 @@ def test_values_follow_every_change_and_equal_the_dense_solve(
     check_everything(plan, values, diagram, blocks, context)
 
 
-@settings(max_examples=50)
+@settings(max_examples=by_tier(fast=12, full=50))
 @given(plan=plans(), data=st.data())
 def test_neither_the_order_of_adding_nor_the_nesting_changes_a_bit(
     plan: Plan, data: st.DataObject

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
-from tests.support.draws import draws
 from tests.support.event_systems import Act, Actor, Watch, noting
 from tests.support.native import needs_llvmlite
 from tests.support.native_runs import METHODS, native_like_interpreted
+from tests.support.tiers import by_tier
 
 pytestmark = needs_llvmlite
 
@@ -76,7 +76,7 @@ actors = st.tuples(
 )
 
 
-@settings(max_examples=draws(30, of=60))
+@settings(max_examples=by_tier(fast=8, full=40))
 @given(
     st.lists(actors, min_size=1, max_size=2),
     st.lists(thousandths(0, 1900), max_size=2),

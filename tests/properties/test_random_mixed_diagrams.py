@@ -20,6 +20,7 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import by_tier
 
 #: In which way a block writes its equations down.
 WAYS = ("traced", "branching", "foreign", "abstract", "abstract state")
@@ -245,7 +246,7 @@ def assert_close(found: Any, expected: Any, method: str) -> None:
 METHODS = ("auto", *METHOD_NAMES)
 
 
-@settings(max_examples=20)
+@settings(max_examples=by_tier(fast=6, full=20))
 @given(networks(), st.sampled_from(METHODS), st.integers(0, 99))
 def test_every_reading_gives_the_numbers_of_the_matrices(
     network: Network, method: str, seed: int
@@ -262,7 +263,7 @@ def test_every_reading_gives_the_numbers_of_the_matrices(
         assert_close(np.hstack(outputs), expected @ dense.y_of_x.T, method)
 
 
-@settings(max_examples=12)
+@settings(max_examples=by_tier(fast=4, full=12))
 @given(networks(), st.sampled_from(METHODS), st.sampled_from(READINGS), st.data())
 def test_short_pieces_lead_where_a_long_one_leads(
     network: Network, method: str, compiled: Any, data: Any
@@ -277,7 +278,7 @@ def test_short_pieces_lead_where_a_long_one_leads(
 
 
 @needs_llvmlite
-@settings(max_examples=6)
+@settings(max_examples=by_tier(fast=2, full=6))
 @given(networks(), st.sampled_from(["RK45", "Rodas5P", "rk4"]))
 def test_sweeps_give_the_numbers_of_the_matrices(network: Network, method: str) -> None:
     factors = np.array([1.0, 0.5, -1.0, 0.0])

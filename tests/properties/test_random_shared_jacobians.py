@@ -14,9 +14,11 @@ from flexure.solvers.tracing.trace import STATE, TIME, number_behind, trace_deri
 from tests.support.alike_at_random import diagram_of
 from tests.support.native import needs_llvmlite
 from tests.support.shared_code import FloatArray, jacobian_by
+from tests.support.tiers import by_tier
 
 WAYS = ["entry by entry", "along directions", "written out", "written out along directions"]
-SEEDS = [3, 4, *range(43, 49)]  # half of them have totals among whose addends are states
+#: Half of them have totals among whose addends are states.
+SEEDS = by_tier(fast=[3, 43], full=[3, 4, *range(43, 49)])
 
 
 def backward(context: fx.Context) -> FloatArray:

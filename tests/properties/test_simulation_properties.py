@@ -17,8 +17,8 @@ from hypothesis.extra.numpy import arrays
 
 import flexure as fx
 from flexure.diagrams.values.events import Trigger
-from tests.support.draws import draws
 from tests.support.simulation import Clockwork, Flow, ball, chain, count_up, together
+from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def sampled_swing() -> fx.Diagram:
     )
 
 
-@settings(max_examples=draws(10, of=20))
+@settings(max_examples=by_tier(fast=4, full=12))
 @given(splits)
 def test_a_run_in_pieces_is_the_run_in_one(times: list[float]) -> None:
     whole, parts = (fx.Simulator(sampled_swing(), rtol=1e-9, atol=1e-11) for _ in range(2))
@@ -69,7 +69,7 @@ def test_a_run_in_pieces_is_the_run_in_one(times: list[float]) -> None:
         assert parts.context.get(path).tolist() == whole.context.get(path).tolist()
 
 
-@settings(max_examples=draws(10, of=20))
+@settings(max_examples=by_tier(fast=4, full=12))
 @given(splits, st.booleans())
 def test_a_discrete_run_in_pieces_is_exactly_the_run_in_one(
     times: list[float], initialize: bool
@@ -102,7 +102,7 @@ def test_a_discrete_run_in_pieces_is_exactly_the_run_in_one(
         assert parts.context.get(path).tolist() == whole.context.get(path).tolist()
 
 
-@settings(max_examples=draws(10, of=20))
+@settings(max_examples=by_tier(fast=4, full=12))
 @given(st.lists(eighths, max_size=6).map(sorted), st.sampled_from(["rk4", "euler"]))
 def test_a_fixed_step_run_split_at_its_steps_is_exactly_the_run_in_one(
     times: list[float], method: str
@@ -117,7 +117,7 @@ def test_a_fixed_step_run_split_at_its_steps_is_exactly_the_run_in_one(
 # Watching a run ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=draws(10, of=20))
+@settings(max_examples=by_tier(fast=4, full=12))
 @given(
     st.sampled_from(["auto", "RK45", "DOP853", "Rodas5P", "Radau", "BDF", "LSODA"]),
     st.one_of(
@@ -133,7 +133,7 @@ def test_a_fixed_step_run_split_at_its_steps_is_exactly_the_run_in_one(
 def test_a_log_leaves_every_bit_of_the_motion_as_it_was(
     method: str, options: dict[str, float]
 ) -> None:
-    def run(*, watched: bool) -> tuple[fx.SimulationResult, list[float]]:
+    def run(*, watched: bool) -> tuple[fx.results.SimulationResult, list[float]]:
         builder = fx.DiagramBuilder("diagram")
         bouncing = ball(0.6)
         builder.add_all(swing(), bouncing, fx.Step("step", at=0.7), fx.ZeroOrderHold("hold", 0.3))
@@ -224,7 +224,7 @@ def loops(draw: st.DrawFn) -> Loop:
     )
 
 
-@settings(max_examples=draws(15, of=30))
+@settings(max_examples=by_tier(fast=5, full=20))
 @given(loops(), st.sampled_from(["auto", "DOP853", "Rodas5P"]))
 def test_sampled_linear_loops_follow_their_matrix_exponentials(loop: Loop, method: str) -> None:
     result = fx.simulate(loop.diagram(), 2.0, method=method, rtol=1e-9, atol=1e-11)

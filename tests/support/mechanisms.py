@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.diagrams.checks.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
+from tests.support.tiers import by_tier
 
 #: The kinds of joints that move.
 MOVING = [kind for kind in KINDS if kind != "weld"]
@@ -331,6 +334,11 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "wheels and skates": wheels,
     "stops and friction": stops_and_friction,
 }
+#: Names of what a run tries: joints, elements and constraints in four plants, or all.
+TRIED_MECHANISMS = by_tier(
+    fast=["chain of axes", "reversed angles", "elements on joints", "wheels and skates"],
+    full=[*MECHANISMS],
+)
 
 
 def random_plant(rng: np.random.Generator, count: int) -> fx.Plant:

@@ -8,6 +8,7 @@ from typing import Any
 import flexure as fx
 from flexure.diagrams.values.events import Direction, EventKind, Trigger
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
+from tests.support.tiers import by_tier
 
 #: A function of time and continuous state.
 OfTimeAndState = Callable[[Any, Any], Any]
@@ -16,6 +17,8 @@ ROUNDING = 1e-13  # of the times of events of the order of a second
 
 ADAPTIVE = tuple(name for name in METHOD_NAMES if not is_fixed_step(name))
 FIXED = tuple(name for name in METHOD_NAMES if is_fixed_step(name))
+#: What a run tries of all methods: one of each kind, or all.
+TRIED_METHODS = by_tier(fast=["auto", "RK45", "Rodas5P", "rk4"], full=["auto", *METHOD_NAMES])
 
 
 def method_options(method: str, step: float = 0.01) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def test_a_parallel_guide_is_as_stiff_and_shortens_as_the_textbook_says() -> Non
     assert abs(turn) < 1e-2 * stroke / LENGTH  # leaves that stretch let it turn a little
 
 
+@pytest.mark.full
 def test_a_folded_guide_goes_straight_with_half_of_the_stiffness() -> None:
     stroke = 1e-3
     force = 12.0 * EI / LENGTH**3 * stroke

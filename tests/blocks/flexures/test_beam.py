@@ -17,6 +17,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.support.force_elements import world
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 STEEL = fx.Material(
     210e9, poissons_ratio=0.3, density=7850.0, yield_strength=235e6, name="a plain steel"
@@ -146,6 +147,7 @@ def test_a_shear_modulus_of_its_own_is_a_parameter() -> None:
     assert not hasattr(beam, "yield_strength")
 
 
+@pytest.mark.full
 def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
     builder = fx.PlantBuilder("stage", gravity=(0, 0, 0))
     table = builder.add_body(
@@ -229,6 +231,7 @@ def beam_column(beam: fx.Beam, pull: float, plane: str) -> FloatArray:
     return np.array(np.linalg.solve(end[:2, 2:].T, end[[3, 2]][:, 2:].T).T, dtype=np.float64)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pull", [0.0, 20.0, -20.0])
 @pytest.mark.parametrize("ends", [(T, 2.0 * T), (2.0 * T, T)])
 def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
@@ -436,7 +439,7 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         fx.Beam("leaf", ground, end, curvature=(0.0, 1.0), **given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"section": 3.0}, "expected a Section; found 3.0"),
@@ -532,6 +535,7 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("segments", [1, 3])
 def test_the_edges_of_a_twisted_leaf_are_stretched(segments: int) -> None:
     """Straight fibers of a leaf that is free along x: their torque, and the stress of an edge."""

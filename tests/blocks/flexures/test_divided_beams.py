@@ -11,8 +11,10 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.flexures.beams.beam_segment import BeamSegment
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
@@ -154,6 +156,7 @@ def test_frequencies_of_slender_beams_converge_with_fourth_order(ends: str) -> N
     assert np.all((np.abs(fine) < np.abs(coarse) / 8.0) | (np.abs(fine) < 2e-4))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ends", PLANTS)
 def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko_from_below(ends: str) -> None:
     thickness = 0.04
@@ -171,6 +174,7 @@ def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko_from_below(e
     assert np.all(slender > 1.02 * exact)
 
 
+@pytest.mark.full
 def test_auto_takes_an_implicit_method_for_a_damped_beam_and_follows_an_undamped_one() -> None:
     for damping, expected in ((1e-4, "Rodas5P, because the diagram is stiff"), (0.0, "RK45")):
         options = {"damping_time": damping} if damping else {}
@@ -310,6 +314,7 @@ def test_stress_along_a_divided_beam_is_that_of_the_textbook() -> None:
     assert leaf.greatest_stress.eval(context)[0] == np.max(stress)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_the_energy_ledger_closes_over_many_periods_of_a_divided_beam() -> None:
     plant = cantilever(3)
@@ -374,6 +379,7 @@ def test_a_pose_does_not_tell_where_nodes_are() -> None:
 # Native code ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_share() -> None:
     plant = cantilever(100)
@@ -385,6 +391,7 @@ def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_shar
     assert run.statistics.native_steps == run.statistics.steps > 0
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_equations_of_segments_are_prepared_as_often_for_32_as_for_16(
     monkeypatch: pytest.MonkeyPatch,
@@ -409,6 +416,7 @@ def test_equations_of_segments_are_prepared_as_often_for_32_as_for_16(
     assert counts[0] < 16
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
     plant = clamped(100)
@@ -425,6 +433,7 @@ def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
     assert "by shared code" in str(fx.compiled_equations(plant).plan)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_without_room_for_dense_factors_a_long_beam_takes_long_steps(
     monkeypatch: pytest.MonkeyPatch,

@@ -100,6 +100,7 @@ def test_dampers_make_the_loss_factor_of_their_time() -> None:
     assert hinge.non_conservative_power.eval(context)[0] == pytest.approx(-4.0 * time * stiffness)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_its_dimensions_are_parameters_of_a_compiled_run() -> None:
     plant, free, hinge = lever(damping_time=1e-4)

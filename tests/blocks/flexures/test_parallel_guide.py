@@ -42,7 +42,7 @@ def guide(*, straight: bool = False, **options: Any) -> fx.Plant:
     return builder.build()
 
 
-def at_stroke(stroke: float, **options: Any) -> fx.LoadPath:
+def at_stroke(stroke: float, **options: Any) -> fx.results.LoadPath:
     """Move the table to strokes of which this is the largest, held so that it does not turn."""
     held = {"table.q[y]": np.linspace(0.0, stroke, 5), "table.q[qz]": np.zeros(5)}
     return fx.load_path(guide(**options), held)
@@ -133,6 +133,7 @@ def exact_frequency() -> float:
     return float(root**2 * np.sqrt(EI / (DENSITY * AREA)) / LENGTH**2)
 
 
+@pytest.mark.full
 def test_its_frequency_is_that_of_leaves_with_mass() -> None:
     leaves = 2.0 * DENSITY * AREA * LENGTH
     rayleigh = np.sqrt(STIFFNESS / (MASS + 13.0 / 35.0 * leaves))

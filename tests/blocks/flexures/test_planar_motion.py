@@ -126,6 +126,7 @@ def test_the_plane_of_a_planar_leaf_turns_with_the_hub_that_carries_it() -> None
     np.testing.assert_allclose(frequencies, expected, rtol=1e-9)
 
 
+@pytest.mark.full
 def test_a_spinning_planar_leaf_stiffens_as_in_tables() -> None:
     # A. D. Wright and others, Vibration modes of centrifugally stiffened beams, Journal of Applied
     # Mechanics 49 (1982) 197-202: flapping of a cantilever; frequencies over √(EI/(ρ A L⁴)).

@@ -12,6 +12,7 @@ import flexure as fx
 from flexure.blocks.flexures.sections.warping import unevenness
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
+from tests.support.tiers import for_each
 
 GENERAL = {
     "area": 2e-6,
@@ -184,8 +185,8 @@ def test_dimensions_may_be_symbols_and_derivatives_by_them_are_exact(
         assert np.all(np.abs(slopes[:, k] - difference) <= 1e-8 * scale)
 
 
-@pytest.mark.parametrize(("kind", "dimensions"), SECTIONS)
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+@for_each(("kind", "dimensions"), SECTIONS)
+@for_each("bad", [0.0, -1.0, np.nan, np.inf])
 def test_dimensions_that_are_not_positive_are_refused_by_name(
     kind: type[fx.Section], dimensions: dict[str, float], bad: float
 ) -> None:

@@ -120,6 +120,7 @@ def test_errors_of_a_rod_bent_in_space_fall_with_fourth_order(load: str) -> None
     assert np.max(errors[1]) < 1e-4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("force", "moment", "shear", "error"),
     [

@@ -117,6 +117,7 @@ def elastica(force: FloatArray, turn: float, material: fx.Material | None = None
     return np.array(found.y[:2, -1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("turn", [0.0, 0.8])
 def test_the_tip_of_a_tapered_cantilever_is_that_of_its_elastica(turn: float) -> None:
     unit = E * stiffness_along(0.5)[1] / LENGTH**2
@@ -231,6 +232,7 @@ def exact_frequencies(count: int) -> list[float]:
     return roots[:count]
 
 
+@pytest.mark.full
 def test_frequencies_of_a_tapered_cantilever_converge_with_fourth_order() -> None:
     exact = np.array(exact_frequencies(2))
     errors = []
@@ -248,6 +250,7 @@ def test_frequencies_of_a_tapered_cantilever_converge_with_fourth_order() -> Non
     assert np.all(fine < coarse / [16.0, 5.0])
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_segments_of_a_taper_share_native_code() -> None:
     plant = cantilever(24)

@@ -21,6 +21,7 @@ from tests.support.bushings import (
     consistent_law,
     random_sample,
 )
+from tests.support.tiers import for_each
 
 every_law = pytest.mark.parametrize("kind", LAWS)
 conservative_laws = pytest.mark.parametrize("kind", ["consistent", "gimbal_free"])
@@ -162,7 +163,7 @@ def test_nothing_but_dampers_has_non_conservative_power(kind: str, seed: int) ->
     assert found.non_conservative_power == pytest.approx(-dissipated, rel=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@for_each("seed", range(50))
 def test_drakes_dampers_only_dissipate(seed: int) -> None:
     sample = random_sample(seed, turn=3.1)
     _, d0, _, d = sample.constants

@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure import compliance
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import for_each
 
 ZETAS = [0.05, 0.3, 0.5, 0.65, 0.78, 0.95, 1.0, 1.05, 1.5, 8.0]
 FRACTIONS = [0.01, 0.02, 0.05, 0.1]
@@ -196,7 +197,7 @@ def last_digit(number: str) -> float:
     return float(10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fraction", "zeta", "percent"),
     [(s, zeta, error) for s, row in ERRORS.items() for zeta, error in row.items()],
 )
@@ -290,7 +291,7 @@ def test_without_damping_the_decrement_is_zero() -> None:
     assert compliance.decay_ratio(0.0) == 1.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "name"),
     [
         (lambda: compliance.stiffness_from_load(0.0, 1.0), "load"),

@@ -23,7 +23,7 @@ def noisy(seed: int = 0) -> Any:
     return decay(2.0, 1.5) + 0.02 * np.random.default_rng(seed).standard_normal(TIME.size)
 
 
-def of_system(measured: Any, **options: Any) -> fx.Fit:
+def of_system(measured: Any, **options: Any) -> fx.results.Fit:
     """The same decay as the motion of a block, whose rate is its initial state."""
 
     class Decay(fx.LeafSystem):
@@ -83,6 +83,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_what_was_measured() -> None:
     assert small.standard_errors["rate"] == pytest.approx(whole.standard_errors["rate"], rel=1e-5)
 
 
+@pytest.mark.full
 def test_200_fits_hold_the_truth_as_often_as_they_say() -> None:
     fits = [fitting.fit_constants(decay, noisy(seed), START) for seed in range(200)]
     for name, truth in (("height", 2.0), ("rate", 1.5)):

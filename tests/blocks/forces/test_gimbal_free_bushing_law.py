@@ -12,12 +12,13 @@ from flexure.blocks import math as fm
 from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
 from tests.blocks.math.samples import traced_slopes
 from tests.support.bushings import compute, random_sample
+from tests.support.tiers import for_each
 
 STILL = np.zeros(6)
 NONE = np.zeros(3)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_the_same_bushing_from_the_other_frame_exerts_the_same_forces(seed: int) -> None:
     sample = random_sample(seed, turn=3.1)
     law = RotationVectorBushingLaw(*sample.constants)

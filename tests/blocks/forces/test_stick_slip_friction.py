@@ -47,6 +47,7 @@ def driven(signal: fx.LeafSystem, **constants: Any) -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 def test_an_oscillation_decays_by_four_frictions_over_the_stiffness_in_a_period(
     compiled: Any,

@@ -10,6 +10,7 @@ import pytest
 from flexure.blocks import math as fm
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import EPS, random_positive_matrix, traced
+from tests.support.tiers import for_each
 
 
 def hilbert(n: int) -> Any:
@@ -27,8 +28,8 @@ def test_factors_are_triangular_and_multiply_to_the_matrix(n: int) -> None:
     assert np.prod(d) == pytest.approx(np.linalg.det(A), rel=1e-10)
 
 
-@pytest.mark.parametrize("n", range(1, 13))
-@pytest.mark.parametrize("columns", [(), (1,), (4,)])
+@for_each("n", range(1, 13))
+@for_each("columns", [(), (1,), (4,)])
 def test_symmetric_systems_are_solved(n: int, columns: tuple[int, ...]) -> None:
     rng = np.random.default_rng(n)
     A, b = random_positive_matrix(rng, n), rng.normal(size=(n, *columns))

@@ -19,6 +19,7 @@ from tests.blocks.math.samples import (
     traced_slopes,
     vectors,
 )
+from tests.support.tiers import for_each
 
 ONE = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -76,8 +77,8 @@ def test_a_half_turn_about_a_coordinate_axis_is_exact(k: int) -> None:
     assert found.tolist() == [0.0, *axis]
 
 
-@pytest.mark.parametrize("short_of_it", [0.0, 1e-15, 1e-9, 1e-4])
-@pytest.mark.parametrize("seed", range(10))
+@for_each("short_of_it", [0.0, 1e-15, 1e-9, 1e-4])
+@for_each("seed", range(10))
 def test_a_quaternion_is_exact_around_half_turns(seed: int, short_of_it: float) -> None:
     axis = np.random.default_rng(seed).normal(size=3)
     q_AB = of(axis, np.pi - short_of_it)

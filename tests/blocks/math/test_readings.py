@@ -20,10 +20,11 @@ from tests.blocks.math.samples import (
     traced_slopes,
     values_of,
 )
+from tests.support.tiers import for_each
 
 TURNS = (fm.x_rotation, fm.y_rotation, fm.z_rotation)
 
-every_function = pytest.mark.parametrize("name", FUNCTIONS)
+every_function = for_each("name", FUNCTIONS)
 
 
 def test_every_function_is_tried() -> None:
@@ -40,7 +41,7 @@ def test_nested_lists_are_as_good_as_arrays(name: str) -> None:
 
 
 @every_function
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_symbols_give_the_bits_of_floats(name: str, seed: int) -> None:
     function, _ = FUNCTIONS[name]
     arguments = sample(name, seed)
@@ -90,7 +91,7 @@ def test_a_lane_at_a_singular_point_disturbs_no_other_lane(name: str) -> None:
 
 
 @every_function
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_traced_slopes_agree_with_differences(name: str, seed: int) -> None:
     function, _ = FUNCTIONS[name]
     arguments = sample(name, seed)

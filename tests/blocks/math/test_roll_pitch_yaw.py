@@ -21,6 +21,7 @@ from tests.blocks.math.samples import (
     vectors,
 )
 from tests.oracle.reading import cases
+from tests.support.tiers import for_each
 
 QUARTER = 0.5 * np.pi
 all_angles = st.tuples(angles, st.floats(-QUARTER, QUARTER), angles).map(np.array)
@@ -104,7 +105,7 @@ def test_half_turns_are_positive(diagonal: list[float], expected: list[float], z
     assert not np.signbit(found).any()
 
 
-@pytest.mark.parametrize("case", cases("roll_pitch_yaw.json"))
+@for_each("case", cases("roll_pitch_yaw.json"))
 def test_angles_and_rates_are_those_of_drake(case: dict[str, Any]) -> None:
     drakes = case["expected"]
     R_AB = fm.rotation_from_quaternion(case["q"])

@@ -29,6 +29,7 @@ from tests.blocks.math.samples import (
     values_of,
     vectors,
 )
+from tests.support.tiers import for_each
 
 #: Unit vectors, three of them along axes.
 AXES = [
@@ -44,14 +45,14 @@ LENGTHS = [
     *(np.pi - 1e-4, np.pi - 1e-9, np.pi),
 ]
 
-along_every_axis = pytest.mark.parametrize("axis", AXES, ids=str)
-of_every_length = pytest.mark.parametrize("length", LENGTHS)
+along_every_axis = for_each("axis", AXES)
+of_every_length = for_each("length", LENGTHS)
 
 
 # Matrices about axes ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.3, -2.0, np.pi, 7.0])
+@for_each("angle", [0.0, 0.3, -2.0, np.pi, 7.0])
 @pytest.mark.parametrize(
     ("about", "axis"), [(fm.x_rotation, "x"), (fm.y_rotation, "y"), (fm.z_rotation, "z")]
 )
@@ -62,7 +63,7 @@ def test_a_rotation_about_a_coordinate_axis_is_right_handed(
 
 
 @along_every_axis
-@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.3, -2.0, np.pi, 7.0])
+@for_each("angle", [0.0, 1e-9, 0.3, -2.0, np.pi, 7.0])
 def test_a_rotation_about_any_axis_is_the_matrix_exponential(axis: Any, angle: float) -> None:
     found = fm.rotation_about(axis, angle)
     assert found == pytest.approx(scipy.linalg.expm(angle * fm.skew(axis)), abs=1e-13)
@@ -89,7 +90,7 @@ def test_axis_and_angle_come_back_from_a_quaternion(axis: Any, length: float) ->
 
 
 @along_every_axis
-@pytest.mark.parametrize("angle", [1e-9, 0.3, np.pi - 1e-9])
+@for_each("angle", [1e-9, 0.3, np.pi - 1e-9])
 def test_axis_and_angle_come_back_from_a_matrix(axis: Any, angle: float) -> None:
     found, length = fm.axis_angle_from_rotation(fm.rotation_about(axis, angle))
     assert length == pytest.approx(angle, abs=8.0 * EPS)
@@ -143,7 +144,7 @@ def test_a_rotation_vector_is_the_one_of_scipy(q_AB: Any) -> None:
     assert Rotation.from_rotvec(theta).as_matrix() == pytest.approx(expected, abs=16.0 * EPS)
 
 
-@pytest.mark.parametrize("scale", [-3.0, 1e-3, 1e3])
+@for_each("scale", [-3.0, 1e-3, 1e3])
 def test_length_and_sign_of_a_quaternion_do_not_matter(scale: float) -> None:
     for angle in (1e-3, 2.0):
         q_AB = fm.quaternion_from_axis_angle(AXES[3], angle)
@@ -151,7 +152,7 @@ def test_length_and_sign_of_a_quaternion_do_not_matter(scale: float) -> None:
         assert found == pytest.approx(angle * AXES[3], rel=8.0 * EPS)
 
 
-@pytest.mark.parametrize("axis", AXES[:3], ids=str)
+@for_each("axis", AXES[:3])
 def test_a_half_turn_is_exact(axis: Any) -> None:
     theta = fm.rotation_vector_from_rotation(2.0 * np.outer(axis, axis) - np.eye(3))
     assert np.array_equal(theta, np.pi * np.abs(axis))
@@ -170,8 +171,8 @@ SMOOTH_AT_ZERO = {
 }
 
 
-@pytest.mark.parametrize("name", SMOOTH_AT_ZERO)
-@pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-3])
+@for_each("name", SMOOTH_AT_ZERO)
+@for_each("distance", [0.0, 1e-9, 1e-3])
 def test_slopes_are_exact_where_next_to_nothing_is_turned(name: str, distance: float) -> None:
     function, identity = SMOOTH_AT_ZERO[name]
     point = identity + distance * np.arange(1.0, identity.size + 1.0).reshape(identity.shape)
@@ -192,7 +193,7 @@ def test_second_slopes_of_a_rotation_are_exact_where_nothing_is_turned() -> None
 
 
 @along_every_axis
-@pytest.mark.parametrize("length", [*LENGTHS, 6.0])
+@for_each("length", [*LENGTHS, 6.0])
 def test_rates_of_a_rotation_vector_are_mapped_to_the_angular_velocity(
     axis: Any, length: float
 ) -> None:
@@ -205,7 +206,7 @@ def test_rates_of_a_rotation_vector_are_mapped_to_the_angular_velocity(
 
 
 @along_every_axis
-@pytest.mark.parametrize("length", [*LENGTHS, 6.0])
+@for_each("length", [*LENGTHS, 6.0])
 def test_the_rate_matrix_of_a_rotation_vector_is_the_inverse(axis: Any, length: float) -> None:
     theta = length * axis
     product = fm.rotation_vector_rate_matrix(theta) @ fm.rotation_vector_velocity_matrix(theta)
@@ -221,7 +222,7 @@ def test_turning_about_a_fixed_axis_needs_no_matrix(theta: Any, angle: float) ->
 # Quotients ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-160, 1e-8, 0.5, 0.999999, 1.0, 1.000001, 3.0, 6.0, 50.0])
+@for_each("angle", [0.0, 1e-160, 1e-8, 0.5, 0.999999, 1.0, 1.000001, 3.0, 6.0, 50.0])
 def test_stumpff_functions_are_quotients_of_angles_and_sines(angle: float) -> None:
     square = np.float64(angle * angle)
     found = [stumpff(k, square) for k in range(5)]
@@ -245,7 +246,7 @@ def test_slopes_of_stumpff_functions_are_stumpff_functions(square: float) -> Non
     assert first_three == pytest.approx(expected, abs=4.0 * EPS)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.05, 0.0996, 0.0998, 0.3, 0.7, 1.5, np.pi / 2])
+@for_each("angle", [0.0, 1e-9, 0.05, 0.0996, 0.0998, 0.3, 0.7, 1.5, np.pi / 2])
 def test_the_arc_quotient_and_its_slopes_are_right_on_both_sides_of_its_seam(angle: float) -> None:
     sine, cosine = np.sin(angle), np.cos(angle)
     found = arc_quotient(sine * sine, cosine)

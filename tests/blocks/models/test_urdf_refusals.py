@@ -16,6 +16,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
 )
 from tests.support.robots import ARM, DOOR
+from tests.support.tiers import for_each
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 
@@ -174,7 +175,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_error_names_line_and_element(case: str) -> None:
     make, message = REFUSED[case]
     with pytest.raises(DeclarationError, match=message):

@@ -26,6 +26,7 @@ from tests.support.multibody import (
     random_tree,
     scale_of,
 )
+from tests.support.tiers import for_each
 
 GRAVITY = np.array([0.3, -0.5, -9.81])
 
@@ -144,7 +145,7 @@ def test_the_power_of_all_forces_changes_the_kinetic_energy(
     assert rate(moved, 2e-4) == pytest.approx(power, abs=1e-6 * scale_of([power, exchanged]))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_only_outer_forces_change_the_momentum_of_what_floats(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 6, base_kinds=["quaternion_floating", "rpy_floating"])

@@ -25,6 +25,7 @@ from tests.blocks.math.samples import (
     values_of,
     vectors,
 )
+from tests.support.tiers import for_each
 
 #: Points (n, 3) and the volume, area or length that each of them stands for (n,).
 Nodes = tuple[Any, Any]
@@ -395,8 +396,8 @@ def test_parameter_check_tells_numbers_that_are_not_finite() -> None:
     )
 
 
-@pytest.mark.parametrize("name", SOLIDS | SHAPES_WITHOUT_VOLUME)
-@pytest.mark.parametrize("bad", [0.0, -0.1, np.inf])
+@for_each("name", SOLIDS | SHAPES_WITHOUT_VOLUME)
+@for_each("bad", [0.0, -0.1, np.inf])
 def test_lengths_are_positive_and_finite(name: str, bad: float) -> None:
     make, lengths, _ = (SOLIDS | SHAPES_WITHOUT_VOLUME)[name]
     for key, value in lengths.items():

@@ -12,6 +12,7 @@ import pytest
 
 import flexure as fx
 from tests.support.mechanisms import BOX, arm
+from tests.support.tiers import for_each
 
 
 def pendulum_acceleration(angle: float) -> float:
@@ -190,7 +191,7 @@ def test_a_sensitivity_is_found_by_either_name_of_a_parameter() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     axis.angle.set(context, 0.7)
-    found = fx.sensitivity(plant, 0.5, ["link.com"], context)
+    found = fx.parameter_sensitivity(plant, 0.5, ["link.com"], context)
     np.testing.assert_array_equal(found["link.com"], found["tree.link_com"])
     with pytest.raises(fx.errors.UnknownNameError, match="link_com"):
         found["link.mass"]
@@ -396,7 +397,7 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@for_each("words", REFUSED)
 def test_refusals_say_what_and_leave_the_builder_as_it_was(words: str) -> None:
     builder, body, _ = arm()
     before = (builder.bodies, builder.joints, builder.force_elements)

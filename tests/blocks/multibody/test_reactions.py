@@ -22,6 +22,7 @@ from tests.support.mechanisms import (
     random_plant,
 )
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 STEP = 1e-5
 
@@ -96,7 +97,7 @@ def test_forces_of_motors_elements_and_from_outside_are_included(make: Any) -> N
         check_newton_and_euler(plant, random_context(plant, rng))
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@for_each("name", MECHANISMS)
 def test_reactions_do_only_the_work_of_the_coordinates(name: str) -> None:
     rng, plant = np.random.default_rng(7), MECHANISMS[name]()
     for _ in range(3):

@@ -9,6 +9,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.support.mechanisms import MOVING, arm, chain, random_context
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 
 def test_the_energy_of_a_rotor_is_that_of_a_flywheel_behind_a_gear() -> None:
@@ -59,8 +60,8 @@ def under_way(kind: str, locked: int | None) -> tuple[fx.Plant, fx.Context]:
     return plant, context
 
 
-@pytest.mark.parametrize("kind", MOVING)
-@pytest.mark.parametrize("locked", [None, 0, 1], ids=["free", "first locked", "second locked"])
+@for_each("kind", MOVING)
+@for_each("locked", [None, 0, 1])
 def test_no_energy_comes_from_nowhere(kind: str, locked: int | None) -> None:
     plant, context = under_way(kind, locked)
     x, rates = context.continuous_state, plant.eval_time_derivatives(context)

@@ -28,6 +28,7 @@ from flexure.blocks.multibody.trees.topology import Mobilizer, make_topology
 from flexure.diagrams import scalars
 from tests.blocks.math.samples import rate
 from tests.support.multibody import KINDS, MakeJoint, random_pose
+from tests.support.tiers import for_each
 
 
 class CrankJoint(Joint):
@@ -222,8 +223,8 @@ def mobilizer_of(kind: str, rng: np.random.Generator, *, is_reversed: bool) -> M
     return mobilizer
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
-@pytest.mark.parametrize("kind", JOINTS)
+@for_each("is_reversed", [False, True])
+@for_each("kind", JOINTS)
 def test_both_directions_hold_the_same_bodies_together(kind: str, is_reversed: bool) -> None:
     rng = np.random.default_rng(3)
     mobilizer = mobilizer_of(kind, rng, is_reversed=is_reversed)
@@ -245,8 +246,8 @@ def test_both_directions_hold_the_same_bodies_together(kind: str, is_reversed: b
         assert part == pytest.approx(right, abs=1e-14)
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
-@pytest.mark.parametrize("kind", MOVING)
+@for_each("is_reversed", [False, True])
+@for_each("kind", MOVING)
 def test_motion_matrices_are_the_rates_of_poses(kind: str, is_reversed: bool) -> None:
     rng = np.random.default_rng(4)
     mobilizer = mobilizer_of(kind, rng, is_reversed=is_reversed)
@@ -261,8 +262,8 @@ def test_motion_matrices_are_the_rates_of_poses(kind: str, is_reversed: bool) ->
     assert V[3:] == pytest.approx(moving, abs=1e-9)
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
-@pytest.mark.parametrize("kind", MOVING)
+@for_each("is_reversed", [False, True])
+@for_each("kind", MOVING)
 def test_motion_biases_are_the_rates_of_motion_matrices(kind: str, is_reversed: bool) -> None:
     rng = np.random.default_rng(5)
     mobilizer = mobilizer_of(kind, rng, is_reversed=is_reversed)

@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
+from tests.support.tiers import for_each
 
 
 class Clip(fx.LeafSystem):
@@ -125,7 +126,7 @@ def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
     model = fx.linearize(chain, inputs=["u.value", "e.upper"], outputs=["e.y"])
     assert model.D.tolist() == model.B.tolist() == [[1.0, 0.0]]  # as a gain, it has no limit
     assert model.y0.tolist() == [0.2]
-    found = fx.sensitivity(chain, 2.0, ["u.value", "e.upper"])
+    found = fx.parameter_sensitivity(chain, 2.0, ["u.value", "e.upper"])
     assert found.derivatives["u.value"][-1].tolist() == [0.0]
     assert found.derivatives["e.upper"][-1] == pytest.approx([2.0])
 
@@ -205,8 +206,8 @@ POLES: dict[str, tuple[Blocks, float | None, bool]] = {
 }
 
 
-@pytest.mark.parametrize("case", POLES)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("case", POLES)
+@for_each("seed", range(4))
 def test_what_neither_decays_nor_grows_is_not_stable_in_any_coordinates(
     case: str, seed: int
 ) -> None:

@@ -18,6 +18,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from tests.support.mechanics import Pendulum
+from tests.support.tiers import for_each
 
 TIME = np.linspace(0.0, 1.0, 11)
 GOOD = {"time": TIME, "angle": np.cos(4.0 * TIME)}
@@ -219,7 +220,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_refusal_says_what_is_wrong(name: str) -> None:
     attempt, kind, text = REFUSED[name]
     with pytest.raises(kind, match=text):

@@ -26,6 +26,7 @@ from flexure.solvers.integration.methods.methods import (
     is_implicit,
     resolve,
 )
+from tests.support.tiers import for_each
 
 Array = NDArray[np.float64]
 
@@ -68,8 +69,8 @@ class Counted:
 # The numbers are SciPy's ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ADAPTIVE)
-@pytest.mark.parametrize(
+@for_each("method", ADAPTIVE)
+@for_each(
     "given",
     [
         {},
@@ -78,7 +79,6 @@ class Counted:
         {"max_step": 0.01},
         {"first_step": 0.2},
     ],
-    ids=["defaults", "tight", "atol per state", "max_step", "first_step"],
 )
 def test_times_and_states_are_those_of_solve_ivp(method: str, given: dict[str, Any]) -> None:
     given = {"rtol": 1e-6, "atol": 1e-9} | given
@@ -499,7 +499,7 @@ def test_the_own_text_is_used_if_the_caller_does_not_know() -> None:
 # Refusals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "text"),
     [
         ({"rtol": 1e-15}, "this rtol: expected a number of at least 2.22e-14"),

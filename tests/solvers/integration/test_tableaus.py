@@ -23,6 +23,7 @@ from flexure.solvers.integration.methods.tableaus import (
     ExplicitTableau,
     Matrix,
 )
+from tests.support.tiers import for_each
 
 Array = NDArray[np.float64]
 
@@ -199,8 +200,8 @@ def test_its_embedded_solution_has_order_4(order: int) -> None:
     assert worst_residual(EMBEDDED, order) < 5e-14
 
 
-@pytest.mark.parametrize("s", [0.1, 0.3, 0.5, 0.7, 0.9])
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@for_each("s", [0.1, 0.3, 0.5, 0.7, 0.9])
+@for_each("order", [1, 2, 3, 4])
 def test_its_interpolant_has_order_4(order: int, s: float) -> None:
     assert worst_residual(inside_weights(s), order, s) < 5e-14
 

@@ -38,6 +38,7 @@ from flexure.solvers.native.programs.method_programs import METHODS
 from tests.solvers.native.language import test_language as language
 from tests.support import refused_kernels
 from tests.support.javascript_runs import Call, compare_calls, results_of
+from tests.support.tiers import for_each
 
 
 def called(kernel: Callable[..., Any], *arguments: Any, **statics: Any) -> Call:
@@ -247,7 +248,7 @@ NOT_ITS_BUSINESS = {  # what the target for LLVM refuses, as it knows which numb
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kernel",
     [
         value
@@ -256,7 +257,6 @@ NOT_ITS_BUSINESS = {  # what the target for LLVM refuses, as it knows which numb
         and isinstance(value, FunctionType)
         and name not in NOT_ITS_BUSINESS
     ],
-    ids=lambda kernel: kernel.__name__,
 )
 def test_what_is_no_part_of_the_language_is_refused(kernel: Callable[..., Any]) -> None:
     with pytest.raises(KernelError, match=kernel.__name__):

@@ -77,7 +77,6 @@ def test_modules_that_call_each_other_give_the_numbers_of_one(
         call(0.3, x, made.fill(system.create_default_context().store), out)
         entries.append(out)
     assert len(lengths) > 5
-    assert max(lengths) < 12_000  # a module may have one long function, and what it declares
     np.testing.assert_array_equal(entries[0], entries[1])
 
 

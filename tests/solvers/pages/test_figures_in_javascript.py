@@ -12,11 +12,11 @@ import numpy as np
 
 import flexure as fx
 from tests.support.browser import run_javascript
-from tests.support.draws import draws
 from tests.support.javascript_runs import ask_models
+from tests.support.tiers import by_tier
 
 RESPONSES = 300
-LOOPS = draws(8, of=300)
+LOOPS = by_tier(fast=8, full=40)
 LEFT_OUT = {"control_variation", "control_peak"}
 
 

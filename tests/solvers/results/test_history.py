@@ -26,12 +26,13 @@ from tests.support.simulation import (
     method_options,
     together,
 )
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def result() -> fx.SimulationResult:
+def result() -> fx.results.SimulationResult:
     return recorded_run()
 
 
@@ -39,7 +40,7 @@ def result() -> fx.SimulationResult:
 
 
 def test_times_are_doubled_where_something_jumps_and_nowhere_else(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     time = result.time
     doubled = time[:-1][np.diff(time) == 0.0]
@@ -49,7 +50,7 @@ def test_times_are_doubled_where_something_jumps_and_nowhere_else(
 
 
 def test_the_first_of_two_equal_times_is_before_and_a_single_one_after(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     times = [0.1, 0.25, 0.25, 0.3, 0.5, 0.6, 0.6, 0.75, 0.75, 1.0]
     held = [0.0, 0.0, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 0.75, 0.75]
@@ -61,7 +62,7 @@ def test_the_first_of_two_equal_times_is_before_and_a_single_one_after(
 
 
 def test_sampling_at_the_times_of_the_result_gives_its_signals(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     for signal in result.signals:
         assert result.sample(signal, result.time).tolist() == result[signal].tolist()
@@ -225,7 +226,7 @@ RUNS: dict[str, Callable[[], fx.System]] = {
 
 
 def visited(
-    result: fx.SimulationResult, signals: Sequence[str], times: FloatArray
+    result: fx.results.SimulationResult, signals: Sequence[str], times: FloatArray
 ) -> list[FloatArray]:
     """Return signals that are evaluated at one time after the other."""
     with pytest.MonkeyPatch.context() as patch:
@@ -247,8 +248,8 @@ def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, metho
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
+@for_each("name", RUNS)
+@for_each("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
 def test_times_between_the_steps_give_the_same_as_well(name: str, method: str) -> None:
     result = fx.simulate(RUNS[name](), 1.5, **method_options(method, 0.02))
     inner = np.linspace(0.0, 1.5, 331)

@@ -15,6 +15,7 @@ from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.support.event_systems import Switching
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Clockwork, chain, method_options, together
+from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,8 +39,8 @@ def double_integrator(source: fx.LeafSystem) -> fx.Diagram:
     return chain(source, fx.Integrator("rate"), fx.Integrator("position"))
 
 
-@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
-@pytest.mark.parametrize("at", [1.003, 0.1 * 3])
+@for_each("method", ["auto", *METHOD_NAMES])
+@for_each("at", [1.003, 0.1 * 3])
 def test_a_step_is_hit_exactly_and_never_seen_from_the_wrong_side(method: str, at: float) -> None:
     spy = Spy()
     system = chain(fx.Step("step", at=at, initial=-1.0, to=2.0), spy)

@@ -21,6 +21,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
 from tests.support.event_systems import Act, Actor, Watch
 from tests.support.javascript_runs import simulate_all
+from tests.support.tiers import thinned
 
 Array = npt.NDArray[np.float64]
 
@@ -225,7 +226,7 @@ WAYS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "compiled"), WAYS)
+@pytest.mark.parametrize(("method", "compiled"), thinned(WAYS, fast=4))
 def test_limits_and_switches_are_those_by_hand(method: str, compiled: Any) -> None:
     slow = compiled is not True
     result = fx.simulate(

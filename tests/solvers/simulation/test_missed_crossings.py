@@ -13,17 +13,17 @@ from flexure.diagrams.checks.errors import ZenoError
 from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.events.zeno import PileUp
-from tests.support.draws import by_turn
-from tests.support.simulation import Flow, ball, method_options
+from tests.support.simulation import TRIED_METHODS, Flow, ball, method_options
+from tests.support.tiers import by_turn
 
-EVERY_METHOD = ["auto", *METHOD_NAMES]
 READINGS = [True, "python", False]
 FALL = math.sqrt(2.0 / 9.81)
 LAST = 3.0 * FALL  # the last impact of a ball that keeps half of its speed
 
 
 @pytest.mark.parametrize(
-    ("method", "direction", "compiled"), by_turn(EVERY_METHOD, ["falling", "either"], last=READINGS)
+    ("method", "direction", "compiled"),
+    by_turn(TRIED_METHODS, ["falling", "either"], last=READINGS),
 )
 def test_a_ball_that_never_comes_to_rest_is_an_error_with_every_method(
     method: str, direction: Direction, compiled: Any
@@ -84,6 +84,7 @@ def test_without_isolation_a_ball_is_not_lost_below_the_floor(method: str) -> No
     assert simulator.context.continuous_state[0] > -0.1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "method", ["auto", "BDF", "euler", "implicit_euler", "semi_explicit_euler"]
 )
@@ -182,13 +183,13 @@ class Clod(fx.LeafSystem):
         return {self.x: [height, 0.0], self.lying: [1.0 if self.lies else 0.0]}
 
 
-def dropped(method: str, compiled: Any, **options: bool) -> fx.SimulationResult:
+def dropped(method: str, compiled: Any, **options: bool) -> fx.results.SimulationResult:
     step = 0.003 if method != "auto" and is_fixed_step(method) else None
     return fx.simulate(Clod(**options), 2.0, method=method, step=step, compiled=compiled)
 
 
 @pytest.mark.parametrize(
-    ("method", "snaps", "compiled"), by_turn(EVERY_METHOD, [True, False], last=READINGS)
+    ("method", "snaps", "compiled"), by_turn(TRIED_METHODS, [True, False], last=READINGS)
 )
 def test_a_body_that_stops_at_a_floor_does_not_fall_through_it(
     method: str, snaps: bool, compiled: Any
@@ -200,7 +201,7 @@ def test_a_body_that_stops_at_a_floor_does_not_fall_through_it(
 
 
 @pytest.mark.parametrize(
-    ("method", "snaps", "compiled"), by_turn(EVERY_METHOD, [True, False], last=READINGS)
+    ("method", "snaps", "compiled"), by_turn(TRIED_METHODS, [True, False], last=READINGS)
 )
 def test_a_body_that_lies_on_a_floor_stays_there(method: str, snaps: bool, compiled: Any) -> None:
     result = dropped(method, compiled, lies=True, snaps=snaps)

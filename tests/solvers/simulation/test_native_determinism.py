@@ -115,6 +115,7 @@ def code_in(cache: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in cache.rglob("*") if file.is_file()}
 
 
+@pytest.mark.full
 def test_processes_caches_and_hash_seeds_change_no_byte(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     cold = report_of_a_process(str(one), "0")

@@ -29,6 +29,7 @@ pytestmark = needs_llvmlite
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["RK45", "DOP853", "Rodas5P"])
 def test_a_pickled_result_gives_the_same_numbers_in_another_process(
     method: str, tmp_path: Path
@@ -93,6 +94,7 @@ def test_a_jacobian_that_is_wanted_in_the_midst_of_a_run_has_its_parameters() ->
     close(native.context.store.x, compiled.context.store.x)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["Oscillator", "foreign"])
 def test_what_was_compiled_for_a_system_goes_with_it(name: str) -> None:
     """In a process of its own, where nothing else can hold what has been raised or run."""

@@ -7,6 +7,7 @@ import math
 import re
 import signal
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -40,21 +41,25 @@ from tests.support.native_runs import (
     run,
 )
 from tests.support.simulation import together
+from tests.support.tiers import by_tier, by_turn
 
 pytestmark = needs_llvmlite
 
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
-@every_method
-@pytest.mark.parametrize("make", SITUATIONS.values(), ids=SITUATIONS)
-def test_situations(make: Callable[[], fx.System], method: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "method"),
+    by_tier(fast=by_turn(SITUATIONS, last=METHODS), full=[*product(SITUATIONS, METHODS)]),
+)
+def test_situations(name: str, method: str) -> None:
+    make = SITUATIONS[name]
     native_like_interpreted(make, [2.3], method=method)
 
 
-@pytest.mark.parametrize("method", ["RK45", "DOP853"])
-@pytest.mark.parametrize("make", SITUATIONS.values(), ids=SITUATIONS)
-def test_a_run_without_history_is_the_same(make: Callable[[], fx.System], method: str) -> None:
+@pytest.mark.parametrize(("name", "method"), by_turn(SITUATIONS, last=["RK45", "DOP853"]))
+def test_a_run_without_history_is_the_same(name: str, method: str) -> None:
+    make = SITUATIONS[name]
     plain, kept = (
         run(make(), "native", [2.3], method=method, record=record) for record in (False, True)
     )
@@ -224,10 +229,11 @@ PUBLISHES: dict[str, Any] = {
 every_publish = pytest.mark.parametrize("trigger", PUBLISHES.values(), ids=PUBLISHES)
 
 
-@every_publish
-@pytest.mark.parametrize("log", [{"period": 0.03}, {}], ids=["sampled log", "log of steps"])
-@every_method
-def test_a_publish_ends_the_run(trigger: Any, log: dict[str, Any], method: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "log", "method"), by_turn(PUBLISHES, [{"period": 0.03}, {}], last=METHODS)
+)
+def test_a_publish_ends_the_run(name: str, log: dict[str, Any], method: str) -> None:
+    trigger = PUBLISHES[name]
     native = native_like_interpreted(lambda: stopped_by(trigger, late, **log), method=method)
     assert native.termination == fx.Terminate("it is late")
     assert 0.8 < native.context.time < 1.3

@@ -17,6 +17,7 @@ from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_s
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.javascript_runs import simulate
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 ENERGY = 0.5
 
@@ -50,13 +51,13 @@ FIXED = [name for name in METHOD_NAMES if is_fixed_step(name)]
 ADAPTIVE = [name for name in METHOD_NAMES if name not in FIXED]
 
 
-def energy_error(result: fx.SimulationResult) -> Any:
+def energy_error(result: fx.results.SimulationResult) -> Any:
     """Return the errors of the energy at the ends of all steps."""
     states = result["x"]
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "compiled"),
     [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],
 )

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.values.events import Trigger
 from tests.support.simulation import Clockwork, Flow, count_up, together
+from tests.support.tiers import for_each
 
 
 def decay() -> Flow:
@@ -45,7 +46,7 @@ def end_from(time: float) -> Callable[[Any, float], fx.Terminate | None]:
     return act
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("trigger", "end"),
     [
         (fx.Initialization(), 0.0),
@@ -55,8 +56,8 @@ def end_from(time: float) -> Callable[[Any, float], fx.Terminate | None]:
         (fx.Periodic(2.0, 2.0), 2.0),
     ],
 )
-@pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
-@pytest.mark.parametrize("watched", [False, True], ids=["alone", "with a monitor"])
+@for_each("moving", [False, True])
+@for_each("watched", [False, True])
 def test_a_publish_that_terminates_ends_the_run_at_its_instant(
     trigger: Trigger, end: float, moving: bool, watched: bool
 ) -> None:

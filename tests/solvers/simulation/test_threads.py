@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ROUNDS = int(os.environ.get("FLEXURE_STRESS_ROUNDS", "2"))
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.timeout(200 * ROUNDS)
 def test_eight_threads_that_begin_at_once_give_right_numbers(tmp_path: Path) -> None:

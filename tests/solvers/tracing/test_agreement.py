@@ -21,11 +21,12 @@ from flexure.solvers.tracing.trace_check import (
     interpreted_numbers,
 )
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import for_each
 
 NAN, INF = np.nan, np.inf
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "expected", "same"),
     [
         ([1.0 + 1e-12, 2.0], [1.0, 2.0], True),
@@ -41,7 +42,7 @@ NAN, INF = np.nan, np.inf
         ([], [], True),
     ],
 )
-@pytest.mark.parametrize("known", [False, True])
+@for_each("known", [False, True])
 def test_numbers_agree_up_to_the_rounding_of_their_terms(
     found: list[float], expected: list[float], same: bool, known: bool
 ) -> None:

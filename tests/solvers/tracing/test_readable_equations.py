@@ -18,6 +18,7 @@ from flexure.diagrams.scalars.expressions.vocabulary import LOGICAL, OPERATIONS
 from flexure.solvers.tracing.sympy_form import sympy_expressions
 from tests.support.mathml import as_python
 from tests.support.mechanics import Pendulum, servo
+from tests.support.tiers import for_each
 
 
 class Everything(fx.LeafSystem):
@@ -159,7 +160,7 @@ def identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def values_of(found: fx.Equation, context: fx.Context) -> dict[str, Any]:
+def values_of(found: fx.results.Equation, context: fx.Context) -> dict[str, Any]:
     """Return the values behind an equation of scalars, by path."""
     values = {}
     for path in found.inputs:
@@ -169,7 +170,7 @@ def values_of(found: fx.Equation, context: fx.Context) -> dict[str, Any]:
     return values
 
 
-def run(found: fx.Equation, context: fx.Context) -> list[Any]:
+def run(found: fx.results.Equation, context: fx.Context) -> list[Any]:
     """Run the text of an equation as Python, with identifiers for the paths."""
     values, text = values_of(found, context), found.text
     for path in sorted(values, key=len, reverse=True):
@@ -357,7 +358,7 @@ def in_sympy(output: Any, a: float, b: float) -> Any:
     return sympy.lambdify(arguments, found, "numpy")(a, b)
 
 
-@pytest.mark.parametrize("op", [*sorted(set(OPERATIONS) - set(LOGICAL)), "where"])
+@for_each("op", [*sorted(set(OPERATIONS) - set(LOGICAL)), "where"])
 def test_every_operation_has_its_value_in_sympy(op: str) -> None:
     graph = fs.Graph()
     a, b = graph.input("a"), graph.input("b")

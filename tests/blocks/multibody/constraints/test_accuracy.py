@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 import flexure as fx
 from flexure.blocks.math import RigidTransform
 from flexure.diagrams.values.arrays import FloatArray
-from tests.support.draws import draws
+from tests.support.tiers import by_tier
 
 
 def chain(seed: int, pose: RigidTransform | None) -> tuple[fx.Plant, list[fx.Frame]]:
@@ -80,7 +80,7 @@ def off(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> float:
 
 @pytest.mark.parametrize("part", range(10))
 def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named(part: int) -> None:
-    exact, count = 0, draws(1, of=30)
+    exact, count = 0, by_tier(fast=1, full=6)
     for seed in range(30 * part, 30 * part + count):
         plant, context, tips = closed(seed)
         for remedy in ("Call assemble(context)", "Rounding allows no better"):

@@ -88,6 +88,7 @@ def test_a_length_that_cannot_be_closed_fails_alone_and_is_named() -> None:
     assert "'link' by" in str(runs.failures[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(kind: Any) -> None:
     plant, context = started()
@@ -105,6 +106,7 @@ def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(k
     )
 
 
+@pytest.mark.full
 def test_an_optimization_over_lengths_passes_over_those_that_cannot_close() -> None:
     plant, context = started()
     end = fx.metrics.final("right_hinge.angle")
@@ -130,7 +132,7 @@ def test_an_optimization_over_lengths_passes_over_those_that_cannot_close() -> N
 def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
     """The other route: differences of runs that are assembled one by one."""
     plant, context = started()
-    found = fx.sensitivity(
+    found = fx.parameter_sensitivity(
         plant,
         0.3,
         ["tree.link_distance", "left_hinge.rate"],
@@ -152,7 +154,7 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
 def test_derivatives_of_motions_that_begin_open_are_told() -> None:
     plant = swing(assembled=False)
     with pytest.warns(UserWarning, match=r"'tree.link_distance' are those.*assemble_starts"):
-        fx.sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
+        fx.parameter_sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
 
 
 def test_a_fit_finds_a_length_from_a_motion() -> None:

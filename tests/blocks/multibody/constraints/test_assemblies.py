@@ -36,6 +36,7 @@ def test_a_four_bar_has_two_configurations_for_each_angle_of_its_crank() -> None
     assert [linkage.joint("foot").positions.get(each)[0] for each in again] == pytest.approx(angles)
 
 
+@pytest.mark.full
 def test_the_crank_has_two_angles_within_reach_of_its_rocker_and_none_beyond() -> None:
     linkage, context = four_bar()
     assert len(linkage.find_assemblies(context, fixed="foot", starts=25)) == 2

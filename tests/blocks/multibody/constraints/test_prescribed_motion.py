@@ -71,6 +71,7 @@ def test_a_constant_motion_holds_a_joint_as_a_lock_does() -> None:
     assert held["shoulder.angle"] == pytest.approx(0.4, abs=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 @pytest.mark.parametrize("contradiction", ["velocity", "acceleration"])
 def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, compiled: Any) -> None:

@@ -18,6 +18,7 @@ from tests.blocks.multibody.constraints.test_closed_loops import TURNED, four_ba
 from tests.blocks.multibody.constraints.test_known_mechanisms import bennett
 from tests.blocks.multibody.constraints.test_rolling import sleigh
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import thinned
 
 TOLERANCE = 0.9e-6  # of the linkage, whose longest link is 0.9 m
 
@@ -39,12 +40,15 @@ def spinning(built: tuple[fx.Plant, fx.Context], speed: float) -> tuple[fx.Plant
 
 @pytest.mark.parametrize(
     "options",
-    [
-        *({"method": m} for m in ("RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P")),
-        *({"method": m, "compiled": "python"} for m in ("RK45", "Radau", "BDF", "LSODA")),
-        {"method": "rk4", "step": 0.01},
-        {"method": "semi_explicit_euler", "step": 0.002},
-    ],
+    thinned(
+        [
+            *({"method": m} for m in ("RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P")),
+            *({"method": m, "compiled": "python"} for m in ("RK45", "Radau", "BDF", "LSODA")),
+            {"method": "rk4", "step": 0.01},
+            {"method": "semi_explicit_euler", "step": 0.002},
+        ],
+        fast=3,
+    ),
     ids=lambda options: "-".join(map(str, options.values())),
 )
 def test_every_method_keeps_a_linkage_closed_however_loose_it_is(
@@ -69,6 +73,7 @@ def with_tolerance(context: fx.Context, tolerance: float) -> fx.Context:
     return other
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_ten_thousand_turns_leave_a_linkage_closed(built: tuple[fx.Plant, fx.Context]) -> None:
     linkage, context = spinning(built, 20.0)
@@ -126,6 +131,7 @@ def two_bodies() -> tuple[fx.Plant, fx.Context]:
     return plant, context
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["python", True])
 def test_projections_of_bodies_in_space_keep_their_momentum(compiled: Any) -> None:
     plant, context = two_bodies()

@@ -114,6 +114,7 @@ def test_parallel_cranks_are_the_published_motion_of_forty_four_bars() -> None:
     assert found == pytest.approx(np.array(list(published.values())), abs=1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("count", "tolerance", "off", "drift"), [(2, 1e-9, 1e-3, 1e-3), (5, 1e-7, 3e-2, 0.1)]
 )
@@ -216,6 +217,7 @@ def by_lagrange(times: FloatArray) -> FloatArray:
     return found
 
 
+@pytest.mark.full
 def test_the_stiff_governor_moves_as_by_lagrange_and_keeps_its_books() -> None:
     plant, context = governor()
     times = np.linspace(0.0, 2.0, 41)

@@ -17,9 +17,9 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace
-from tests.support.draws import draws
 from tests.support.mechanisms import CLOSING, MECHANISMS, closed_by, random_context
 from tests.support.multibody import KINDS, random_inertia, random_pose
+from tests.support.tiers import by_tier
 
 
 def random_tree(seed: int, count: int, cut: int | None) -> fx.Plant:
@@ -42,7 +42,7 @@ def random_tree(seed: int, count: int, cut: int | None) -> fx.Plant:
     return builder.build()
 
 
-@settings(max_examples=draws(8, of=24))
+@settings(max_examples=by_tier(fast=4, full=16))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5), which=st.integers(0, 4))
 def test_a_random_tree_moves_alike_with_a_joint_and_with_its_constraint(
     seed: int, count: int, which: int

@@ -54,7 +54,7 @@ def arm(gravity: Any = (0.0, 0.0, -9.81), **stops: Any) -> tuple[fx.Plant, fx.Co
     return plant, plant.create_default_context()
 
 
-def impacts(result: fx.SimulationResult, stop: str) -> np.ndarray:
+def impacts(result: fx.results.SimulationResult, stop: str) -> np.ndarray:
     """Return where in a result impacts of a stop take place: the last sample before each."""
     return np.flatnonzero(np.diff(result[f"{stop}.dissipated_energy"]) > 0.0)
 
@@ -212,6 +212,7 @@ def test_stops_that_are_struck_at_once_get_the_impulses_that_all_conditions_allo
     assert released > 0  # a stop that another one moves away from the joint
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 def test_an_impact_in_a_closed_loop_moves_what_the_loop_lets_move(compiled: Any) -> None:
     e, builder = 0.5, fx.PlantBuilder("press", gravity=(0.0, 0.0, 0.0))

@@ -17,6 +17,7 @@ from flexure.solvers.analysis.forces_at_rest import exact_forces
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.foreign_blocks import Spline
 from tests.support.mechanisms import MECHANISMS, random_context
+from tests.support.tiers import for_each
 
 ATTEMPT = "Cannot test"
 #: What has no constraints.
@@ -49,7 +50,7 @@ def needed(plant: fx.Plant, context: fx.Context) -> Any:
     return plant.calc_mass_matrix(context) @ plant.calc_vdot(context)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@for_each("name", PLAIN)
 def test_forces_are_those_that_accelerate_and_stiffness_their_differences(name: str) -> None:
     plant = MECHANISMS[name]()
     context = at_rest(plant)

@@ -12,6 +12,7 @@ from scipy import signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
+from tests.support.tiers import for_each
 
 S = np.poly1d([1.0, 0.0])
 
@@ -292,8 +293,8 @@ def test_python_control_finds_the_same(seed: int) -> None:
         assert math.degrees(found.disk_phase_margin) == pytest.approx(phase, rel=1e-3)
 
 
-@pytest.mark.parametrize("seed", RANDOM)
-@pytest.mark.parametrize("period", [None, 0.05])
+@for_each("seed", RANDOM)
+@for_each("period", [None, 0.05])
 def test_at_the_margins_the_closed_loop_is_at_its_boundary(seed: int, period: Any) -> None:
     rng = np.random.default_rng(100 + seed)
     A = rng.normal(size=(5, 5)) - 2.5 * np.eye(5)

@@ -14,8 +14,9 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.solvers.analysis.plausibility.doctor import RULES
-from tests.contracts.catalog import CATALOG
+from tests.contracts.catalog import CATALOG, TRIED
 from tests.support.mechanisms import MECHANISMS
+from tests.support.tiers import for_each
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.py"))
 PANEL: dict[str, Any] = {"mass": 9.0, "size": (0.02, 0.6, 0.7)}
@@ -82,7 +83,7 @@ def thick_flexure(axis: fx.Joint) -> fx.LumpedHinge:
 # What is healthy ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+@for_each("script", EXAMPLES)
 def test_the_examples_are_healthy(script: Path) -> None:
     spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
@@ -102,7 +103,7 @@ def test_mechanisms_are_healthy(name: str) -> None:
     assert checkup.unchecked == ()
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@for_each("name", TRIED)
 def test_every_block_is_healthy_alone(name: str) -> None:
     checkup = fx.doctor(CATALOG[name]())
     assert checkup, checkup
@@ -344,7 +345,7 @@ MISTAKES: dict[str, tuple[Callable[[], fx.System], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@for_each("mistake", MISTAKES)
 def test_a_mistake_is_found_where_it_is(mistake: str) -> None:
     make, rule, path = MISTAKES[mistake]
     system = make()

@@ -20,7 +20,7 @@ from flexure.solvers.native.emission.emission import depth_first
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.diagrams.test_simplification import NUMBERS, evaluate, expressions
+from tests.diagrams.scalars.test_simplification import NUMBERS, evaluate, expressions
 from tests.support.native import Compiled, equation_at, needs_llvmlite
 from tests.support.shared_code import operations, shared, written_out
 

@@ -35,6 +35,7 @@ from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 from tests.support.native_runs import compiled_loop
+from tests.support.tiers import for_each, thinned
 
 pytestmark = needs_llvmlite
 
@@ -220,9 +221,9 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
     )
 
 
-@pytest.mark.parametrize("kind", ["publish", "update"])
-@pytest.mark.parametrize("direction", ["falling", "rising", "either"])
-@pytest.mark.parametrize("functions", FUNCTIONS.values(), ids=FUNCTIONS)
+@for_each("kind", ["publish", "update"])
+@for_each("direction", ["falling", "rising", "either"])
+@for_each("functions", FUNCTIONS.values())
 def test_crossings_are_found_where_the_simulator_finds_them(
     functions: list[OfTime], direction: str, kind: str
 ) -> None:
@@ -353,7 +354,7 @@ def shadow_of_part(memory: StructureArrays, structure: Any) -> Any:
     return shadow
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thinned(METHODS, fast=2))
 def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> None:
     """The kernels of a whole run: steps, events, updates and rows."""
     simulator = fx.Simulator(bouncing(), method=method, compiled="native", record=True)
@@ -379,7 +380,7 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
     assert counts.discrete_updates == shadow.counts.discrete_updates >= 6
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thinned(METHODS, fast=2))
 def test_the_loop_for_systems_without_events_takes_the_same_steps(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.runs.run_memory import StructureArrays
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite
+from tests.support.tiers import for_each
 
 pytestmark = needs_llvmlite
 
@@ -118,9 +119,9 @@ def comparisons(a: float, b: float, i: int, out: Ints) -> None:
     out[10] = 1 if i > a else 0
 
 
-@pytest.mark.parametrize("a", [1.0, 2.0, -1.0, math.nan, math.inf])
-@pytest.mark.parametrize("b", [1.0, 2.5, math.nan, -math.inf])
-@pytest.mark.parametrize("i", [3, 0])
+@for_each("a", [1.0, 2.0, -1.0, math.nan, math.inf])
+@for_each("b", [1.0, 2.5, math.nan, -math.inf])
+@for_each("i", [3, 0])
 def test_comparisons_alone_chained_and_combined(a: float, b: float, i: int) -> None:
     both(comparisons, a, b, i, np.full(11, 7))
 
@@ -547,14 +548,13 @@ def test_two_kernels_of_one_name_are_not_mixed_up() -> None:
         module.translate(explicit.error_norm, "error_norm", {"tableau": METHODS["RK45"].tableau})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kernel",
     [
         value
         for name, value in vars(refused_kernels).items()
         if name.startswith(("a_", "an_")) and isinstance(value, FunctionType)
     ],
-    ids=lambda kernel: kernel.__name__,
 )
 def test_what_is_no_part_of_the_language_is_refused(kernel: Callable[..., Any]) -> None:
     with pytest.raises(KernelError) as caught:

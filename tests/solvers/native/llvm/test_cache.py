@@ -277,6 +277,7 @@ def test_code_for_another_processor_or_another_effort_is_another_entry(
     assert len(entries(place)) == 3
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) -> None:
     environment = os.environ | {
@@ -325,6 +326,7 @@ def test_loops_are_known_by_the_files_of_their_constants() -> None:
     assert modules <= known
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_an_edited_kernel_is_compiled_anew(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"

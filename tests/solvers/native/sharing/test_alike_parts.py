@@ -24,6 +24,7 @@ from tests.support.shared_code import (
     size_of_code,
     written_out,
 )
+from tests.support.tiers import thinned
 
 pytestmark = needs_llvmlite
 
@@ -147,7 +148,7 @@ def moved(context: fx.Context, seed: int = 0) -> fx.Context:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", thinned(SYSTEMS, fast=4))
 def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) -> None:
     context = moved(SYSTEMS[name]().create_default_context())
     found = shared(context)
@@ -155,6 +156,7 @@ def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) ->
     np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [2, 16])
 def test_the_numbers_do_not_depend_on_the_width_of_registers(width: int) -> None:
     for name in ("bodies", "long laws"):
@@ -216,7 +218,7 @@ PARTS: dict[str, Callable[[int], fx.Diagram]] = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", thinned(PARTS, fast=1))
 def test_many_parts_take_hardly_more_code_than_few(name: str) -> None:
     few, many = (PARTS[name](count) for count in (12, 36))
     with sharing(True):

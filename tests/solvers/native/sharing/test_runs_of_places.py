@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.sharing.jobs.job_loops import runs_of, stride_within
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite
 from tests.support.shared_code import jacobian_by, shared, written_out
@@ -46,16 +45,3 @@ def test_numbers_are_read_in_runs_where_their_order_breaks_off(
     expected, _ = jacobian_by(context, "written out")
     found, _ = jacobian_by(context, "entry by entry")
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_spans_are_cut_where_most_places_are_in_other_distances() -> None:
-    steady, broken = np.arange(20), np.r_[np.arange(10), np.arange(40, 50)]
-    short = np.r_[np.arange(12), np.arange(30, 38)]
-    assert runs_of([], 0, 20, 4) == [(0, 20)]
-    assert runs_of([steady, 3 * steady], 0, 20, 4) == [(0, 20)]
-    assert runs_of([steady, broken], 0, 20, 4) == [(0, 10), (10, 20)]
-    assert runs_of([broken, broken, short], 0, 20, 4) == [(0, 10), (10, 20)]  # 2 are too few
-    assert runs_of([broken, short], 2, 20, 2) == [(2, 10), (10, 12), (12, 20)]
-    assert runs_of([broken], 3, 20, 8) == [(3, 20)]
-    assert stride_within(broken, [(0, 10), (10, 20)]) == 1
-    assert stride_within(broken, [(0, 20)]) is None

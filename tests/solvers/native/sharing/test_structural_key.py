@@ -11,6 +11,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native.sharing.families.structural_key import structural_key
+from tests.support.tiers import for_each
 
 
 class Lag(fx.LeafSystem):
@@ -134,7 +135,7 @@ def test_blocks_are_alike_that_differ_only_in(what: str) -> None:
     assert hash(structural_key(first)) == hash(structural_key(second))
 
 
-@pytest.mark.parametrize("what", UNLIKE)
+@for_each("what", UNLIKE)
 def test_blocks_are_not_alike_that_differ_in(what: str) -> None:
     first, second = (make() for make in UNLIKE[what])
     assert structural_key(first) != structural_key(second)

@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 import flexure as fx
 from flexure.solvers.results.measures.step_responses import StepResponse
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
-from tests.support.draws import draws
+from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]
-RESPONSES = draws(150, of=500)
+RESPONSES = by_tier(fast=40, full=200)
 EPS = 0.5  # pixels that boxes and curves may differ from what was measured
 
 

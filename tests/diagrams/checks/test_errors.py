@@ -1,0 +1,107 @@
+"""The tree of errors, the order of their texts, and the line of the user's call."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+
+from flexure.diagrams.checks import errors
+from flexure.diagrams.checks.errors import (
+    AlgebraicLoopError,
+    FlexureError,
+    SimulationError,
+    ValueRefusedError,
+    call_site,
+    quoted,
+    suggestion,
+)
+from tests.support.tiers import for_each
+
+ALL = [getattr(errors, name) for name in errors.__all__]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_error_is_a_flexure_error_and_drawn_in_the_tree(kind: type[FlexureError]) -> None:
+    assert issubclass(kind, FlexureError)
+    assert errors.__doc__ is not None
+    assert f" {kind.__name__} " in f" {' '.join(errors.__doc__.split())} "
+
+
+@pytest.mark.parametrize(
+    ("name", "builtin"),
+    [
+        ("UnknownNameError", LookupError),
+        ("ValueRefusedError", ValueError),
+        ("MissingExtraError", ImportError),
+    ],
+)
+def test_some_errors_are_also_the_builtin_ones(name: str, builtin: type[Exception]) -> None:
+    assert issubclass(getattr(errors, name), builtin)
+
+
+@for_each(
+    ("parts", "text"),
+    [
+        ({}, "Cannot do it."),
+        ({"expected": "this"}, "Cannot do it: expected this."),
+        ({"found": "that"}, "Cannot do it: found that."),
+        ({"expected": "this", "found": "that"}, "Cannot do it: expected this; found that."),
+        ({"remedy": "Stop"}, "Cannot do it. Stop."),
+        (
+            {"expected": "this", "found": "that", "remedy": "Stop"},
+            "Cannot do it: expected this; found that. Stop.",
+        ),
+    ],
+)
+@for_each("kind", ALL)
+def test_the_text_says_attempt_expectation_finding_and_remedy(
+    kind: type[FlexureError], parts: dict[str, str], text: str
+) -> None:
+    error = kind("Cannot do it", **parts)
+    assert str(error) == text
+    assert error.attempt == "Cannot do it"
+    assert [error.expected, error.found, error.remedy] == [
+        parts.get(name) for name in ("expected", "found", "remedy")
+    ]
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_errors_survive_pickling_with_all_their_parts(duplicate: object) -> None:
+    error = AlgebraicLoopError("Cannot build", expected="order", found="a loop", remedy="Break it")
+    error.loop = ("a.u", "a.y")
+    error.add_note("while testing")
+    twin = duplicate(error)  # type: ignore[operator]
+    assert type(twin) is AlgebraicLoopError
+    assert str(twin) == str(error)
+    assert vars(twin) == vars(error)
+
+
+def test_class_attributes_are_there_before_anybody_sets_them() -> None:
+    assert AlgebraicLoopError("x").loop == ()
+    assert SimulationError("x").time is None
+
+
+def test_a_refused_value_can_be_caught_as_a_value_error() -> None:
+    with pytest.raises(ValueError, match="Cannot set"):
+        raise ValueRefusedError("Cannot set")
+
+
+def test_lists_of_names_are_cut_and_say_how_much_is_left_out() -> None:
+    assert quoted([]) == "none"
+    assert quoted("abc") == "'a', 'b', 'c'"
+    assert quoted(map(str, range(15)), limit=2) == "'0', '1' and 13 more"
+
+
+def test_a_suggestion_names_the_closest_name_only_when_one_is_close() -> None:
+    assert suggestion("angel", ["rate", "angle"]).startswith("Did you mean 'angle'? Valid names:")
+    assert suggestion("zzz", ["rate"]) == "Valid names: 'rate'"
+
+
+def test_the_call_site_is_this_line_of_this_file() -> None:
+    here = call_site()
+    file, line = here.split(":")
+    assert file == Path(__file__).name
+    assert "here = call_site()" in Path(__file__).read_text().splitlines()[int(line) - 1]
