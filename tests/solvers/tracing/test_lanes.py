@@ -129,6 +129,7 @@ SERVO_SIGNALS = [
 FLEXURES = ("Beam", "LeafSpring", "WireFlexure", "NotchHinge")
 
 
+@pytest.mark.full  # numbers in lanes are those of tests/contracts/test_every_reading.py
 @for_each("label", TRIED)
 def test_every_block_gives_in_lanes_what_it_gives_one_by_one(label: str) -> None:
     block = CATALOG[label]()
