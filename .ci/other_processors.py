@@ -23,6 +23,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from docs.samples import pages as all_pages  # noqa: E402
+
 _VECTORS = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 _OLDEST = """
 from llvmlite import binding
@@ -79,7 +83,7 @@ def main() -> int:
     arguments = parser.parse_args()
     pages = [path.resolve() for path in arguments.pages] or [
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
-        *sorted((ROOT / "docs").glob("*.md")),
+        *all_pages(),
         *sorted((ROOT / "examples").glob("*.py")),
     ]
     failed = 0

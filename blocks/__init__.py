@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.blocks":
     raise ImportError("write `import flexure.blocks`: the folder blocks/ is not a package")
 
-from flexure.diagrams.interface.lazy_names import on_demand
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
     from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
@@ -14,43 +14,43 @@ if TYPE_CHECKING:
         SampledLuenbergerObserver,
         StateFeedback,
     )
-    from flexure.blocks.flexures import (
-        Beam,
-        CircleSection,
-        CircularNotch,
+    from flexure.blocks.flexures.beams.beam import Beam
+    from flexure.blocks.flexures.beams.flexure_assemblies import (
         CrossPivot,
+        FoldedGuide,
+        ParallelGuide,
+    )
+    from flexure.blocks.flexures.beams.leaf_spring import LeafSpring, WireFlexure
+    from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge
+    from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge
+    from flexure.blocks.flexures.hinges.notches import (
+        CircularNotch,
         EllipticNotch,
         FilletedNotch,
-        FoldedGuide,
-        GeneralSection,
-        LeafSpring,
-        LumpedHinge,
-        Material,
         Notch,
-        NotchHinge,
-        ParallelGuide,
-        RectangleSection,
+    )
+    from flexure.blocks.flexures.sections.materials import Material
+    from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
+    from flexure.blocks.flexures.sections.sections import (
+        CircleSection,
+        GeneralSection,
         Section,
         TubeSection,
-        WireFlexure,
     )
-    from flexure.blocks.forces import (
-        Bumper,
-        BushingConstants,
-        Cable,
-        CompliantCoupling,
-        DoorHinge,
-        DoorHingeConfig,
-        GeneralBushing,
-        JointFriction,
-        JointSpring,
-        JointStop,
-        LinearBushing,
-        LinearBushingRollPitchYaw,
-        LinearSpringDamper,
-        StickSlipFriction,
-        TabulatedSpring,
-    )
+    from flexure.blocks.forces.between_points.one_sided_spring import Bumper, Cable
+    from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
+    from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
+    from flexure.blocks.forces.bushings.general_bushing import GeneralBushing
+    from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing
+    from flexure.blocks.forces.coefficients.mounts import BushingConstants
+    from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
+    from flexure.blocks.forces.on_joints.door_hinge import DoorHinge
+    from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
+    from flexure.blocks.forces.on_joints.joint_friction import JointFriction
+    from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+    from flexure.blocks.forces.on_joints.joint_stop import JointStop
+    from flexure.blocks.forces.on_joints.stick_slip_friction import StickSlipFriction
+    from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring
     from flexure.blocks.linear_systems.continuous import (
         FilteredDerivative,
         FirstOrderLag,
@@ -72,8 +72,6 @@ if TYPE_CHECKING:
     from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
-        BallQuaternionJoint,
-        BallRpyJoint,
         Body,
         BodyForceElement,
         BodyShape,
@@ -96,26 +94,29 @@ if TYPE_CHECKING:
         MultibodyForces,
         MultibodyTree,
         PassivityReport,
-        PlanarJoint,
         Plant,
         PlantBuilder,
         PointOnLine,
         PointOnPlane,
         PrescribedMotion,
-        PrismaticJoint,
-        QuaternionFloatingJoint,
-        RevoluteJoint,
         RigidStop,
         RollingDisk,
         RollingSphere,
-        RpyFloatingJoint,
-        ScrewJoint,
         SpatialInertia,
-        UniversalJoint,
         VelocityConstraint,
-        WeldJoint,
         check_passivity,
     )
+    from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
+    from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+    from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint
+    from flexure.blocks.multibody.joints.planar import PlanarJoint
+    from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+    from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+    from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+    from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
+    from flexure.blocks.multibody.joints.screw import ScrewJoint
+    from flexure.blocks.multibody.joints.universal import UniversalJoint
+    from flexure.blocks.multibody.joints.weld import WeldJoint
     from flexure.blocks.signals.algebra import (
         Demultiplexer,
         FunctionBlock,
@@ -143,55 +144,7 @@ if TYPE_CHECKING:
     from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 else:
-    __getattr__, __dir__ = on_demand(
-        __name__,
-        {
-            "signals.algebra": (
-                "Demultiplexer FunctionBlock Gain MatrixGain Multiplexer PassThrough PortSwitch "
-                "Product Selector Sum"
-            ),
-            "linear_systems.continuous": "FilteredDerivative FirstOrderLag Integrator",
-            "controllers.controllers": "PIDController SampledPIDController",
-            "linear_systems.delays": "PadeDelay TimeDelay",
-            "linear_systems.discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay "
-            "ZeroOrderHold",
-            "linear_systems.discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
-            "linear_systems.filters": "LeadLag NotchFilter",
-            "flexures": (
-                "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
-                "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
-                "ParallelGuide RectangleSection Section TubeSection WireFlexure"
-            ),
-            "forces": (
-                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
-                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
-                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
-            ),
-            "linear_systems.state_space": "AffineSystem StateSpace TransferFunction",
-            "signals.lookup_tables": "GainSchedule LookupTable",
-            "models": "load_mjcf load_sdf load_urdf save_urdf",
-            "multibody": (
-                "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
-                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
-                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
-                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
-                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
-                "WeldJoint check_passivity"
-            ),
-            "signals.noise": "BandLimitedNoise Noise",
-            "signals.nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay "
-            "Saturation",
-            "signals.profiles": "MinimumJerkProfile TrapezoidalProfile",
-            "signals.sinks": "Log Printer StopWhen Terminator VectorLog",
-            "signals.sources": "Constant Ramp Step TimeFunction Trajectory",
-            "controllers.state_feedback": "LuenbergerObserver SampledLuenbergerObserver "
-            "StateFeedback",
-            "signals.waveforms": "Chirp Sine Square",
-        },
-    )
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
 
 __all__ = [
     "Actuator",
@@ -214,6 +167,7 @@ __all__ = [
     "Constant",
     "Coupling",
     "CrossPivot",
+    "CylindricalJoint",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",

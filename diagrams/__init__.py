@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.diagrams":
     raise ImportError("write `import flexure.diagrams`: the folder diagrams/ is not a package")
 
-from flexure.diagrams.interface.lazy_names import on_demand
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
     from flexure.diagrams.building.builder import DiagramBuilder
@@ -28,22 +28,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState
     from flexure.diagrams.values.tables import Table
 else:
-    __getattr__, __dir__ = on_demand(
-        __name__,
-        {
-            "building.builder": "DiagramBuilder",
-            "contexts.context": "Context",
-            "systems.diagram": "Diagram",
-            "values.events": "Forced Initialization Periodic PerStep Settling Terminate Witness",
-            "systems.leaf": "LeafSystem",
-            "values.parameters": "AbstractParameter NumericParameter",
-            "systems.ports": "TIME CacheEntry InputPort OutputPort",
-            "scalars": "array",
-            "values.state": "AbstractState ContinuousState DiscreteState",
-            "systems.system": "System",
-            "values.tables": "Table",
-        },
-    )
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
 
 __all__ = [
     "TIME",

@@ -20,7 +20,9 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
 from docs.gallery import make_gallery  # noqa: E402
-from docs.samples import run  # noqa: E402
+from docs.lesson_notebooks import write_notebooks  # noqa: E402
+from docs.names_of import LISTED, list_names  # noqa: E402
+from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
 
 project = "Flexure"
 author = copyright = "The Flexure developers"
@@ -34,11 +36,12 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "docs.names_of",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["attrs_block", "attrs_inline", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # Single backticks are references, and every reference must lead somewhere.
@@ -47,7 +50,8 @@ nitpicky = True
 nitpick_ignore = [("py:obj", "rotation_vector_rate_matrix")]  # the reference only lists it
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autosummary_generate = True
+_pages = [f"api/{page.name}" for page in sorted(HERE.glob("api/*.rst"))]
+autosummary_generate = [*_pages, f"_generated/{LISTED.name}"]
 add_module_names = False
 toc_object_entries = False
 maximum_signature_line_length = 80
@@ -81,6 +85,7 @@ html_favicon = "_static/flexure.svg"
 html_sidebars = {"**": ["site_nav.html"]}
 html_extra_path = ["_generated/live"]  # pages that run by themselves, made by the gallery
 (HERE / "_generated" / "live").mkdir(parents=True, exist_ok=True)
+list_names()
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
@@ -104,9 +109,9 @@ def write_block_math(translator: Any, node: Any) -> None:
 
 def make_pictures(app: Sphinx) -> None:
     """Run the samples of every page that shows pictures; they save them in a folder of the page."""
-    for page in sorted(HERE.glob("*.md")):
-        folder = HERE / "_generated" / page.stem
-        if f"_generated/{page.stem}/" in page.read_text(encoding="utf-8"):
+    for page in pages():
+        if pictures_of(page):
+            folder = HERE / "_generated" / name_of(page)
             folder.mkdir(parents=True, exist_ok=True)
             run(page, folder)
 
@@ -127,4 +132,6 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
     app.connect("builder-inited", lambda app: make_gallery(HERE / "_generated"))
     app.connect("builder-inited", make_pictures)
+    notebooks = HERE / "_generated" / "live" / "notebooks"
+    app.connect("builder-inited", lambda app: write_notebooks(notebooks))
     app.connect("missing-reference", find_in_modules)

@@ -92,7 +92,7 @@ _LIVE = {
 #: What stands for an example that saves no picture.
 _INSTEAD = {
     "door_page": ["compliant_door/compliant_door_step.png"],
-    "hinge_inspector": ["../force_elements/laws.svg"],
+    "hinge_inspector": ["../door_hinge/hinge.svg"],
 }
 _PICTURES = (".gif", ".png", ".svg")
 

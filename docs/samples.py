@@ -11,12 +11,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+DOCS = Path(__file__).parent
 _SAMPLE = re.compile(
     r"^```python\n(?P<code>.*?)^```$(?:\n\s*^```text\n(?P<output>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
 )
 _ANY_PYTHON = re.compile(r"^[ \t>]*```+[^\n`]*python", re.IGNORECASE | re.MULTILINE)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def pages() -> list[Path]:
+    """List the pages of the site, also those in folders; generated files are no pages."""
+    return sorted(page for page in DOCS.rglob("*.md") if name_of(page)[0] != "_")
+
+
+def name_of(page: Path) -> str:
+    """Return the path of a page below the folder of the site, without its suffix."""
+    inside = page.relative_to(DOCS) if page.is_relative_to(DOCS) else Path(page.name)
+    return inside.with_suffix("").as_posix()
+
+
+def pictures_of(page: Path) -> set[str]:
+    """Return the names of the files that a page includes from its own generated folder."""
+    text = page.read_text(encoding="utf-8")
+    return set(re.findall(rf"_generated/{re.escape(name_of(page))}/([\w.-]+)", text))
 
 
 @dataclass(frozen=True)

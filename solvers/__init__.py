@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if __name__ != "flexure.solvers":
     raise ImportError("write `import flexure.solvers`: the folder solvers/ is not a package")
 
-from flexure.diagrams.interface.lazy_names import on_demand
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.frequency.frequency_plots import bode, singular_values
@@ -71,66 +71,7 @@ if TYPE_CHECKING:
     from flexure.solvers.tracing.lanes import evaluate_batch
     from flexure.solvers.tracing.readable_equations import Equation, equation
 else:
-    __getattr__, __dir__ = on_demand(
-        __name__,
-        {
-            "analysis.operating_points.equilibria": "Equilibrium equilibrium",
-            "design.fits.fits": "Fit fit",
-            "tracing.lanes": "evaluate_batch",
-            "analysis.frequency.frequency_plots": "bode singular_values",
-            "analysis.frequency.loop_plots": "nichols nyquist",
-            "analysis.frequency.pole_plots": "pole_zero",
-            "analysis.frequency.root_locus": "RootLocus root_locus",
-            "analysis.linear_models.linear_model": "LinearModel",
-            "analysis.linear_models.linearization": "linearize",
-            "design.state_space.feedback": "FeedbackDesign lqr place",
-            "design.state_space.observers": "ObserverDesign lqe place_observer",
-            "design.optimization.optimization": "Optimization optimize",
-            "design.state_space.output_feedback": "OutputFeedbackDesign lqg",
-            "design.pid.pid_tuning": "PIDTuning tune_pid",
-            "javascript.javascript_model": "JavaScriptModel to_javascript",
-            "native.runs.scipy_adapter": "CompiledEquations compiled_equations",
-            "tracing.readable_equations": "Equation equation",
-            "analysis.plausibility.doctor": "doctor",
-            "analysis.plausibility.findings": "Checkup",
-            "analysis.statics.buckling": "Buckling CriticalLoad buckling",
-            "analysis.statics.stiffness": "Stiffness stiffness",
-            "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
-            "analysis.plausibility.limit_rules": "LimitCheck check_limits",
-            "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
-            "simulation.step_response": "step_response",
-            "pages.inspectors": "inspect",
-            "pages.pages": "Page page",
-            "pages.reports": "report",
-            "results.pictures.run_comparison": "compare",
-            "results.records.spectra": "Spectrum",
-            "results.measures.step_responses": "StepResponse step_info",
-            "results.measures.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
-            "results.records.result": "SimulationResult",
-            "analysis.linear_models.loop_transfers": "complementary_sensitivity loop_gain "
-            "sensitivity_function",
-            "analysis.frequency.margins": "Margins margins",
-            "analysis.modes.mode_tracking": "ModeTracks track_modes",
-            "analysis.modes.modes": "Mode Modes modes",
-            "analysis.sensitivities.sensitivities": "Sensitivity sensitivity",
-            "simulation.simulation": "simulate",
-            "simulation.simulator": "Simulator",
-            "results.records.statistics": "Statistics",
-            "results.measures.step_characteristics": "StepInfo",
-            "results.mechanisms.animations": "animate",
-            "results.mechanisms.mechanism_plots": "plot_mechanism",
-            "results.records.stored_results": "StoredResult load_result",
-            "sweeps.plans.one_at_a_time": "one_at_a_time",
-            "sweeps.plans.plan_files": "load_plan",
-            "sweeps.plans.plans": "Plan grid zipped",
-            "sweeps.tables.regression": "Regression",
-            "sweeps.sobol_indices": "SobolIndices sobol_indices",
-            "sweeps.plans.sampling_designs": "latin_hypercube random sobol",
-            "sweeps.stored_studies": "load_study",
-            "sweeps.sweep": "Sweep",
-            "sweeps.sweeps": "simulate_many sweep",
-        },
-    )
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
 
 __all__ = [
     "Buckling",

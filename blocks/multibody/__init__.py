@@ -27,19 +27,7 @@ from flexure.blocks.multibody.force_elements.force_element import (
     JointForceElement,
 )
 from flexure.blocks.multibody.force_elements.limits import Limit
-from flexure.blocks.multibody.joints import (
-    BallQuaternionJoint,
-    BallRpyJoint,
-    Joint,
-    PlanarJoint,
-    PrismaticJoint,
-    QuaternionFloatingJoint,
-    RevoluteJoint,
-    RpyFloatingJoint,
-    ScrewJoint,
-    UniversalJoint,
-    WeldJoint,
-)
+from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.plants.computed_torque import GravityCompensation, InverseDynamics
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.plants.passivity import PassivityReport, check_passivity
@@ -49,8 +37,6 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 
 __all__ = [
     "Actuator",
-    "BallQuaternionJoint",
-    "BallRpyJoint",
     "Body",
     "BodyForceElement",
     "BodyShape",
@@ -73,23 +59,15 @@ __all__ = [
     "MultibodyForces",
     "MultibodyTree",
     "PassivityReport",
-    "PlanarJoint",
     "Plant",
     "PlantBuilder",
     "PointOnLine",
     "PointOnPlane",
     "PrescribedMotion",
-    "PrismaticJoint",
-    "QuaternionFloatingJoint",
-    "RevoluteJoint",
     "RigidStop",
     "RollingDisk",
     "RollingSphere",
-    "RpyFloatingJoint",
-    "ScrewJoint",
     "SpatialInertia",
-    "UniversalJoint",
     "VelocityConstraint",
-    "WeldJoint",
     "check_passivity",
 ]

@@ -7,6 +7,7 @@ it takes to import them all.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -18,6 +19,30 @@ from typing import Any
 
 from flexure.diagrams.checks.errors import closest, quoted
 from flexure.diagrams.concurrency import forks  # noqa: F401, from here on, forks wait for imports
+
+
+def imported_names(file: str) -> dict[str, str]:
+    """Return what a package imports for type checkers, which is its table of names.
+
+    Parameters
+    ----------
+    file : str
+        The file of the package. The imports are in its block ``if TYPE_CHECKING:``, from modules of
+        the package.
+
+    Returns
+    -------
+    dict
+        By the name of each module in the package, the names with spaces between them.
+    """
+    source = Path(file).read_text("utf-8").partition("\nif TYPE_CHECKING:\n")[2]
+    package = re.escape(Path(file).parent.name)
+    line = re.compile(
+        rf"^    from flexure\.{package}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
+    )
+    return {
+        module: (several or one).replace(",", " ") for module, several, one in line.findall(source)
+    }
 
 
 def on_demand(
@@ -121,4 +146,4 @@ def _is_import(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
-__all__ = ["on_demand"]
+__all__ = ["imported_names", "on_demand"]

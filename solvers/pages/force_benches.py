@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beams.beam import Beam
-from flexure.blocks.flexures.beams.undivided import undivided
-from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge
 from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     ForceElement,
     JointForceElement,
 )
+from flexure.blocks.multibody.force_elements.presentation import Probe
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
@@ -32,7 +30,7 @@ from flexure.solvers.pages.block_benches import (
     tables_of,
     with_values,
 )
-from flexure.solvers.pages.motions import Motion, Projection, coordinates_at, coordinates_of
+from flexure.solvers.pages.motions import Motion, Projection, coordinates_of
 
 #: By the unit of a coordinate: what it is called, the unit of its rate, its force and that unit.
 _KINDS = {
@@ -40,10 +38,7 @@ _KINDS = {
     "m": ("displacement", "m/s", "force", "N"),
 }
 _USUAL = {"rad": np.pi / 2, "m": 0.1, "rad/s": 1.0, "m/s": 1.0}
-_BENT = 0.1  # parts of its length by which the end of a beam is moved
 _POSITION, _VELOCITY = "position", "velocity"
-_ALONG, _STRESS = "place", "stress_along"
-_SEEN_ANGLE = 0.01  # rad
 
 
 def force_bench(element: ForceElement, values: Context, attempt: str) -> Bench:
@@ -131,10 +126,8 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
 
     A beam with bodies inside of it is there as one without.
     """
-    single = undivided(element) if isinstance(element, Beam) and element.inside else element
-    twin: Any = detached(single)
-    if isinstance(twin, NotchHinge):
-        _add_stress_along(twin)
+    twin: Any = detached(element.undivided())
+    probe = twin.declare_probe()
     own = with_values(twin, twin, element, values)
     coordinates = coordinates_of(twin, own)
     motion = Motion(f"{element.name}_motion", twin, coordinates)
@@ -148,20 +141,16 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
     builder.connect(motion.find_output("directions"), force.directions)
     builder.export_input(motion.position, name=_POSITION)
     builder.export_input(motion.velocity, name=_VELOCITY)
-    if isinstance(twin, NotchHinge):
-        builder.export_input(twin.find(_ALONG), name=_ALONG)
+    if probe is not None:
+        builder.export_input(twin.find(probe.input), name=probe.input)
     root = builder.build()
     context = with_values(root, twin, element, values)
     try:
         place = coordinates.of(element, values)
     except FlexureError:  # nothing tells where its bodies are
-        place = np.zeros(len(coordinates.names))
-        if isinstance(element, Beam):
-            place = coordinates_at(element.default_shape()(float(element.length.default)))
-        elif coordinates.names == ("length",):
-            place = np.array([float(twin.free_length.get(context))])
-    if isinstance(element, NotchHinge) and not np.any(place):
-        place = np.array([0.0, 0.0, _seen_angle(element, values), 0.0, 0.0, 0.0])
+        place = coordinates.unstressed(element, values)
+    if "yaw" in coordinates.names and not np.any(place):
+        place[coordinates.names.index("yaw")] = element.inspected_angle(values)
     rates = np.zeros(len(coordinates.names))
     root.find(_POSITION).fix(context, place)
     root.find(_VELOCITY).fix(context, rates)
@@ -189,41 +178,22 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
         stores=True,
         prefix=f"{twin.name}.",
     )
-    if isinstance(element, NotchHinge):
-        _show_stress_along(bench, element, values)
+    if probe is not None:
+        _show_probe(bench, probe)
     return bench
 
 
-def _add_stress_along(twin: NotchHinge) -> None:
-    """Let a notch tell the stress of the section at a place, which is a further input."""
-    place = twin.declare_vector_input(_ALONG, 1, default=[0.0], unit="m")
-
-    def calc(context: Any) -> Any:
-        loads = twin.section_forces(context)
-        return twin.notch_law(context).stress_at(place(context)[0], loads[:3], loads[3:])
-
-    twin.declare_vector_output(_STRESS, 1, calc, unit="Pa")
-
-
-def _seen_angle(element: NotchHinge, values: Context) -> float:
-    """Return an angle about z that bends an unloaded notch far enough to see its stress."""
-    strength = element.material.yield_strength
-    if strength is None:
-        return _SEEN_ANGLE
-    return float(element.notch_law(values).greatest_angle(0.5 * strength.get(values)))
-
-
-def _show_stress_along(bench: Bench, element: NotchHinge, values: Context) -> None:
-    """Add a view in which curves are over the place along a notch."""
-    end = 0.5 * float(element.notch(values).length)
+def _show_probe(bench: Bench, probe: Probe) -> None:
+    """Add a view in which curves are over the place along an element."""
     root: Any = bench.system
-    root.find(_ALONG).fix(bench.context, 0.0)
+    root.find(probe.input).fix(bench.context, 0.0)
     turns = [k for k, axis in enumerate(bench.axes) if axis.path == _POSITION]
-    bench.axes.append(Axis("place along the notch", "m", _ALONG, 0, 0.0, [-end, end]))
-    curve = Curve("von Mises' stress", [Reading(f"{bench.prefix}{_STRESS}")], "total")
+    reach = probe.reach(bench.context)
+    bench.axes.append(Axis(probe.place, probe.place_unit, probe.input, 0, 0.0, [-reach, reach]))
+    curve = Curve(probe.quantity, [Reading(f"{bench.prefix}{probe.output}")], "total")
     number = len(bench.axes) - 1
-    chart = Chart("Greatest stress of each section", "Pa", number, [curve])
-    bench.views.append(View("place along the notch", [*turns, number], [chart]))
+    chart = Chart(probe.title, probe.unit, number, [curve])
+    bench.views.append(View(probe.place, [*turns, number], [chart]))
 
 
 def _bench(
@@ -327,12 +297,10 @@ def _place_span(
     if name == "length":
         free = float(element.find("free_length").get(values))
         return [0.25 * free, max(1.75 * free, 1.25 * place)]
-    if isinstance(element, NotchHinge) and unit == "rad":
-        reach = round_up(max(2.0 * _seen_angle(element, values), 1.5 * abs(place)))
-        return [-reach, reach]
-    if isinstance(element, Beam) and unit == "m":
-        reach = round_up(_BENT * float(element.length.get(values)))
-        return [place - reach, place + reach]
+    own = element.inspected_range(unit, place, values)
+    if own is not None:
+        reach = round_up(own[1])
+        return [own[0] - reach, own[0] + reach]
     named = [_constants(element, values, unit), *tables_of(element), np.array([place])]
     reach = float(np.max(np.abs(np.concatenate(named)), initial=0.0))
     usual = float(_USUAL[unit])

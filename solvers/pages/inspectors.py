@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement,
     JointForceElement,
@@ -132,7 +131,7 @@ def inspect(
     shown = system.label if title is None else title
     kind = type(system).__name__
     about = kind if isinstance(system, LeafSystem) else "diagram without states"
-    if isinstance(system, Beam) and system.inside:
+    if isinstance(system, BodyForceElement) and system.inside:
         about = f"{kind}, as one segment"
     whole = document(shown, about, "", "inspector", data, model.text, INSPECTOR)
     made = Page(shown, whole, live=True)

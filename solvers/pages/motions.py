@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
@@ -56,6 +55,10 @@ class Coordinates(ABC):
     def of(self, element: Any, context: Context) -> FloatArray:
         """Return the coordinates of an element in a context."""
 
+    @abstractmethod
+    def unstressed(self, element: Any, context: Context) -> FloatArray:
+        """Return the coordinates of an element without load, or zeros."""
+
 
 class SixCoordinates(Coordinates):
     """Roll, pitch and yaw of C in A, and the position of Co from Ao expressed in A."""
@@ -79,10 +82,14 @@ class SixCoordinates(Coordinates):
         """Return the coordinates of the last frame against the first."""
         first, last = element.attachments[0], element.attachments[-1]
         at_first = _AT_REST if first is last else first.pose_of_frame(context)
-        return coordinates_at(relative_pose(at_first, last.pose_of_frame(context)))
+        return _coordinates_at(relative_pose(at_first, last.pose_of_frame(context)))
+
+    def unstressed(self, element: Any, context: Context) -> FloatArray:
+        """Return the coordinates of the last frame against the first without load, or zeros."""
+        return _coordinates_at(element.unstressed_frames() or _AT_REST)
 
 
-def coordinates_at(X_AC: RigidTransform) -> FloatArray:
+def _coordinates_at(X_AC: RigidTransform) -> FloatArray:
     """Return roll, pitch, yaw and position of a pose."""
     return np.concatenate([rpy_from_rotation(X_AC.R), X_AC.p])
 
@@ -114,10 +121,14 @@ class LengthCoordinate(Coordinates):
         """Return the length of the element."""
         return np.asarray(element.length.eval(context))
 
+    def unstressed(self, element: Any, context: Context) -> FloatArray:
+        """Return the free length."""
+        return np.array([float(element.free_length.get(context))])
 
-def coordinates_of(element: BodyForceElement, context: Context) -> Coordinates:
+
+def coordinates_of(element: Any, context: Context) -> Coordinates:
     """Return the coordinates along which one looks at an element."""
-    if isinstance(element, PointToPointElement):
+    if element.moves_along_line:
         return LengthCoordinate(element.p_AP.get(context) - element.p_BQ.get(context))
     return SixCoordinates()
 
@@ -236,6 +247,5 @@ __all__ = [
     "Motion",
     "Projection",
     "SixCoordinates",
-    "coordinates_at",
     "coordinates_of",
 ]

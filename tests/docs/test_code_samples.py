@@ -8,21 +8,21 @@ in the text stands for anything, as in doctests. Code that is not to be run goes
 another kind.
 
 A page that shows pictures saves them in its samples, as "name.svg", and refers to them as
-_generated/page/name.svg: when the site is built, the samples of such a page run in that folder.
+_generated/page/name.svg; a page in a folder, as ../_generated/folder/page/name.svg. When the site
+is built, the samples of such a page run in that folder.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from docs.samples import run, samples_of
+from docs.samples import name_of, pages, pictures_of, run, samples_of
 from tests.support.tiers import by_tier
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages()]
 QUICK_START = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tutorial.md"]
 
 
@@ -31,12 +31,10 @@ def test_the_pages_hold_samples_with_output() -> None:
     assert len([sample for sample in samples if sample.output]) > 20
 
 
-@pytest.mark.parametrize("page", by_tier(fast=QUICK_START, full=PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", by_tier(fast=QUICK_START, full=PAGES), ids=name_of)
 def test_page_prints_what_it_shows_and_saves_its_pictures(page: Path, tmp_path: Path) -> None:
     run(page, tmp_path)
-    text = page.read_text(encoding="utf-8")
-    pictures = re.findall(rf"\(_generated/{page.stem}/([^)]+)\)", text)
-    assert set(pictures) <= {path.name for path in tmp_path.iterdir()}
+    assert pictures_of(page) <= {path.name for path in tmp_path.iterdir()}
 
 
 WRONG_OUTPUT = """\

@@ -11,7 +11,8 @@ import pytest
 
 import flexure as fx
 
-PAGE = Path(__file__).parents[2] / "docs" / "coming-from-drake.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, MEMBERS = DOCS / "coming-from-drake.md", DOCS / "coming-from-drake-members.md"
 SECTIONS = {
     "LinearBushingRollPitchYaw": 22,
     "LinearSpringDamper": 11,
@@ -26,8 +27,8 @@ SECTIONS = {
 
 def rows(section: str) -> list[list[str]]:
     """Return the cells of the rows of the table below a heading."""
-    text = PAGE.read_text(encoding="utf-8")
-    match = re.search(rf"^### {section}(?: \(.*\))?\n\n((?:\|.*\n)+)", text, re.MULTILINE)
+    text = MEMBERS.read_text(encoding="utf-8")
+    match = re.search(rf"^## {section}(?: \(.*\))?\n\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert match, section
     return [
         [cell.strip() for cell in line.strip().strip("|").split("|")]

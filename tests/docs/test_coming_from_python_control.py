@@ -1,7 +1,9 @@
-"""Every name in the table of python-control leads somewhere, on both sides."""
+"""Names of python-control lead somewhere, and its code prints what ours prints beside it."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from functools import reduce
 from pathlib import Path
@@ -47,3 +49,17 @@ def test_every_name_of_theirs_exists() -> None:
         for name in re.findall(r"`([^`]+)`", theirs):
             known = hasattr(control, name) or hasattr(system, name.split(".")[-1])
             assert known, name
+
+
+def test_their_code_prints_the_same_as_ours() -> None:
+    pytest.importorskip("control")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    text = PAGE.read_text(encoding="utf-8")
+    printed, names = io.StringIO(), dict[str, Any]()
+    with contextlib.redirect_stdout(printed):
+        for code in re.findall(r"^```py\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            exec(code, names)
+    plt.close("all")
+    shown = re.findall(r"^```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(shown) > 4
+    assert printed.getvalue().split() == "".join(shown).split()

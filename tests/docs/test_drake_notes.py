@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from tests.docs import drake_mechanisms
-from tests.docs.test_coming_from_drake import PAGE, sample
+from tests.docs.test_coming_from_drake import MEMBERS, PAGE, sample
 from tests.support.drake_notes import CHECKS, note
 from tests.support.tiers import for_each
 
@@ -27,7 +27,7 @@ WITHOUT_CLAIM = {
 
 def notes() -> set[str]:
     """Return the last cells of all rows with three cells."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    lines = [line for page in (PAGE, MEMBERS) for line in page.read_text("utf-8").splitlines()]
     table = [line.strip().strip("|").split("|") for line in lines if line.startswith("|")]
     return {cells[2].strip() for cells in table if len(cells) == 3}
 

@@ -1,4 +1,4 @@
-"""The map in CONTRIBUTING is true: every room is on it, and its walks lead through real files."""
+"""The map of the code is true: it lists every room, and its walks lead through real files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAP = (ROOT / "docs" / "internals" / "map.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILE = re.compile(r"`((?:blocks|diagrams|solvers)/[\w/]+\.py)`")
 #: Prints the files of ours in the order in which a first native run comes to them.
 WALK = """
@@ -45,7 +46,7 @@ print(json.dumps(list(seen.values())))
 
 
 def section(title: str) -> str:
-    return TEXT.partition(f"### {title}\n")[2].partition("\n### ")[0]
+    return MAP.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
 def walks() -> list[list[str]]:
@@ -69,7 +70,7 @@ def test_every_room_is_on_the_map_with_a_place_to_begin() -> None:
 
 
 def test_files_that_are_named_exist() -> None:
-    named = FILE.findall(TEXT)
+    named = FILE.findall(MAP + CONTRIBUTING)
     assert len(named) > 40
     assert [file for file in named if not (ROOT / file).is_file()] == []
     for walk in walks():
@@ -91,3 +92,7 @@ def test_a_first_native_run_comes_to_the_stations_in_the_order_of_the_walk(tmp_p
     first = stations[: stations.index("blocks/linear_systems/continuous.py")]
     assert len(first) > 6
     assert first == sorted(first, key=crossed.index)
+
+
+def test_contributing_stays_short() -> None:
+    assert len(CONTRIBUTING.splitlines()) <= 200

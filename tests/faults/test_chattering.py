@@ -116,6 +116,22 @@ def test_tolerances_below_rounding_are_named_as_the_reason(compiled: Any) -> Non
     simulator(atol=1e-14).advance_to(0.01)  # says nothing
 
 
+@pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA", "RK45"])
+def test_stairs_that_rounding_makes_are_no_jumps(method: str) -> None:
+    """A spring on the difference of two large numbers, whose force rises by stairs of 0.01 N."""
+    flow = Flow(lambda t, x: [x[1], -1e8 * ((x[0] + 1e6) - (1e6 + 1e-3)) - 1e6 * x[1]], [0.0, 0.0])
+    with pytest.raises(NoProgressError, match="rounding errors of the equations") as caught:
+        fx.simulate(flow, 1.0, method=method, max_steps=1e5, compiled=False)
+    assert "chattering" not in str(caught.value)
+
+
+def test_slow_steps_are_blamed_on_nothing_that_is_not_known() -> None:
+    flow = Flow(lambda t, x: [1e6 * x[1], -1e6 * x[0]], [1.0, 0.0])
+    with pytest.raises(NoProgressError, match="fastest state") as caught:
+        fx.simulate(flow, 1.0, method="RK45", max_steps=1e5)
+    assert "friction" not in str(caught.value)
+
+
 @needs_llvmlite
 def test_a_fast_oscillation_may_take_millions_of_steps() -> None:
     """Natively as interpreted, up to 50 million: 20 million are ahead here, 60 million there."""

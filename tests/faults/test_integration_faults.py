@@ -268,7 +268,7 @@ def test_dry_friction_without_a_smooth_transition(method: str) -> None:
     assert_tells(caught.value, method, 0.0)
     found, remedies = (
         str(caught.value.found),
-        ("make the transition continuous", "as JointFriction"),
+        ("continuous transition", "as JointFriction"),
     )
     assert "chattering: xdot[1] jumps" in found or "more to go" in found
     assert any(remedy in str(caught.value) for remedy in remedies)
@@ -476,7 +476,10 @@ def test_a_solver_that_breaks_is_named() -> None:
 
 
 @pytest.mark.full
-def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
+@pytest.mark.parametrize(("load", "rtol"), [(0.1, 1e-10), (0.1, 1e-12), (1.0, 1e-12)])
+def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity(
+    load: float, rtol: float
+) -> None:
     plant = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
     tip = plant.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.004, 0.012, 0.024)))
     joint = plant.add_joint(fx.PlanarJoint("joint", plant.world, tip))
@@ -488,11 +491,13 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
     system = plant.build()
     context = system.create_default_context()
     force = system.input_port("generalized_force")
-    force.fix(context, [0.0, 0.1] + [0.0] * ((force.size or 0) - 2))
+    force.fix(context, [0.0, load] + [0.0] * ((force.size or 0) - 2))
     rest = fx.equilibrium(system, context).context
-    with pytest.raises(StepSizeError, match=r"rounding errors.*Loosen.*method='Rodas5P'") as caught:
-        fx.simulate(system, 0.01, rest.clone(), method="BDF", rtol=1e-10)
+    with pytest.raises(SimulationError, match=r"rounding errors.*Loosen.*'Rodas5P'") as caught:
+        fx.simulate(system, 0.2, rest.clone(), method="BDF", rtol=rtol)
+    assert isinstance(caught.value, NoProgressError | StepSizeError)
     assert "singularity" not in str(caught.value)
+    assert "chattering" not in str(caught.value)
     remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
     for remedy in remedies:
         assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01

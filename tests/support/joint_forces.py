@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,42 +9,22 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.force_elements.force_element import JointForceElement
-from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.screw import ScrewJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
-from flexure.blocks.multibody.joints.weld import WeldJoint
-
-#: How to make a joint of each kind, before it is in a plant.
-_KINDS: dict[str, Callable[..., Joint]] = {
-    "ball_quaternion": BallQuaternionJoint,
-    "ball_rpy": BallRpyJoint,
-    "planar": PlanarJoint,
-    "prismatic": PrismaticJoint,
-    "quaternion_floating": QuaternionFloatingJoint,
-    "revolute": RevoluteJoint,
-    "screw": ScrewJoint,
-    "universal": UniversalJoint,
-    "weld": WeldJoint,
-}
-_NEEDED: dict[str, dict[str, Any]] = {
-    "prismatic": {"axis": (1.0, 0.0, 0.0)},
-    "revolute": {"axis": (0.0, 0.0, 1.0)},
-    "screw": {"axis": (0.0, 0.0, 1.0), "screw_pitch": 0.01},
-}
-
-#: Kinds whose velocities are no rates of positions, or that have none.
-WITHOUT_RATES = ["ball_quaternion", "ball_rpy", "quaternion_floating", "weld"]
+from tests.support.joints import JOINTS
 
 
 def joint(kind: str = "revolute", **options: Any) -> Joint:
     """Make a joint between two bodies of its own."""
-    return _KINDS[kind]("axis", Body("base"), Body("part"), **_NEEDED.get(kind, {}), **options)
+    known = JOINTS[kind]
+    return known.make("axis", Body("base"), Body("part"), **{**known.options, **options})
+
+
+#: Kinds whose velocities are no rates of positions, or that have none.
+WITHOUT_RATES = [
+    kind
+    for kind, known in JOINTS.items()
+    if not known.velocities or not joint(kind).velocities_are_rates
+]
 
 
 class Computed(NamedTuple):

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.diagrams.checks.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
 from tests.support.tiers import by_tier

@@ -14,47 +14,35 @@ from flexure.blocks.math import MassProperties, RigidTransform, rotation_from_ro
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
-from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.planar import PlanarJoint
-from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
-from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
-from flexure.blocks.multibody.joints.screw import ScrewJoint
-from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.trees.articulated_body import articulate
 from flexure.blocks.multibody.trees.inverse_dynamics import inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_motions, calc_placements, world_inertias
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
 from flexure.blocks.multibody.trees.topology import Topology, make_topology
+from tests.support.joints import JOINTS
 
 #: Makes a joint of its name between two frames.
 MakeJoint = Callable[[str, Frame | Body, Frame | Body, np.random.Generator], Joint]
-
-#: Every kind of joint.
-KINDS: Mapping[str, MakeJoint] = {
-    "weld": lambda name, F, M, rng: WeldJoint(name, F, M, random_pose(rng)),
-    "revolute": lambda name, F, M, rng: RevoluteJoint(name, F, M, rng.normal(size=3)),
-    "prismatic": lambda name, F, M, rng: PrismaticJoint(name, F, M, rng.normal(size=3)),
-    "screw": lambda name, F, M, rng: ScrewJoint(
-        name, F, M, rng.normal(size=3), screw_pitch=rng.uniform(-2.0, 2.0)
-    ),
-    "universal": lambda name, F, M, rng: UniversalJoint(name, F, M),
-    "planar": lambda name, F, M, rng: PlanarJoint(name, F, M),
-    "ball_rpy": lambda name, F, M, rng: BallRpyJoint(name, F, M),
-    "ball_quaternion": lambda name, F, M, rng: BallQuaternionJoint(name, F, M),
-    "rpy_floating": lambda name, F, M, rng: RpyFloatingJoint(name, F, M),
-    "quaternion_floating": lambda name, F, M, rng: QuaternionFloatingJoint(name, F, M),
-}
 
 
 def random_pose(rng: np.random.Generator) -> RigidTransform:
     """Draw a pose that is turned by less than 2 rad and moved by less than 2 m."""
     R = rotation_from_rotation_vector(rng.uniform(-1.1, 1.1, 3))
     return RigidTransform(R, rng.uniform(-1.1, 1.1, 3))
+
+
+def _maker(name: str) -> MakeJoint:
+    kind = JOINTS[name]
+    return lambda name, F, M, rng: kind.make(name, F, M, **kind.draw(rng))
+
+
+#: Every kind of joint.
+KINDS: Mapping[str, MakeJoint] = {
+    **{name: _maker(name) for name in JOINTS},
+    "weld": lambda name, F, M, rng: WeldJoint(name, F, M, random_pose(rng)),
+}
 
 
 def random_inertia(rng: np.random.Generator) -> SpatialInertia:

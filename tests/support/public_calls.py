@@ -12,6 +12,7 @@ import numpy as np
 import flexure as fx
 from tests.contracts import parts
 from tests.contracts.catalog import CATALOG, KINDS
+from tests.support.joints import JOINTS
 from tests.support.odd_arguments import Call
 
 Make = Callable[[], Call]
@@ -554,19 +555,10 @@ def function_calls() -> dict[str, Make]:
 def class_calls() -> dict[str, Make]:
     """What people make that is no block."""
     ends = {"frame_on_parent": parts.lump("a"), "frame_on_child": parts.lump("b")}
-    joints: list[tuple[Any, dict[str, Any]]] = [
-        (fx.RevoluteJoint, {"axis": (0.0, 0.0, 1.0)}),
-        (fx.PrismaticJoint, {"axis": (0.0, 0.0, 1.0)}),
-        (fx.ScrewJoint, {"screw_pitch": 0.1}),
-        (fx.UniversalJoint, {}),
-        (fx.PlanarJoint, {}),
-        (fx.BallRpyJoint, {}),
-        (fx.BallQuaternionJoint, {}),
-        (fx.RpyFloatingJoint, {}),
-        (fx.QuaternionFloatingJoint, {}),
-        (fx.WeldJoint, {}),
-    ]
-    calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
+    calls = {
+        kind.make.__name__: whole(kind.make, name="axis", **ends, **kind.options)
+        for kind in JOINTS.values()
+    }
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),

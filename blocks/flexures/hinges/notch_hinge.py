@@ -20,6 +20,7 @@ from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVecto
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.blocks.multibody.force_elements.presentation import Probe, Ribbon
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array
@@ -27,6 +28,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 _LARGEST_ANGLE = 0.3  # rad
 _LARGEST_ERROR = 0.1
+_SEEN_ANGLE = 0.01  # rad
 
 
 class NotchHinge(StressedElement, HalfwayElement):
@@ -111,6 +113,7 @@ class NotchHinge(StressedElement, HalfwayElement):
     68.18 N m/rad
     """
 
+    drawn_as = "ribbon"
     thickness: NumericParameter
     width: NumericParameter
     radius: NumericParameter
@@ -179,6 +182,54 @@ class NotchHinge(StressedElement, HalfwayElement):
             ),
         ]
         self.declare_limits(limits, self._calc_limited, prerequisites=deformed)
+
+    # How it is shown -------------------------------------------------------------------------
+
+    def ribbon(self, context: Any) -> Ribbon:
+        """Return the notch with its thickness along it."""
+        notch = self.notch(context)
+        half = 0.5 * float(notch.length)
+        frames = [
+            (frame, np.vstack([[x, 0.0, 0.0], np.eye(3)[[0, 2]]]))
+            for frame, x in ((self.frame_a, -half), (self.frame_c, half))
+        ]
+        strength = self.material.yield_strength
+        return Ribbon(frames, 2.0 * half, notch.outlines, self.greatest_stress, strength)
+
+    def inspected_angle(self, context: Any) -> float:
+        """Return an angle about z that bends an unloaded notch far enough to see its stress."""
+        strength = self.material.yield_strength
+        if strength is None:
+            return _SEEN_ANGLE
+        return float(self.notch_law(context).greatest_angle(0.5 * strength.get(context)))
+
+    def inspected_range(self, unit: str, place: float, context: Any) -> tuple[float, float] | None:
+        """Return angles that bend it visibly; displacements are as for other elements."""
+        if unit != "rad":
+            return None
+        return 0.0, max(2.0 * self.inspected_angle(context), 1.5 * abs(place))
+
+    def declare_probe(self) -> Probe:
+        """Show the stress of the section at a place, which is a further input."""
+        place = self.declare_vector_input("place", 1, default=[0.0], unit="m")
+
+        def calc(context: Any) -> Any:
+            loads = self.section_forces(context)
+            return self.notch_law(context).stress_at(place(context)[0], loads[:3], loads[3:])
+
+        self.declare_vector_output("stress_along", 1, calc, unit="Pa")
+        return Probe(
+            "place",
+            "stress_along",
+            lambda context: 0.5 * float(self.notch(context).length),
+            "place along the notch",
+            "m",
+            "von Mises' stress",
+            "Greatest stress of each section",
+            "Pa",
+        )
+
+    # Equations -------------------------------------------------------------------------------
 
     def notch_law(self, context: Any) -> NotchLaw:
         """Return compliance and stress with the values of a context.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
-from flexure.blocks.flexures.sections.sections import check_dimensions, dimension
-from flexure.diagrams.values.arrays import Array
+from flexure.blocks.flexures.sections.sections import CORNERS, check_dimensions, dimension
+from flexure.diagrams.values.arrays import Array, FloatArray
 
 # ruff: noqa: RUF009 - what the calls return are fields
 
@@ -108,6 +108,16 @@ class Notch(ABC):
         @property
         def half_axes(self) -> tuple[Array, Array]:
             """The half axes along x and y in m."""
+
+    def outlines(self, parts: FloatArray) -> FloatArray:
+        """Return the corners of the sections at parts of the length along y and z, (n, 4, 2)."""
+        half, (a, c) = 0.5 * float(self.length), self.half_axes
+        x = half * (2.0 * parts - 1.0)
+        away = np.clip((np.abs(x) - 0.5 * self.neck_length) / a, 0.0, 1.0)
+        thickness = self.thickness + 2.0 * c * (1.0 - np.sqrt(1.0 - away * away))
+        sizes = np.column_stack([thickness, np.full_like(thickness, self.width)])
+        corners: FloatArray = 0.5 * CORNERS * sizes[:, None]
+        return corners
 
     @abstractmethod
     def stress_concentration(self) -> StressConcentration:

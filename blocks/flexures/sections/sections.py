@@ -10,9 +10,13 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.scalars import is_symbolic, refuse_where
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
 
 # ruff: noqa: RUF009 - what the calls return are fields
+
+#: Corners of a square with sides of length 2, along y and z.
+CORNERS = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+_AROUND = 12  # corners of a circle that is drawn
 
 
 def dimension(unit: str, doc: str) -> Any:
@@ -122,6 +126,11 @@ class Section(ABC):
             In Pa.
         """
 
+    def outline(self) -> FloatArray:
+        """Return corners along y and z, (n, 2), to draw it: of a rectangle as stiff as it is."""
+        moments = np.array([self.second_moment_z, self.second_moment_y], dtype=float)
+        return CORNERS * np.sqrt(3.0 * moments / float(self.area))
+
     @property
     def polar_moment(self) -> Array:
         """The polar moment of area I_y + I_z in m⁴, of which turning about x has its inertia."""
@@ -212,6 +221,12 @@ class RoundSection(Section):
     def outermost_square(self) -> Array:
         """The square of the outer radius in m²."""
         return 0.25 * self.outer_diameter**2
+
+    def outline(self) -> FloatArray:
+        """Return corners along y and z, (n, 2), on the outer circle."""
+        angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
+        circle = np.column_stack([np.cos(angles), np.sin(angles)])
+        return 0.5 * float(self.outer_diameter) * circle
 
     def normal_stress(self, force: Array, moment_y: Array, moment_z: Array) -> Array:
         """Return ``|N|/A + √(M_y² + M_z²) D / (2 I)`` in Pa."""

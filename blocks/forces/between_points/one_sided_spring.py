@@ -268,6 +268,8 @@ class Cable(OneSidedSpring):
     array([1000.])
     """
 
+    drawn_as = "cable"
+
     _side = 1.0
 
 

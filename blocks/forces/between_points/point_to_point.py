@@ -64,6 +64,7 @@ class PointToPointElement(BodyForceElement):
         When an output is evaluated where P and Q meet.
     """
 
+    moves_along_line = True
     _points_may_meet: ClassVar[bool] = False
 
     def __init__(
@@ -125,6 +126,12 @@ class PointToPointElement(BodyForceElement):
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to, that of the body of A."""
         return self.body_a.model_instance
+
+    def attachment_points(self, context: Any) -> list[Array]:
+        """Return P and Q, each in the frame of its body."""
+        points = self.p_AP.get(context), self.p_BQ.get(context)
+        frames = self.frame_a.X_BF, self.frame_b.X_BF
+        return [X_BF.p + X_BF.R @ point for X_BF, point in zip(frames, points, strict=True)]
 
     # Equations -------------------------------------------------------------------------------
 

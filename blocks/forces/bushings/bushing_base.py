@@ -52,6 +52,8 @@ class Bushing(HalfwayElement):
         When a constant is negative or not finite, or there are not three of a kind.
     """
 
+    drawn_as = "frames"
+
     def __init__(
         self,
         name: str,

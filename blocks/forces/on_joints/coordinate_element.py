@@ -19,8 +19,8 @@ from flexure.diagrams.values.parameters import NumericParameter
 class CoordinateForceElement(JointForceElement):
     """A force element that applies a law to every coordinate of a joint, each by itself.
 
-    The velocities of the joint have to be the rates of its positions, as those of revolute,
-    prismatic, screw, universal and planar joints are.
+    The velocities of the joint have to be the rates of its positions, as those of all kinds but
+    ball and floating joints are.
 
     A subclass declares the constants of the law as parameters and implements `law`.
 
@@ -46,7 +46,7 @@ class CoordinateForceElement(JointForceElement):
                 f"Cannot attach '{name}' to joint '{joint.name}'",
                 expected="a joint whose velocities are the rates of its positions",
                 found=f"a {joint.type_name} joint",
-                remedy="Use a revolute, prismatic, screw, universal or planar joint",
+                remedy="Use a revolute or planar joint, or any but ball and floating joints",
             )
 
     @abstractmethod

@@ -67,6 +67,7 @@ class DoorHinge(JointForceElement):
     np.float64(-1.0)
     """
 
+    drawn_as = "knuckles"
     spring_zero_angle_rad: NumericParameter
     spring_constant: NumericParameter
     dynamic_friction_torque: NumericParameter

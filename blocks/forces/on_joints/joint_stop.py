@@ -95,8 +95,8 @@ class JointStop(CoordinateForceElement):
     name : str
         Name of the block.
     joint : Joint
-        A joint whose velocities are the rates of its positions: revolute, prismatic, screw,
-        universal or planar.
+        A joint whose velocities are the rates of its positions, which is any kind but ball,
+        floating and weld joints.
     stiffness : float or array_like, shape (num_positions,)
         Stiffness k >= 0 in N m/rad, or N/m. Vectors have one entry per coordinate, here as below.
     damping : float or array_like, shape (num_positions,)

@@ -31,14 +31,12 @@ from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
-from flexure.blocks.multibody.joints import (
-    BallQuaternionJoint,
-    Joint,
-    PrismaticJoint,
-    QuaternionFloatingJoint,
-    RevoluteJoint,
-    WeldJoint,
-)
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.arguments import shown
 from flexure.diagrams.checks.errors import DeclarationError

@@ -13,15 +13,13 @@ from flexure.blocks.models.reading.ignored_elements import LeftOut
 from flexure.blocks.models.reading.joint_parts import BOUNDLESS, add_friction, set_limits
 from flexure.blocks.models.reading.xml_elements import Element
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
-from flexure.blocks.multibody.joints import (
-    BallRpyJoint,
-    Joint,
-    PrismaticJoint,
-    RevoluteJoint,
-    ScrewJoint,
-    UniversalJoint,
-    WeldJoint,
-)
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.screw import ScrewJoint
+from flexure.blocks.multibody.joints.universal import UniversalJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.errors import quoted
 

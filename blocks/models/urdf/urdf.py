@@ -26,17 +26,15 @@ from flexure.blocks.models.urdf.urdf_visuals import UrdfVisuals, origin_pose
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.constraints import GearPair
-from flexure.blocks.multibody.joints import (
-    BallRpyJoint,
-    Joint,
-    PlanarJoint,
-    PrismaticJoint,
-    QuaternionFloatingJoint,
-    RevoluteJoint,
-    ScrewJoint,
-    UniversalJoint,
-    WeldJoint,
-)
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
+from flexure.blocks.multibody.joints.planar import PlanarJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.screw import ScrewJoint
+from flexure.blocks.multibody.joints.universal import UniversalJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.arguments import is_one_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, quoted, suggestion

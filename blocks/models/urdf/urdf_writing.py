@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import singledispatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,16 +17,15 @@ from flexure.blocks.models.reading.joint_parts import BOUNDLESS, TRANSITION_VELO
 from flexure.blocks.models.urdf.urdf_shapes import add_visuals, numbers_text, origin_element
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.constraints import Coupling
-from flexure.blocks.multibody.joints import (
-    Joint,
-    PlanarJoint,
-    PrismaticJoint,
-    QuaternionFloatingJoint,
-    RevoluteJoint,
-    RpyFloatingJoint,
-    WeldJoint,
-)
-from flexure.blocks.multibody.joints.axial import AxialJoint
+from flexure.blocks.multibody.constraints.constraint import Constraint
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.planar import PlanarJoint
+from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
+from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.trees.topology import Mobilizer
 from flexure.diagrams.checks.arguments import file_path, require
@@ -35,13 +35,36 @@ from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.handles import start_context
 
 _ATTEMPT = "Cannot save a URDF file"
-_KINDS: dict[type[Joint], str] = {
-    RevoluteJoint: "revolute",
-    PrismaticJoint: "prismatic",
-    WeldJoint: "fixed",
-    PlanarJoint: "planar",
-    QuaternionFloatingJoint: "floating",
-    RpyFloatingJoint: "floating",
+
+
+class _Kind(NamedTuple):
+    """How a kind of joint is written.
+
+    Attributes
+    ----------
+    name : str
+        Its type in URDF.
+    axis : str, optional
+        The axis of a kind that always has the same.
+    can_turn_around : bool
+        Whether it is the same joint from the child to the parent, with the opposite axis.
+    has_limits : bool
+        Whether the format has limits for it.
+    """
+
+    name: str
+    axis: str | None = None
+    can_turn_around: bool = False
+    has_limits: bool = False
+
+
+_KINDS: dict[type[Joint], _Kind] = {
+    RevoluteJoint: _Kind("revolute", can_turn_around=True, has_limits=True),
+    PrismaticJoint: _Kind("prismatic", can_turn_around=True, has_limits=True),
+    WeldJoint: _Kind("fixed", can_turn_around=True),
+    PlanarJoint: _Kind("planar", axis="0 0 1"),
+    QuaternionFloatingJoint: _Kind("floating"),
+    RpyFloatingJoint: _Kind("floating"),
 }
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -166,10 +189,10 @@ class _Writer:
         wrong = []
         for each in self._mobilizers:
             joint = each.joint
-            can_turn_around = isinstance(joint, (AxialJoint, WeldJoint))
-            if type(joint) not in _KINDS:
+            kind = _KINDS.get(type(joint))
+            if kind is None:
                 wrong.append(f"the {joint.type_name} joint '{joint.name}'")
-            elif each.is_reversed and not can_turn_around:
+            elif each.is_reversed and not kind.can_turn_around:
                 wrong.append(f"the {joint.type_name} joint '{joint.name}' from child to parent")
             elif self._body(each.inboard).is_node:
                 wrong.append(f"joint '{joint.name}' on the inside of a force element")
@@ -211,26 +234,28 @@ class _Writer:
     def _joint(self, mobilizer: Mobilizer) -> ET.Element:
         """Return a joint, from the body that is nearer to the world."""
         joint, kind = mobilizer.joint, _KINDS[type(mobilizer.joint)]
+        name = kind.name
         limits = [
             *joint.position_limits,
             *(joint.velocity_lower_limits, joint.velocity_upper_limits),
             *(joint.acceleration_lower_limits, joint.acceleration_upper_limits),
         ]
         is_limited = bool(np.any(np.isfinite(np.concatenate(limits))))
-        if kind == "revolute" and not np.any(np.isfinite(joint.position_limits)):
-            kind = "continuous"
-        element = ET.Element("joint", name=joint.name, type=kind)
+        if name == "revolute" and not np.any(np.isfinite(joint.position_limits)):
+            name = "continuous"
+        element = ET.Element("joint", name=joint.name, type=name)
         for tag, number in (("parent", mobilizer.inboard), ("child", mobilizer.outboard)):
             ET.SubElement(element, tag, link=self._body(number).name)
         origin = compose_transforms(self._frames[mobilizer.inboard], mobilizer.X_PF)
         element.append(origin_element(origin))
-        if isinstance(joint, (RevoluteJoint, PrismaticJoint)):
-            axis = -joint._axis if mobilizer.is_reversed else joint._axis
+        if joint.axis is not None:
+            axis = -joint.axis if mobilizer.is_reversed else joint.axis
             ET.SubElement(element, "axis", xyz=numbers_text(axis))
-            ET.SubElement(element, "limit", self._limit(joint, kind))
-        elif isinstance(joint, PlanarJoint):
-            ET.SubElement(element, "axis", xyz="0 0 1")
-        if not isinstance(joint, AxialJoint) and is_limited:
+        elif kind.axis is not None:
+            ET.SubElement(element, "axis", xyz=kind.axis)
+        if kind.has_limits:
+            ET.SubElement(element, "limit", self._limit(joint, name))
+        elif is_limited:
             self.left_out.add(f"the limits of the {joint.type_name} joint '{joint.name}'")
         damping = joint.damping.get(self.context) if joint.num_velocities else np.zeros(0)
         if np.any(damping):
@@ -238,22 +263,23 @@ class _Writer:
             ET.SubElement(element, "dynamics", damping=numbers_text(same))
         return element
 
-    def _limit(self, joint: AxialJoint, kind: str) -> dict[str, str]:
-        """Return the limits of a joint about or along an axis."""
+    def _limit(self, joint: Joint, kind: str) -> dict[str, str]:
+        """Return the limits of a joint with one coordinate."""
         limit: dict[str, Any] = {}
         if kind != "continuous":
-            limit = {"lower": joint.position_lower_limit, "upper": joint.position_upper_limit}
+            (limit["lower"],), (limit["upper"],) = joint.position_limits
         efforts = {each.effort_limit for each in self.plant.actuators if each.joint is joint}
         limit["effort"] = max(efforts, default=np.inf)
         if len(efforts) > 1:
             self.left_out.add(f"that the motors on joint '{joint.name}' have different limits")
-        for what, pair in (
-            ("velocity", (joint.velocity_lower_limit, joint.velocity_upper_limit)),
+        for what, bounds in (
+            ("velocity", (joint.velocity_lower_limits, joint.velocity_upper_limits)),
             (
                 "drake:acceleration",
-                (joint.acceleration_lower_limit, joint.acceleration_upper_limit),
+                (joint.acceleration_lower_limits, joint.acceleration_upper_limits),
             ),
         ):
+            pair = tuple(float(each[0]) for each in bounds)
             if pair[0] != -pair[1]:
                 self.left_out.add(f"that the {what} of joint '{joint.name}' is limited to {pair}")
             limit[what] = max(map(abs, pair))
@@ -292,48 +318,15 @@ class _Writer:
     def _add_friction(self, joints: dict[Joint, ET.Element]) -> None:
         """Write friction into the joints that have it, and list all other force elements."""
         for element in self.plant.force_elements:
-            law = element.law(self.context) if isinstance(element, JointFriction) else None
-            what = f"the {type(element).__name__} '{element.name}'"
-            if not isinstance(element, JointFriction) or law is None:
-                self.left_out.add(what)
-                continue
-            owner = joints[element.joint]
-            dynamics = owner.find("dynamics")
-            if np.ndim(law.coulomb_friction) or (dynamics is not None and dynamics.get("friction")):
-                self.left_out.add(what)
-                continue
-            if dynamics is None:
-                dynamics = ET.SubElement(owner, "dynamics")
-            dynamics.set("friction", numbers_text(law.coulomb_friction))
-            damping = float(dynamics.get("damping", "0")) + float(law.viscous_friction)
-            dynamics.set("damping", numbers_text(damping))
-            if law.static_friction != law.coulomb_friction:
-                self.left_out.add(f"static friction of {what}")
-            if law.transition_velocity != TRANSITION_VELOCITY:
-                self.left_out.add(f"the transition velocity of {what}")
+            if not _write_friction(element, self.context, joints, self.left_out):
+                self.left_out.add(f"the {type(element).__name__} '{element.name}'")
 
     def _add_mimics(self, joints: dict[Joint, ET.Element]) -> None:
         """Write couplings of two joints into the first of them, and list all other constraints."""
         inside = self.context[self.plant.tree.name]
         for each in self.plant.constraints:
-            pair = each.joints if isinstance(each, Coupling) else ()
-            is_mimic = len(pair) == 2 and all(isinstance(joint, AxialJoint) for joint in pair)
-            follower = joints[pair[0]] if is_mimic else None
-            if (
-                not isinstance(each, Coupling)
-                or follower is None
-                or follower.find("mimic") is not None
-            ):
+            if not _write_mimic(each, inside, joints):
                 self.left_out.add(f"the {type(each).__name__} '{each.name}'")
-                continue
-            (first, second), offset = map(np.asarray, each.equation(inside))
-            ET.SubElement(
-                follower,
-                "mimic",
-                joint=pair[1].name,
-                multiplier=numbers_text(-second / first),
-                offset=numbers_text(offset / first),
-            )
 
     # What is left ----------------------------------------------------------------------------
 
@@ -356,6 +349,62 @@ class _Writer:
         for port in self.plant.input_ports:
             if port.name not in actuators and port.name != "generalized_force":
                 yield f"the input '{port.name}'"
+
+
+# What is written into the elements of joints: a kind of force element or constraint that URDF can
+# hold is registered with one of these, which return whether they have written it.
+
+
+@singledispatch
+def _write_friction(
+    element: ForceElement, context: Context, joints: dict[Joint, ET.Element], left_out: LeftOut
+) -> bool:
+    return False
+
+
+@_write_friction.register
+def _(
+    element: JointFriction, context: Context, joints: dict[Joint, ET.Element], left_out: LeftOut
+) -> bool:
+    owner, law = joints[element.joint], element.law(context)
+    dynamics = owner.find("dynamics")
+    if np.ndim(law.coulomb_friction) or (dynamics is not None and dynamics.get("friction")):
+        return False
+    if dynamics is None:
+        dynamics = ET.SubElement(owner, "dynamics")
+    dynamics.set("friction", numbers_text(law.coulomb_friction))
+    damping = float(dynamics.get("damping", "0")) + float(law.viscous_friction)
+    dynamics.set("damping", numbers_text(damping))
+    what = f"the {type(element).__name__} '{element.name}'"
+    if law.static_friction != law.coulomb_friction:
+        left_out.add(f"static friction of {what}")
+    if law.transition_velocity != TRANSITION_VELOCITY:
+        left_out.add(f"the transition velocity of {what}")
+    return True
+
+
+@singledispatch
+def _write_mimic(constraint: Constraint, inside: Any, joints: dict[Joint, ET.Element]) -> bool:
+    return False
+
+
+@_write_mimic.register
+def _(constraint: Coupling, inside: Any, joints: dict[Joint, ET.Element]) -> bool:
+    pair = constraint.joints
+    if len(pair) != 2 or any(joint.num_positions != 1 for joint in pair):
+        return False
+    follower = joints[pair[0]]
+    if follower.find("mimic") is not None:
+        return False
+    (first, second), offset = map(np.asarray, constraint.equation(inside))
+    ET.SubElement(
+        follower,
+        "mimic",
+        joint=pair[1].name,
+        multiplier=numbers_text(-second / first),
+        offset=numbers_text(offset / first),
+    )
+    return True
 
 
 __all__ = ["save_urdf"]

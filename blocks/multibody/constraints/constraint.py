@@ -11,6 +11,7 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.bodies.plant_part import Part
+from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.articulated_body import Articulation
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.systems.ports import CacheEntry, Prerequisite
@@ -139,6 +140,11 @@ class Constraint(Part, ABC):
     def num_position_equations(self) -> int:
         """How many of them, the first ones, are between positions; others between velocities."""
         return self.num_equations
+
+    @property
+    def loop_joint(self) -> Joint | None:
+        """The joint that closes a loop, if the constraint is one; pictures show its axis."""
+        return None
 
     @property
     def contact_equation(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -211,12 +211,18 @@ class LoopJoint(FrameConstraint):
         """Number of equations."""
         return len(self.equations)
 
+    @property
+    def loop_joint(self) -> Joint:
+        """The joint."""
+        return self.joint
+
     def declare(self, tree: ConstrainedTree) -> None:
         """Refuse a joint that is there already, in a tree or as a loop joint."""
         super().declare(tree)
         assert self.index is not None  # the plant builder numbers constraints before
         joints = [each.joint for each in tree.topology.mobilizers]
-        joints += [each.joint for each in tree.constraints[: self.index] if _is_loop(each)]
+        before = tree.constraints[: self.index]
+        joints += [each.loop_joint for each in before if each.loop_joint is not None]
         for other in joints:
             if _is_one(self.joint, other):
                 raise DeclarationError(
@@ -334,11 +340,6 @@ class DistanceConstraint(FrameConstraint):
         L, p, v = self._distance(context), X_FM.p, V_FM[3:]
         row = np.concatenate([np.zeros(3), p / L])
         return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
-
-
-def _is_loop(constraint: Constraint) -> TypeGuard[LoopJoint]:
-    """Tell whether a constraint is a loop joint."""
-    return isinstance(constraint, LoopJoint)
 
 
 def _is_one(joint: Joint, other: Joint) -> bool:

@@ -51,8 +51,8 @@ class RigidStop(SwitchedConstraint):
     name : str
         Name within the plant.
     joint : Joint
-        A joint whose velocities are the rates of its positions: revolute, prismatic, screw,
-        universal or planar.
+        A joint whose velocities are the rates of its positions, which is any kind but ball,
+        floating and weld joints.
     restitution : float or array_like, shape (num_positions,)
         Coefficient of restitution e, from 0 (nothing rebounds) to 1 (no energy is lost). Vectors
         have one entry per coordinate, here as below.
@@ -120,7 +120,7 @@ class RigidStop(SwitchedConstraint):
                 attempt,
                 expected="a joint whose velocities are the rates of its positions",
                 found=f"the {joint.type_name} joint '{joint.name}'",
-                remedy="Use a revolute, prismatic, screw, universal or planar joint",
+                remedy="Use a revolute or planar joint, or any but ball and floating joints",
             )
         limits = [
             self._vector(joint.position_lower_limits if lower is None else lower, "lower"),

@@ -23,6 +23,7 @@ from flexure.blocks.multibody.bodies.plant_base import PlantBase
 from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.force_elements.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.force_elements.limits import Limited
+from flexure.blocks.multibody.force_elements.presentation import Presented
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint
@@ -51,7 +52,7 @@ class JointEnd(NamedTuple):
     force: LeafOutputPort
 
 
-class ForceElement(Limited):
+class ForceElement(Presented, Limited):
     """Base class of the blocks that store and dissipate energy between bodies.
 
     Who writes an element keeps to the contract of `LeafSystem`, and to this one:
@@ -331,6 +332,8 @@ class BodyForceElement(ForceElement):
     array([ 0.,  0.,  0., -0., -0., -2.])
     """
 
+    drawn_as = "line"
+    attachments: tuple[BodyAttachment, ...]
     force_ports: tuple[LeafOutputPort, ...]
     inertia_ports: tuple[LeafOutputPort, ...] = ()
 
@@ -588,7 +591,6 @@ class JointForceElement(ForceElement):
         return {}
 
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
-        """Add the generalized force to others."""
         part = self.joint.tree.velocities_of(self.joint)
         forces.generalized_forces[part] += self.generalized_force.eval(context)
 

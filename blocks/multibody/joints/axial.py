@@ -1,4 +1,4 @@
-"""The base class of joints that turn about one axis or move along it."""
+"""The base classes of joints that turn about one axis or move along it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 _ELEMENTARY: tuple[Callable[[Array], Array], ...] = (x_rotation, y_rotation, z_rotation)
 
 
-class AxialJoint(Joint):
-    """A joint with one position q, the velocity q̇, and an axis that is the same in F and in M.
+class AxisJoint(Joint):
+    """A joint that moves about or along one axis, which is the same in F and in M.
 
-    Its motion matrix is constant; a subclass gives it, and the pose.
+    Its velocities are the rates of its positions, and its motion matrix is constant; a subclass
+    returns the matrix and the pose.
 
     Parameters
     ----------
@@ -31,9 +32,9 @@ class AxialJoint(Joint):
         The frames F and M; a body stands for its own frame.
     axis : array_like, shape (3,)
         Direction of the axis, of any length; its components in F, which are those in M.
-    damping : float
+    damping : float or array_like, shape (num_velocities,)
         Viscous damping d >= 0: the generalized force -d v.
-    position_limits, velocity_limits, acceleration_limits : tuple of float, optional
+    position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
         Lower and upper limits, which are only stored; infinite when omitted.
     """
 
@@ -61,11 +62,9 @@ class AxialJoint(Joint):
         self._axis = unit_axis(axis, f"Cannot make joint '{name}'")
 
     @property
-    def rate(self) -> JointComponents[float]:
-        """The rate of the position in a context, under the name that it has as an output."""
-        return JointComponents(self.velocities, "rate", 0)
-
-    # Kinematics ------------------------------------------------------------------------------
+    def axis(self) -> FloatArray:
+        """Unit vector along the axis, with the same components in F and in M."""
+        return self._axis
 
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v = 0."""
@@ -73,7 +72,7 @@ class AxialJoint(Joint):
 
     def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
         """Return S = H and Q = 1, since the axis is the same in F and in M."""
-        return self.calc_motion_matrix(q), np.eye(1)
+        return self.calc_motion_matrix(q), np.eye(self.num_velocities)
 
     def _rotation(self, angle: Array) -> Array:
         """Return the rotation about the axis, with exact zeros and ones where they belong."""
@@ -94,7 +93,14 @@ class AxialJoint(Joint):
         cosine = xx + yy + zz - self._axis @ R_FM @ self._axis
         return float(np.arctan2(sine, cosine))
 
-    # Scalars in place of vectors with one component ------------------------------------------
+
+class AxialJoint(AxisJoint):
+    """A joint with an axis and one position q: its vectors with one component are scalars, too."""
+
+    @property
+    def rate(self) -> JointComponents[float]:
+        """The rate of the position in a context, under the name that it has as an output."""
+        return JointComponents(self.velocities, "rate", 0)
 
     @property
     def default_damping(self) -> float:

@@ -18,7 +18,8 @@ from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
-from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name

@@ -15,7 +15,7 @@ import numpy as np
 from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.math.vectors import skew
 from flexure.blocks.multibody import Body, MultibodyTree, Plant
-from flexure.blocks.multibody.joints import PlanarJoint
+from flexure.blocks.multibody.joints.planar import PlanarJoint
 from flexure.diagrams.checks.errors import warn
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.values.arrays import FloatArray

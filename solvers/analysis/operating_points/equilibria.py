@@ -16,7 +16,6 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     quoted,
 )
-from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.motion_start import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
@@ -37,6 +36,7 @@ from flexure.solvers.analysis.equations.tangents import open_stops, require_hold
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
+from flexure.solvers.analysis.operating_points.newton_steps import damped_steps, released_steps
 from flexure.solvers.analysis.operating_points.rotation_distance import (
     Turn,
     farthest_turn,
@@ -45,18 +45,7 @@ from flexure.solvers.analysis.operating_points.rotation_distance import (
 from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
 
 _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
-_STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
-_LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
-_LEAST_DAMPING = 1e-8
-_LONGEST = 0.5  # step, in parts of states, that is not judged by the forces behind it,
-_STRAY = 0.5  # part of it that others may correct,
-_ROUGH = 1e-3  # length of the last one while something still holds, and of the last of all
-_CLOSE = 1e-9  # since the next is its square,
-_NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
-_NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
-_LEAST_PART = 1e-4  # of what holds the start
 _RELEASE = 5  # times as many steps for that
-_LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +143,11 @@ def equilibrium(
     `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
     refused. `linearize` shows a pole at zero for each such direction.
 
-    Where damped steps end nowhere, as they do in beams under loads that bend them far, the start is
-    held by accelerations that balance it, and these are let go by and by; then, in mechanisms
-    without ``free`` and ``fixed``, by forces, along the arc length of their path. What is found
-    then is where a slow release leads to.
+    Where damped steps end nowhere or crawl, as they do in beams under loads that bend them far, the
+    start is held by accelerations that balance it, and these are released gradually (homotopy);
+    then, in mechanisms without ``free`` and ``fixed``, by forces, along the arc length of their
+    path. The result is where a slow release leads to. Steps that crawled go on where no release
+    ends at rest.
 
     Where a body of a mechanism turns by more than 90 degrees on the way, that is tried, too, and
     the equilibrium with the smaller turn is returned, with a warning if it is still so far.
@@ -295,7 +285,7 @@ def _nearest(
     Returns
     -------
     point : ndarray
-        The point; where the first way ends when none ends at rest.
+        The point; where the last way ends when none ends at rest.
     iterations : int
         The number of steps to it.
     worst : int or None
@@ -303,19 +293,18 @@ def _nearest(
     turn : Turn
         The turn of the body that turns farthest.
     """
-    first, nearest = None, None
+    found, nearest = None, None
     size = start.store.layout.num_states
     for point, iterations in ways:
         worst = _worst(equations, point, tolerance)
         turn = farthest_turn(start, begin[:size], point[:size])
         found = point, iterations, worst, turn
-        first = first or found
         if worst is None and (nearest is None or turn.angle < nearest[3].angle):
             nearest = found
         if nearest is not None and not nearest[3].is_far:
             break
-    assert first is not None  # there is one way at least
-    return nearest or first
+    assert found is not None  # there is one way at least
+    return nearest or found
 
 
 def _is_state(handle: Any) -> bool:
@@ -401,40 +390,6 @@ def _standstill(
     return point, unknown, needed
 
 
-@dataclass(frozen=True)
-class _LinearModel:
-    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
-
-    values: FloatArray
-    matrix: FloatArray
-
-    @cached_property
-    def size(self) -> float:
-        """Length of the vector of values."""
-        return float(np.linalg.norm(self.values))
-
-    @cached_property
-    def _decomposition(self) -> Any:
-        return np.linalg.svd(self.matrix, full_matrices=False)
-
-    def step(self, damping: float) -> FloatArray:
-        """Return the step that minimizes ``|values + matrix @ step|² + damping size |step|²``.
-
-        The damping vanishes with the values. So the steps converge quadratically also where the
-        equilibria form a continuum, and hardly move along it.
-        """
-        left, stretches, right = self._decomposition
-        divisors = stretches**2 + damping * self.size
-        factors = np.divide(stretches, divisors, out=np.zeros_like(divisors), where=divisors > 0.0)
-        step: FloatArray = -(factors * (self.values @ left)) @ right
-        return step
-
-    def gain(self, step: FloatArray, found: FloatArray) -> float:
-        """Return by how much the values shrink at a step, as a part of what the model promises."""
-        promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
-        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
-
-
 def _ways(
     equations: Equations | SampleSteps,
     begin: FloatArray,
@@ -444,100 +399,19 @@ def _ways(
     max_iterations: int,
     free: Context | None,
 ) -> Iterator[tuple[FloatArray, int]]:
-    """Yield where one way after the other ends, and the number of its steps."""
-    yield _solve(equations, begin, unknown, needed, normal, max_iterations)
+    """Yield where one way after the other ends, and the number of its steps.
+
+    Damped steps that crawl wait until the other ways have been tried; where they end comes last.
+    """
+    damped = damped_steps(equations, begin, unknown, needed, normal, max_iterations)
+    end = next(damped)
+    yield end
     most = _RELEASE * max_iterations
-    yield _solve_by_release(equations, begin, unknown, needed, normal, most)
+    yield released_steps(equations, begin, unknown, needed, normal, most)
     resting = None if free is None else _statically_released(free, begin)
     if resting is not None:
-        yield _solve(equations, normal(resting), unknown, needed, normal, max_iterations)
-
-
-def _solve(
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-    normal: Callable[[FloatArray], FloatArray],
-    max_iterations: int,
-) -> tuple[FloatArray, int]:
-    """Take damped steps until nothing improves; return the point and their number."""
-    values = equations.values(point)[needed]
-    scale = np.maximum(np.abs(point[unknown]), 1.0)
-    weights = np.zeros(len(values))
-    damping = 1.0
-    iterations = 0
-    while iterations < max_iterations and np.isfinite(values).all():
-        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
-        if not np.isfinite(matrix).all():
-            break
-        weights = np.maximum(weights, _weights(matrix))
-        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
-        gain = -1.0
-        while gain < _LEAST_GAIN:
-            step = model.step(damping)
-            if not np.linalg.norm(step) > _STANDSTILL:
-                return point, iterations
-            trial = point.copy()
-            trial[unknown] += scale * step
-            trial = normal(trial)
-            found = _values_if_defined(equations, trial, needed)
-            if np.isfinite(found).all():
-                gain = model.gain(step, found / weights)
-            if gain < 0.25:
-                damping *= 4.0
-        if gain > 0.75:
-            damping = max(0.1 * damping, _LEAST_DAMPING)
-        point, values = trial, found
-        iterations += 1
-    return point, iterations
-
-
-def _solve_by_release(
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    unknown: npt.NDArray[np.bool_],
-    needed: npt.NDArray[np.bool_],
-    normal: Callable[[FloatArray], FloatArray],
-    max_iterations: int,
-) -> tuple[FloatArray, int]:
-    """Hold the start by what it takes, and let that go by and by; return as `_solve` does.
-
-    What is stiff along and soft across, as a beam is, has larger forces after a step that turns
-    it, and next to none after the one that follows. Steps that have to lower the forces crawl
-    there. So these are judged by their lengths: none of them may correct the first one much.
-    """
-    scale = np.maximum(np.abs(point[unknown]), 1.0)
-    held = _values_if_defined(equations, point, needed)
-    iterations, left, part = 0, 1.0, 1.0
-    while left > 0.0 and part > _LEAST_PART and iterations < max_iterations:
-        aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
-        found = False
-        while not found and iterations < max_iterations:
-            values = _values_if_defined(equations, trial, needed) - aim * held
-            if not np.isfinite(values).all():
-                break
-            matrix = equations.jacobian(trial)[np.ix_(needed, unknown)] * scale
-            if not np.isfinite(matrix).all():
-                break
-            weights = _weights(matrix)
-            inverse = np.linalg.pinv(matrix / weights[:, np.newaxis], _NO_STRETCH)
-            step = -inverse @ (values / weights)
-            length = float(np.linalg.norm(step))
-            first = first or length
-            if length > _LONGEST or (length > _STRAY * first and trial is not point):
-                break
-            trial = trial.copy()
-            trial[unknown] += scale * step
-            trial = normal(trial)
-            iterations += 1
-            found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
-            before = length
-        if found:
-            point, left, part = trial, aim, 2.0 * part
-        else:
-            part *= 0.25
-    return point, iterations
+        yield from damped_steps(equations, normal(resting), unknown, needed, normal, max_iterations)
+    yield next(damped, end)
 
 
 def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
@@ -564,27 +438,6 @@ def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
         if forces.obstacle is None:
             return released(forces, size_of(start), x, np.zeros(0))[0]
     return None
-
-
-def _weights(matrix: FloatArray) -> FloatArray:
-    """Return what to divide equations by, so that their units do not matter.
-
-    An equation that hardly depends on anything is not blown up to the size of the others: rates of
-    the length of quaternions and powers of dampers vanish with the square of velocities.
-    """
-    rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
-    largest = np.max(rows, initial=0.0)
-    return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
-
-
-def _values_if_defined(
-    equations: Equations | SampleSteps, point: FloatArray, needed: npt.NDArray[np.bool_]
-) -> FloatArray:
-    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
-    try:
-        return equations.values(point)[needed]
-    except EvaluationError:
-        return np.full(np.count_nonzero(needed), np.nan)
 
 
 def _worst(equations: Equations | SampleSteps, point: FloatArray, tolerance: float) -> int | None:

@@ -227,6 +227,7 @@ class NativeMotion:
             raise chattering(self._method, jump, jump_of_derivative(jump))
         self._pace.take_over(0, fields.pace.strides)
         lack = self._pace.report(fields.pace.slow, time)
+        lapse = max(lapse, self._pace.needed(time))
         rounding = shortened_by_rounding(rates, fields.step.time, x, lapse, tolerated)
         raise no_progress(self._method, time, "to reach the end", lack, rounding)
 

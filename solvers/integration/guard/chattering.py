@@ -4,7 +4,8 @@ Where equations jump at a surface, and lead back to it from both sides, a motion
 an integrator goes to and fro with tiny steps. Such a jump is looked for straight ahead of a step,
 along the line on which the motion would go on, by halving it where the derivatives change most.
 A jump stays as large as it is when the line gets shorter and shorter; what stiff equations do on a
-line, which need tiny steps as well, is in proportion to its length.
+line, which need tiny steps as well, is in proportion to its length. What rounding makes of smooth
+equations are stairs, each as high as the next; these are no jumps.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from flexure.solvers.integration.methods.rounding import rounding_errors
 
 __all__ = ["LOOKS", "Jump", "find_jump"]
 
@@ -26,6 +29,7 @@ _HALVINGS = 40
 _FIRST_GLANCE = 10  # halvings after which smooth equations are given up
 _STEEPENING = 4.0  # which they then do not exceed
 _STEEPER = 100.0  # by which the equations are to be steeper at the jump than on the whole line
+_ROUNDING = 10.0  # times the rounding errors, up to which a jump is one of them
 _LEAST_INFLUENCE = 1e-8  # of the jump on a step, in units of the tolerance
 
 
@@ -109,4 +113,8 @@ def _jump_ahead(
     leads_back = change(back, before) < change(back, after)
     if not (steeper > _STEEPER and leads_on and leads_back):
         return None
-    return Jump(before, after, int(np.argmax(np.abs(after[2] - before[2]) / tolerated)))
+    jumps = np.abs(after[2] - before[2])
+    state = int(np.argmax(jumps / tolerated))
+    if jumps[state] <= _ROUNDING * rounding_errors(rhs, t, x, tolerated)[state]:
+        return None
+    return Jump(before, after, state)

@@ -127,9 +127,9 @@ def no_progress(
         t,
         expected=expected,
         found=found,
-        remedy="If the equations jump here (dry friction, a switch, a relay), make the transition "
-        f"continuous or use a fixed-step method; if they are stiff, {way_out}; if so many steps "
-        "are meant, raise max_steps",
+        remedy="Look at the fastest state for what makes steps short. Equations that jump need a "
+        f"continuous transition or a fixed-step method. If they are stiff, {way_out}. If so many "
+        "steps are meant, raise max_steps",
     )
 
 

@@ -195,9 +195,10 @@ class Guard:
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack, rounding)
 
     def _rounding(self, solver: OdeSolver, h: float) -> str:
-        """Say by how much rounding errors shorten steps of some length, if they do."""
+        """Say whether rounding errors shorten steps of some length, or those that are needed."""
         t, x = float(solver.t), solver.y
-        return shortened_by_rounding(self._clipped, t, x, h, self._tolerated(x))
+        h = max(h, self._pace.needed(t))
+        return shortened_by_rounding(self._clipped, t, x, h, self._tolerated(x), solver)
 
     def _rounding_of_lost_digits(self, solver: OdeSolver) -> str:
         """Say by how much rounding errors shorten steps as they were, if few digits are left."""

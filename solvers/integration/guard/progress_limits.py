@@ -141,6 +141,10 @@ class Pace:
         ):
             self.looks = LOOKS
 
+    def needed(self, t: float) -> float:
+        """Return how long steps have to be to reach the end from ``t``, in seconds."""
+        return float(self._t_end - t) / self.most
+
     def note_look(self) -> None:
         """Note that a step was looked at."""
         self.looks = max(0, self.looks - 1)

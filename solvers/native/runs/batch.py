@@ -241,17 +241,17 @@ def _dense(
 ) -> DenseOutput:
     """Return what loops have left of the steps of all runs."""
     count, size = len(starts), _row_size(width)
-    rows = np.concatenate([np.empty((0, size)), *pieces])
-    runs = rows[:, 0].astype(np.intp)
+    runs = np.concatenate([np.empty(0), *(rows[:, 0] for rows in pieces)]).astype(np.intp)
     idle = np.flatnonzero(np.bincount(runs, minlength=count) == 0)
     nothing = np.full((len(idle), size), np.nan)
-    nothing[:, 0], nothing[:, 1], nothing[:, 2] = idle, starts[idle], boundary
-    rows = np.concatenate([rows, nothing])
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]  # those of one run ascend
-    counts = np.bincount(rows[:, 0].astype(np.intp), minlength=count)
-    first = np.append(0, np.cumsum(counts)).astype(np.intp)
-    values = np.ascontiguousarray(rows[:, 3:]).reshape(len(rows), len(NODES), width)
-    return DenseOutput(rows[:, 1].copy(), rows[:, 2].copy(), first, values)
+    nothing[:, 1], nothing[:, 2] = starts[idle], boundary
+    rows = np.concatenate([*pieces, nothing])
+    runs = np.append(runs, idle)
+    first = np.append(0, np.cumsum(np.bincount(runs, minlength=count))).astype(np.intp)
+    # Those of one run ascend; small integers are sorted in linear time.
+    order = np.argsort(runs.astype(np.min_scalar_type(count)), kind="stable")
+    values = rows[order, 3:].reshape(len(rows), len(NODES), width)
+    return DenseOutput(rows[order, 1], rows[order, 2], first, values)
 
 
 def _row_size(width: int) -> int:

@@ -1,8 +1,9 @@
-"""Curves: signals of many runs as polynomials over pieces of time, and as arcs that do not turn.
+"""Curves: signals of many runs as polynomials over pieces of time, and as arcs of these.
 
 Integrators leave a polynomial for each step. A signal is known by its values at a few `NODES` of
-each piece, with two nodes by a straight line. An arc is a part of a piece in which the signal only
-rises or only falls, so that extremes are ends of arcs, and a level is crossed once in an arc.
+each piece, with two nodes by a straight line. An arc is a piece, or a part of one. Where a question
+needs it, arcs are divided where the signal turns, so that extremes are ends of arcs, and a level is
+crossed once in an arc. Arcs whose bounds exclude an answer stay as they are.
 
 The pieces of all runs are in one row, run after run. No run knows of the others, so that its
 numbers do not depend on what it is measured with.
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.results.measures.interpolation_nodes import NODES
+from flexure.solvers.results.measures.interpolation_nodes import NODES, OVERSHOOT
 
 _FLAT = 8.0 * float(np.finfo(float).eps)  # the part of a value below which nothing turns
 _TRIES = 80  # of the search for a zero
 _CLOSE = 2.0 * float(np.finfo(float).eps)
+_NEAR = 0.1  # beyond an end, where that is tried instead
+_ROUNDING = 2.0 * float(np.finfo(float).eps)  # of a polynomial, as a part of its coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,14 @@ def _weights(count: int) -> FloatArray:
     return np.asarray(_from_values(count) @ np.column_stack([even, odd]))
 
 
+@lru_cache
+def _quadrature(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return points and weights of Gauss, and the matrix from values at nodes to the points."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    at_points = _from_values(count) @ np.vander(points, count, increasing=True).T
+    return points, weights[:, np.newaxis], at_points
+
+
 def _times(values: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return a product, of which each row is the same to the last bit, whatever the others are."""
     product: FloatArray = values[:, :1] * matrix[0]
@@ -171,17 +182,17 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
         return np.clip(-c[:, 0] / c[:, 1], low, high)
     rising, slope = horner(c, high) > horner(c, low), _slopes(c)
     low, high, rows = low.copy(), high.copy(), np.arange(len(c))
-    z = 0.5 * (low + high)
-    for _ in range(_TRIES):
+    z, small = 0.5 * (low + high), _ROUNDING * np.sum(np.abs(c), axis=1)
+    for k in range(_TRIES):
         at = z[rows]
         y = horner(c[rows], at)
         over = (y > 0.0) == rising[rows]
         high[rows[over]], low[rows[~over]] = at[over], at[~over]
         newton, middle = at - y / horner(slope[rows], at), 0.5 * (low[rows] + high[rows])
-        inside = (newton > low[rows]) & (newton < high[rows])
-        better = np.where(y == 0.0, at, np.where(inside, newton, middle))
+        near = np.clip(newton, low[rows], high[rows])  # every other time, as zeros may be at ends
+        better = np.where(np.abs(newton - near) <= _NEAR * (k % 2), near, middle)
         z[rows] = better
-        rows = rows[(np.abs(better - at) > _CLOSE) & ~np.isnan(y)]
+        rows = rows[(np.abs(better - at) > _CLOSE) & (np.abs(y) > small[rows])]
         if not len(rows):
             break
     return z
@@ -192,6 +203,11 @@ def _zeros(c: FloatArray) -> FloatArray:
     """Return where polynomials change their sign between -1 and 1, ascending; NaN for no more."""
     if c.shape[1] == 2:
         z = -c[:, :1] / c[:, 1:]
+        return np.where(np.abs(z) < 1.0, z, np.nan)
+    if c.shape[1] == 3:
+        root = np.sqrt(c[:, 1] ** 2 - 4.0 * c[:, 0] * c[:, 2])
+        half = -0.5 * (c[:, 1] + np.copysign(root, c[:, 1]))
+        z = np.sort(np.column_stack([half / c[:, 2], c[:, 0] / half]), axis=1)
         return np.where(np.abs(z) < 1.0, z, np.nan)
     turns = np.sort(_zeros(_slopes(c)), axis=1)
     ends = np.ones((len(c), 1))
@@ -205,7 +221,7 @@ def _zeros(c: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A signal of N runs as arcs, in each of which it does not turn.
+    """A signal of N runs as arcs.
 
     Attributes
     ----------
@@ -213,18 +229,24 @@ class Curve:
         The pieces of which the arcs are parts.
     values : ndarray, shape (S, nodes)
         The signal at the nodes of the pieces.
+    bottom, top : ndarray, shape (S,)
+        What the signal exceeds nowhere in a piece.
     lift : ndarray, shape (N,)
         What is added to it in each run.
     piece : ndarray of int, shape (A,)
         The piece of each arc.
     z0, z1, t0, t1, y0, y1 : ndarray, shape (A,)
         Where and when arcs begin and end, and the signal there.
+    bends : ndarray of bool, shape (A,)
+        Whether the signal may turn inside of an arc.
     first : ndarray of int, shape (N + 1,)
         The first arc of each run, as in `DenseOutput`.
     """
 
     dense: DenseOutput
     values: FloatArray
+    bottom: FloatArray
+    top: FloatArray
     lift: FloatArray
     piece: NDArray[np.intp]
     z0: FloatArray
@@ -233,6 +255,7 @@ class Curve:
     t1: FloatArray
     y0: FloatArray
     y1: FloatArray
+    bends: NDArray[np.bool_]
     first: NDArray[np.intp]
 
     @classmethod
@@ -240,9 +263,16 @@ class Curve:
         """Return a signal with one component, from its values of shape (S, nodes)."""
         count, nodes = values.shape
         ends = np.ones(count)
-        whole = cls(
+        bottom, top = values[:, 0], values[:, 0]
+        for k in range(1, nodes):
+            bottom, top = np.minimum(bottom, values[:, k]), np.maximum(top, values[:, k])
+        beyond = OVERSHOOT * (top - bottom) if nodes > 2 else 0.0
+        bottom, top = bottom - beyond, top + beyond
+        return cls(
             dense,
             values,
+            bottom,
+            top,
             np.zeros(len(dense)),
             np.arange(count),
             -ends,
@@ -251,38 +281,102 @@ class Curve:
             dense.end,
             values[:, 0],
             values[:, -1],
+            (top > bottom) & (nodes > 2),
             dense.first,
         )
-        return whole if nodes == 2 else whole._divided()
 
-    def _divided(self) -> Curve:
-        """Return whole pieces divided where the signal turns."""
-        c = _coefficients(self.values)
-        size = np.max(np.abs(self.values), axis=1)
+    # Divided where the signal turns ---------------------------------------------------------
+
+    def everywhere(self) -> Curve:
+        """Return the curve with all arcs divided that turn."""
+        return self._divided(self.bends)
+
+    def at_extremes(self) -> Curve:
+        """Return the arcs that may hold an extreme of a run, divided."""
+        least, most = self.over(np.minimum, self.low), self.over(np.maximum, self.high)
+        least, most = least[self.run], most[self.run]
+        bottom, top = self._bounds
+        beyond = self.bends & ((bottom < least) | (top > most))
+        kept = beyond | (self.low == least) | (self.high == most)
+        return self._only(kept, self.first[:-1])
+
+    def last_outside(self, low: FloatArray, high: FloatArray) -> Curve:
+        """Return the arcs of which one may be the last outside of a band of each run, divided."""
+        under, over = low[self.run], high[self.run]
+        last = self.last_of((self.low < under) | (self.high > over))
+        bottom, top = self._bounds
+        beyond = self.bends & ((bottom < under) | (top > over))
+        kept = beyond & (np.arange(len(self.piece)) > last[self.run])
+        return self._only(kept, np.maximum(last, self.first[:-1]))
+
+    def first_crossing(self, level: FloatArray, reached: NDArray[np.bool_]) -> Curve:
+        """Return the arcs of which one may be the first to cross a level of each run, divided.
+
+        The level has been crossed where arcs that reached it begin or end.
+        """
+        first = self.first_of(reached)
+        bottom, top = self._bounds
+        crosses = self.bends & (bottom <= level[self.run]) & (level[self.run] <= top)
+        before = np.where(first < 0, len(self.piece), first)[self.run]
+        kept = crosses & (np.arange(len(self.piece)) < before)
+        return self._only(kept, np.where(first < 0, self.first[:-1], first))
+
+    def _only(self, kept: NDArray[np.bool_], at_least: NDArray[np.intp]) -> Curve:
+        """Return some of the arcs and one of each run, divided."""
+        kept[at_least] = True
+        found = self._take(kept)
+        return replace(found, first=np.append(0, np.cumsum(kept))[self.first]).everywhere()
+
+    def at_levels(self, *levels: FloatArray) -> Curve:
+        """Return the curve with the arcs divided that may cross levels, each of shape (N,)."""
+        if not np.any(self.bends):
+            return self
+        bottom, top = self._bounds
+        crosses = np.zeros(len(self.piece), dtype=bool)
+        for each in levels:
+            level = each[self.run]
+            crosses |= (bottom <= level) & (level <= top)
+        return self._divided(self.bends & crosses)
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """What the signal exceeds nowhere in each arc."""
+        lift = self.lift[self.run]
+        return self.bottom[self.piece] + lift, self.top[self.piece] + lift
+
+    def _divided(self, chosen: NDArray[np.bool_]) -> Curve:
+        """Return the curve with some arcs divided where the signal turns."""
+        arcs = np.flatnonzero(chosen)
+        if not len(arcs):
+            return self
+        c = _coefficients(self.values[self.piece[arcs]])
+        size = np.max(np.abs(self.values[self.piece[arcs]]), axis=1)
         slopes = np.abs(_slopes(c))
         more = np.sum(slopes[:, 1:], axis=1)
         # Not where a value is NaN.
         rows = np.flatnonzero((slopes[:, 0] <= more) & (more > _FLAT * size))
-        if not len(rows):
-            return self
         turns = _zeros(_slopes(c[rows]))
-        turns[~(np.abs(turns) < 1.0)] = np.nan
-        turns = np.sort(turns, axis=1)
-        counts = np.ones(len(c), dtype=np.intp)
-        counts[rows] += np.sum(np.isfinite(turns), axis=1)
+        turning = arcs[rows]
+        inside = (turns > self.z0[turning, np.newaxis]) & (turns < self.z1[turning, np.newaxis])
+        turns = np.sort(np.where(inside, turns, np.nan), axis=1)
+        counts = np.ones(len(self.piece), dtype=np.intp)
+        counts[turning] += np.sum(inside, axis=1)
         last = np.cumsum(counts)
         found = self._take(np.repeat(np.arange(len(counts)), counts))
+        found.bends[np.repeat(chosen, counts)] = False
         inner = np.ones(last[-1], dtype=bool)
         inner[last - 1] = False
         before = np.flatnonzero(inner)  # arcs that end where the signal turns
         z = found.z1[before] = found.z0[before + 1] = turns[np.isfinite(turns)]
-        found.y1[before] = found.y0[before + 1] = horner(c[found.piece[before]], z)
+        found = replace(found, first=np.append(0, last)[self.first])
+        y = horner(found._polynomials(before), z)
+        found.y1[before] = found.y0[before + 1] = y
         found.t1[before] = found.t0[before + 1] = found._time(before, z)
-        return replace(found, first=np.append(0, last)[self.first])
+        return found
 
     def _take(self, arcs: NDArray[Any]) -> Curve:
         """Return some of the arcs, by number or by truth; where runs begin has to be told."""
-        names = ("piece", "z0", "z1", "t0", "t1", "y0", "y1")
+        names = ("piece", "z0", "z1", "t0", "t1", "y0", "y1", "bends")
         return replace(self, **{name: getattr(self, name)[arcs] for name in names})
 
     def __len__(self) -> int:
@@ -295,12 +389,12 @@ class Curve:
 
     @cached_property
     def low(self) -> FloatArray:
-        """The least value of each arc."""
+        """The lower end of each arc."""
         return np.minimum(self.y0, self.y1)
 
     @cached_property
     def high(self) -> FloatArray:
-        """The greatest value of each arc."""
+        """The upper end of each arc."""
         return np.maximum(self.y0, self.y1)
 
     # Of each run, shape (N,) ----------------------------------------------------------------
@@ -349,10 +443,9 @@ class Curve:
 
     def extremes(self, begin: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest value of each run between two times of its own."""
-        inside = (self.t0 >= begin[self.run]) & (self.t1 <= end[self.run])
         ends = self.value_before(begin), self.value_before(end)
-        least = self.over(np.minimum, np.where(inside, self.low, np.inf))
-        greatest = self.over(np.maximum, np.where(inside, self.high, -np.inf))
+        part = self.between(begin, end).at_extremes()
+        least, greatest = part.over(np.minimum, part.low), part.over(np.maximum, part.high)
         return np.minimum(least, np.minimum(*ends)), np.maximum(greatest, np.maximum(*ends))
 
     def between(self, begin: FloatArray, end: FloatArray) -> Curve:
@@ -426,7 +519,10 @@ class Curve:
         return np.where(z == self.z0[arcs], self.y0[arcs], at_end)
 
     def crossing(self, arcs: NDArray[np.intp], level: FloatArray) -> FloatArray:
-        """Return when each of some arcs crosses a level, which is between its ends."""
+        """Return when each of some arcs crosses a level, which is between its ends.
+
+        The curve has to be divided `at_levels`.
+        """
         when = self.t1[arcs]
         rows = np.flatnonzero((self.low[arcs] <= level) & (level <= self.high[arcs]))
         rows = rows[level[rows] != self.y1[arcs[rows]]]
@@ -473,10 +569,14 @@ class Curve:
         return np.asarray(half * (late * (high - low) + half * (second - first)))
 
     def magnitude_integral(self, since: FloatArray | None = None) -> FloatArray:
-        """Return the integral of the magnitude of the signal over each arc.
+        """Return the integral of the magnitude of the signal over each run.
 
         With a time for each run, that of the magnitude times the time since then.
         """
+        return self.at_levels(np.zeros(len(self)))._magnitude_integral(since)
+
+    def _magnitude_integral(self, since: FloatArray | None) -> FloatArray:
+        """Return the same where arcs cross zero once at most."""
         late = None if since is None else since[self.run]
         whole = np.abs(self.integral(late))
         arcs = np.flatnonzero(self.y0 * self.y1 < 0.0)
@@ -485,16 +585,20 @@ class Curve:
             z = zero_between(self._polynomials(arcs), self.z0[arcs], self.z1[arcs])
             before, both = self._integral(arcs, z, late), self._integral(arcs, self.z1[arcs], late)
             whole[arcs] = np.abs(before) + np.abs(both - before)
-        return whole
+        return self.over(np.add, whole)
 
     def square_integral(self) -> FloatArray:
-        """Return the integral of the square of the signal over each arc."""
-        points, weights = np.polynomial.legendre.leggauss(self.values.shape[1])
-        half, arcs = 0.5 * (self.z1 - self.z0), np.arange(len(self.piece))
-        z = 0.5 * (self.z0 + self.z1)[:, np.newaxis] + half[:, np.newaxis] * points
-        square = np.sum(horner(self._polynomials(arcs), z) ** 2 * weights, axis=1)
+        """Return the integral of the square of the signal over each run."""
+        points, weights, at_points = _quadrature(self.values.shape[1])
+        half, found = 0.5 * (self.z1 - self.z0), np.empty(len(self.piece))
+        whole = half == 1.0
+        some, parts = np.flatnonzero(whole), np.flatnonzero(~whole)
+        y = self.values[self.piece[some]] + self.lift[self.run[some], np.newaxis]
+        found[some] = _times(_times(y, at_points) ** 2, weights)[:, 0]
+        z = 0.5 * (self.z0 + self.z1)[parts, np.newaxis] + half[parts, np.newaxis] * points
+        found[parts] = _times(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
         length = (self.dense.end - self.dense.begin)[self.piece]
-        return np.asarray(square * half * 0.5 * length)
+        return self.over(np.add, found * half * 0.5 * length)
 
 
 __all__ = ["Curve", "DenseOutput", "nodes_of"]

@@ -133,7 +133,8 @@ def disturbance_figures(
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
         fine = y.finite & (at >= y.start) & (at <= y.stop)
         aim = np.where(np.isnan(aim), y.value_before(at), aim)
-        away = y.between(at, y.stop)
+        since = y.between(at, y.stop)
+        away = since.at_extremes()
         goal = aim[away.run]
         first, last = np.abs(away.y0 - goal), np.abs(away.y1 - goal)
         peak = away.over(np.maximum, np.maximum(first, last))
@@ -141,7 +142,7 @@ def disturbance_figures(
         begins = first[arc] == peak
         width = np.where(np.isnan(width), band * peak, width)
         stays = remains(last_quarters(y, at), y.final, aim, width)
-        back = np.where(stays, entered(away, at, aim, width) - at, np.nan)
+        back = np.where(stays, entered(since, at, aim, width) - at, np.nan)
         figures = {
             "target": aim,
             "peak_deviation": peak,

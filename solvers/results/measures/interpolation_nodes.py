@@ -9,6 +9,9 @@ _HALF = 0.5**0.5
 NODES = (-1.0, -_HALF, 0.0, _HALF, 1.0)
 #: What makes the polynomials that are zero at all nodes but one there 1.
 NORMS = tuple(1.0 / prod(node - other for other in NODES if other != node) for node in NODES)
+#: By how much of the range of its values at the nodes a polynomial goes beyond them at most: half
+#: of what the Lebesgue constant of the nodes, 1.7988, exceeds 1 by, and a margin for rounding.
+OVERSHOOT = 0.42
 #: Where it is seen whether the polynomial through the nodes is the signal, and by which weights.
 CHECK = 0.4
 CHECK_WEIGHTS = tuple(
@@ -20,4 +23,4 @@ TOLERANCE = 1e-11
 #: The shortest piece, as a part of its step.
 SHORTEST = 2.0**-30
 
-__all__ = ["CHECK", "CHECK_WEIGHTS", "NODES", "NORMS", "SHORTEST", "TOLERANCE"]
+__all__ = ["CHECK", "CHECK_WEIGHTS", "NODES", "NORMS", "OVERSHOOT", "SHORTEST", "TOLERANCE"]

@@ -34,21 +34,31 @@ def final(curve: Curve) -> FloatArray:
 
 def maximum(curve: Curve) -> FloatArray:
     """Return the largest values."""
-    return curve.over(np.maximum, curve.high)
+    return _greatest(curve.at_extremes())
 
 
 def minimum(curve: Curve) -> FloatArray:
     """Return the smallest values."""
-    return curve.over(np.minimum, curve.low)
+    return _least(curve.at_extremes())
 
 
 def peak(curve: Curve) -> FloatArray:
     """Return the largest magnitudes."""
-    return np.maximum(maximum(curve), -minimum(curve))
+    divided = curve.at_extremes()
+    return np.maximum(_greatest(divided), -_least(divided))
+
+
+def _greatest(curve: Curve) -> FloatArray:
+    return curve.over(np.maximum, curve.high)
+
+
+def _least(curve: Curve) -> FloatArray:
+    return curve.over(np.minimum, curve.low)
 
 
 def total_variation(curve: Curve) -> FloatArray:
     """Return the sums of all ways up and down, jumps included."""
+    curve = curve.everywhere()
     jumps = np.abs(curve.y0 - np.append(curve.y0[:1], curve.y1[:-1]))
     jumps[curve.first[:-1]] = 0.0
     return curve.over(np.add, np.abs(curve.y1 - curve.y0) + jumps)
@@ -71,28 +81,30 @@ def rms(curve: Curve) -> FloatArray:
 
 def ise(curve: Curve) -> FloatArray:
     """Return the integrals of y²."""
-    return curve.over(np.add, curve.square_integral())
+    return curve.square_integral()
 
 
 def iae(curve: Curve) -> FloatArray:
     """Return the integrals of the magnitude of y."""
-    return curve.over(np.add, curve.magnitude_integral())
+    return curve.magnitude_integral()
 
 
 def itae(curve: Curve, since: FloatArray | None = None) -> FloatArray:
     """Return the integrals of the magnitude of y, times the time since the first, or given ones."""
     begin = curve.start if since is None else since
-    return curve.over(np.add, curve.magnitude_integral(begin))
+    return curve.magnitude_integral(begin)
 
 
 def first_crossing(curve: Curve, level: float, direction: str) -> FloatArray:
     """Return when the curve first crosses a level, NaN where it never does."""
+    levels = np.full(len(curve), level)
+    curve = curve.at_levels(levels)
     before = np.append(curve.y0[:1], curve.y1[:-1])  # what comes before an arc
     before[curve.first[:-1]] = curve.y0[curve.first[:-1]]
     jumps = _crosses(before, curve.y0, level, direction)
     crosses = _crosses(curve.y0, curve.y1, level, direction)
     arc = curve.first_of(jumps | crosses)
-    crossed = curve.crossing(arc, np.full(len(curve), level))
+    crossed = curve.crossing(arc, levels)
     when = np.where(jumps[arc], curve.t0[arc], crossed)
     return np.where(arc >= 0, when, np.nan)
 

@@ -206,16 +206,20 @@ class StepFigures:
         return {name: self[name] for name in _FIGURES}
 
     @cached_property
-    def _shares(self) -> tuple[FloatArray, FloatArray]:
-        """The shares of the way where arcs begin and end, from the step on."""
-        y0, run = self._initial[self._since.run], self._since.run
-        change = (self._final - self._initial)[run]
-        return (self._since.y0 - y0) / change, (self._since.y1 - y0) / change
+    def _extremes(self) -> Curve:
+        """The response from the step on, divided at its extremes."""
+        return self._since.at_extremes()
+
+    def _shares(self, since: Curve) -> tuple[FloatArray, FloatArray]:
+        """Return the shares of the way where arcs begin and end."""
+        y0, change = (each[since.run] for each in (self._initial, self._final - self._initial))
+        return (since.y0 - y0) / change, (since.y1 - y0) / change
 
     @cached_property
     def _peak(self) -> tuple[FloatArray, FloatArray]:
         """Where each response is farthest: the time and the value."""
-        since, (a, b) = self._since, self._shares
+        since = self._extremes
+        a, b = self._shares(since)
         farthest = since.over(np.maximum, np.maximum(a, b))[since.run]
         arc = since.first_of((a == farthest) | (b == farthest))
         begins = a[arc] == farthest[arc]
@@ -229,6 +233,12 @@ class StepFigures:
         """How far each response goes beyond its final value, as a share of the way."""
         return np.asarray((self._peak[1] - self._initial) / (self._final - self._initial) - 1.0)
 
+    @property
+    def _undershoot(self) -> FloatArray:
+        """How far each response goes the wrong way, as a share of the way."""
+        since = self._extremes
+        return -since.over(np.minimum, np.minimum(*self._shares(since)))
+
     @cached_property
     def _rise(self) -> tuple[FloatArray, FloatArray]:
         """When the rise begins and ends."""
@@ -237,9 +247,12 @@ class StepFigures:
 
     def _reach(self, level: float) -> FloatArray:
         """Return when each response first reaches a share of the way, or NaN."""
-        since, (a, b) = self._since, self._shares
+        goal = self._initial + level * (self._final - self._initial)
+        a, b = self._shares(self._since)
+        since = self._since.first_crossing(goal, (a >= level) | (b >= level))
+        a, b = self._shares(since)
         arc = since.first_of((a >= level) | (b >= level))
-        crossed = since.crossing(arc, self._initial + level * (self._final - self._initial))
+        crossed = since.crossing(arc, goal)
         return np.where(arc >= 0, np.where(a[arc] >= level, since.t0[arc], crossed), np.nan)
 
 
@@ -249,7 +262,7 @@ _FIGURES: dict[str, Callable[[StepFigures], FloatArray]] = {
     "final": lambda of: of._final,
     "rise_time": lambda of: of._rise[1] - of._rise[0],
     "overshoot": lambda of: _percent(of._overshoot),
-    "undershoot": lambda of: _percent(-of._since.over(np.minimum, np.minimum(*of._shares))),
+    "undershoot": lambda of: _percent(of._undershoot),
     "peak": lambda of: of._peak[1],
     "peak_time": lambda of: of._peak[0],
     "settling_time": lambda of: of._settled,
@@ -302,6 +315,7 @@ def remains(
 def entered(y: Curve, at: FloatArray, goal: FloatArray, band: FloatArray) -> FloatArray:
     """Return when each run that ends inside of the band enters it for the last time."""
     low, high = goal - band, goal + band
+    y = y.last_outside(low, high)
     under, over = low[y.run], high[y.run]
     after = (y.y1 < under) | (y.y1 > over)
     arc = y.last_of(after | (y.y0 < under) | (y.y0 > over))

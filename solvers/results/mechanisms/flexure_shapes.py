@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from flexure.blocks import Beam, NotchHinge, Plant
-from flexure.blocks.flexures.sections.sections import RoundSection, Section
-from flexure.blocks.math import RigidTransform
+from flexure.blocks import Plant
+from flexure.blocks.multibody.force_elements.presentation import Ribbon as Shape
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.arrays import FloatArray
@@ -20,8 +19,6 @@ from flexure.solvers.results.mechanisms.facets import Faces, Piece, face_normals
 BEAM = "#dc9558"
 _SLABS = 16  # of an element that is not divided
 _FEWEST = 2  # of a segment: stresses are known at both ends and in the middle
-_AROUND = 12  # corners of what is round
-_SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 _LINE = 1.2  # around faces, in points, so that thin leaves are seen from the side
 
 
@@ -31,8 +28,6 @@ class Ribbon:
 
     Attributes
     ----------
-    element : Beam or NotchHinge
-        What is drawn.
     bodies : tuple of int
         Numbers of the bodies of its frames, from A to C, at least two.
     frames : array, shape (k, 3, 3)
@@ -45,14 +40,19 @@ class Ribbon:
         of all when n = 1.
     slabs : int
         How many slabs are between two frames.
+    stress_port : LeafOutputPort
+        The output with what is known of its stress: along it, or the greatest.
+    strength : NumericParameter or None
+        Where its material yields, if that is known.
     """
 
-    element: Beam | NotchHinge
     bodies: tuple[int, ...]
     frames: FloatArray
     length: float
     outlines: FloatArray
     slabs: int
+    stress_port: LeafOutputPort
+    strength: NumericParameter | None
 
     @property
     def num_slabs(self) -> int:
@@ -88,17 +88,6 @@ class Ribbon:
             + outline[:, :, 1] * across[..., :, None, :]
         )
 
-    @property
-    def stress_port(self) -> LeafOutputPort:
-        """The output with what is known of its stress: along it, or the greatest."""
-        element = self.element
-        return element.stress if isinstance(element, Beam) else element.greatest_stress
-
-    @property
-    def strength(self) -> NumericParameter | None:
-        """Where its material yields, if that is known."""
-        return self.element.material.yield_strength
-
     def yield_strength(self, context: Context) -> float | None:
         """Return where its material yields, in Pa, if that is known."""
         strength = self.strength
@@ -129,7 +118,7 @@ class Ribbon:
 
         Of a beam it is known at both ends and in the middle of each segment.
         """
-        if not isinstance(self.element, Beam):
+        if stresses.shape[-1] == 1:
             return np.repeat(stresses, self.num_slabs, axis=-1)
         known = stresses.reshape(*stresses.shape[:-1], len(self.bodies) - 1, -1)
         last = known.shape[-1] - 1
@@ -155,68 +144,27 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 def ribbons(plant: Plant, context: Context) -> list[Ribbon]:
     """Return the flexures of a plant, with the dimensions in a context."""
-    found = []
-    for element in plant.force_elements:
-        if isinstance(element, Beam):
-            found.append(_of_beam(element, context))
-        elif isinstance(element, NotchHinge):
-            found.append(_of_notch(element, context))
-    return found
+    shapes = [element.ribbon(context) for element in plant.force_elements]
+    return [_ribbon(shape) for shape in shapes if shape is not None]
 
 
-def _of_beam(beam: Beam, context: Context) -> Ribbon:
-    nodes = beam.inside.nodes
-    start, end = np.eye(3)[[0, 2]], np.eye(3)[[0, 2]]
-    rest = beam.unstressed_pose
-    if rest is not None:  # which is what it is along
-        start[0] = _unit(rest.p)
-        end[0] = rest.R.T @ start[0]
-    places = [(beam.frame_a, start), *((node.frame, start) for node in nodes), (beam.frame_c, end)]
-    slabs = max(_FEWEST, -(-_SLABS // beam.num_segments))
-    parts = np.zeros(1)  # of the length, with a section of their own
-    if beam.end_section is not None:
-        parts = np.linspace(0.0, 1.0, slabs * beam.num_segments + 1)
+def _ribbon(shape: Shape) -> Ribbon:
+    """Return a flexure with as many slabs as make a smooth line."""
+    intervals = len(shape.frames) - 1
+    slabs = max(_FEWEST, -(-_SLABS // intervals))
+    places = []
+    for frame, (p, *directions) in shape.frames:
+        R, origin = frame.X_BF
+        places.append(np.vstack([origin + R @ p, directions @ R.T]))
     return Ribbon(
-        beam,
-        tuple(frame.body.number or 0 for frame, _ in places),
-        np.array([_on_body(frame.X_BF, directions) for frame, directions in places]),
-        float(beam.length.get(context)) / beam.num_segments,
-        np.array([_outline(beam.section_at(float(part), context)) for part in parts]),
+        tuple(frame.body.number or 0 for frame, _ in shape.frames),
+        np.array(places),
+        shape.length,
+        shape.outlines(np.linspace(0.0, 1.0, slabs * intervals + 1)),
         slabs,
+        shape.stress,
+        shape.strength,
     )
-
-
-def _of_notch(hinge: NotchHinge, context: Context) -> Ribbon:
-    notch = hinge.notch(context)
-    half, (a, c) = 0.5 * float(notch.length), notch.half_axes
-    places = np.linspace(-half, half, _SLABS + 1)
-    away = np.clip((np.abs(places) - 0.5 * notch.neck_length) / a, 0.0, 1.0)
-    thickness = notch.thickness + 2.0 * c * (1.0 - np.sqrt(1.0 - away * away))
-    sizes = np.column_stack([thickness, np.full_like(thickness, notch.width)])
-    frames = (hinge.frame_a, -half), (hinge.frame_c, half)
-    return Ribbon(
-        hinge,
-        tuple(frame.body.number or 0 for frame, _ in frames),
-        np.array([_on_body(frame.X_BF, np.eye(3)[[0, 2]], x) for frame, x in frames]),
-        2.0 * half,
-        0.5 * _SQUARE * sizes[:, None],
-        _SLABS,
-    )
-
-
-def _on_body(X_BF: RigidTransform, directions: FloatArray, x: float = 0.0) -> FloatArray:
-    """Return a place on the x axis of a frame and two directions in it, on its body."""
-    return np.vstack([X_BF.p + x * X_BF.R[:, 0], directions @ X_BF.R.T])
-
-
-def _outline(section: Section) -> FloatArray:
-    """Return the corners of a section along y and z, or of a rectangle as stiff as it is."""
-    if isinstance(section, RoundSection):
-        angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
-        circle = np.column_stack([np.cos(angles), np.sin(angles)])
-        return 0.5 * float(section.outer_diameter) * circle
-    moments = np.array([section.second_moment_z, section.second_moment_y], dtype=float)
-    return _SQUARE * np.sqrt(3.0 * moments / float(section.area))
 
 
 __all__ = ["BEAM", "Ribbon", "ribbons"]

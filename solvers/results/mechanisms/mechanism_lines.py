@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks import Beam, Cable, NotchHinge, Plant
-from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
-from flexure.blocks.forces.bushings.bushing_base import Bushing
-from flexure.blocks.multibody import BodyForceElement, Frame
+from flexure.blocks import Plant
+from flexure.blocks.multibody import ForceElement, Frame
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
@@ -64,14 +62,12 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
         hub = shape.center if is_free and shape.is_seen else joint
         found += _body_strokes(number, hub, ends[number], shape)
     for element in plant.force_elements:
-        if isinstance(element, Bushing):
-            frames = (element.attachments[0].frame, element.attachments[1].frame)
+        if element.drawn_as == "frames":
+            frames = [each.frame for each in element.attachments]
             found += [stroke for frame in frames for stroke in _triad(frame)]
-        elif isinstance(element, Beam | NotchHinge):
-            continue  # it is drawn as a ribbon
-        elif isinstance(element, BodyForceElement) and len(element.attachments) == 2:
+        elif element.drawn_as in ("line", "cable") and len(element.attachments) == 2:
             bodies = tuple(each.body.number or 0 for each in element.attachments)
-            points = np.array(attachment_points(element, context))
+            points = np.array(element.attachment_points(context))
             found.append(Stroke(bodies, points, _kind(element, context)))
     return found
 
@@ -163,8 +159,7 @@ def _landmarks(
         joint = mobilizer.joint
         frames = [joint.frame_on_parent, joint.frame_on_child]
         near, far = reversed(frames) if mobilizer.is_reversed else frames
-        is_free = joint.TYPE_NAME in ("quaternion_floating", "rpy_floating")
-        is_free = is_free and mobilizer.inboard == 0
+        is_free = joint.num_velocities == 6 and mobilizer.inboard == 0
         hubs[mobilizer.outboard] = far.X_BF.p, is_free
         if not is_free:
             ends[mobilizer.inboard].append(near.X_BF.p)
@@ -175,25 +170,15 @@ def _landmarks(
         if not frame.body.is_world:
             ends[frame.body.number or 0].append(frame.X_BF.p)
     for element in plant.force_elements:
-        if isinstance(element, BodyForceElement):
-            points = attachment_points(element, context)
-            for each, point in zip(element.attachments, points, strict=True):
-                ends[each.body.number or 0].append(point)
+        points = element.attachment_points(context)
+        for each, point in zip(element.attachments, points, strict=True):
+            ends[each.body.number or 0].append(point)
     return hubs, ends
 
 
-def attachment_points(element: BodyForceElement, context: Context) -> list[FloatArray]:
-    """Return where an element is attached, in the frames of its bodies."""
-    frames = [each.frame.X_BF for each in element.attachments]
-    if not isinstance(element, PointToPointElement):
-        return [X_BF.p for X_BF in frames]
-    points = element.p_AP.get(context), element.p_BQ.get(context)
-    return [X_BF.p + X_BF.R @ point for X_BF, point in zip(frames, points, strict=True)]
-
-
-def _kind(element: BodyForceElement, context: Context) -> str:
+def _kind(element: ForceElement, context: Context) -> str:
     """Return what an element between two places looks like."""
-    if isinstance(element, Cable):
+    if element.drawn_as == "cable":
         return "cable"
     values: dict[str, Any] = {
         each.name: np.any(each.get(context)) for each in element.numeric_parameters
@@ -238,7 +223,6 @@ __all__ = [
     "DIRECTIONS",
     "ELEMENTS",
     "Stroke",
-    "attachment_points",
     "carried",
     "placed",
     "points_on",

@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexure.blocks import (
-    DoorHinge,
-    Joint,
-    LoopJoint,
-    Plant,
-    PrismaticJoint,
-    RevoluteJoint,
-    ScrewJoint,
-)
+from flexure.blocks import Plant
 from flexure.blocks.multibody import BodyForceElement
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
@@ -26,7 +18,6 @@ from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.mechanism_lines import (
     DIRECTIONS,
     Stroke,
-    attachment_points,
     carried,
     placed,
     strokes,
@@ -163,24 +154,29 @@ def _axes(
     plant: Plant, pieces: Sequence[Piece], size: float, poses: FloatArray
 ) -> list[tuple[Stroke, list[Piece]]]:
     """Return the axes about which joints turn and along which they slide, and hinges on them."""
-    hinged = [each.joint for each in plant.force_elements if isinstance(each, DoorHinge)]
+    hinged = [
+        end.joint
+        for each in plant.force_elements
+        if each.drawn_as == "knuckles"
+        for end in each.joint_ends
+    ]
     found = []
     for mobilizer in plant.tree.topology.mobilizers:
         joint = mobilizer.joint
-        axis_in_joint = _axis_of(joint)
-        if axis_in_joint is None:
+        if joint.axis is None:
             continue
         frames = [joint.frame_on_parent, joint.frame_on_child]
         near, far = reversed(frames) if mobilizer.is_reversed else frames
-        if isinstance(joint, PrismaticJoint):
-            low, high = _travel(near, far, axis_in_joint, poses)
-        else:
-            carried = [each.hull for each in pieces if each.body == mobilizer.outboard]
-            low, high = _span(far, axis_in_joint, carried)
-        middle, half = 0.5 * (low + high), 0.5 * (high - low) + _OVERHANG * size
-        half = max(half, _SHORTEST * size)
+        reach = np.zeros(2)
+        if "v" in joint.VELOCITY_SUFFIXES:
+            reach += _travel(near, far, joint.axis, poses)
+        if joint.can_rotate:
+            hulls = [each.hull for each in pieces if each.body == mobilizer.outboard]
+            reach += _span(far, joint.axis, hulls)
+        middle = 0.5 * np.sum(reach)
+        half = max(0.5 * float(np.ptp(reach)) + _OVERHANG * size, _SHORTEST * size)
         ends = middle + half * np.array([-1.0, 1.0])
-        axis = near.X_BF.R @ axis_in_joint
+        axis = near.X_BF.R @ joint.axis
         line = near.X_BF.p + np.outer(ends, axis)
         stroke = Stroke((mobilizer.inboard,) * 2, line, "axis")
         knuckles = _knuckles(line, mobilizer.inboard, size) if joint in hinged else []
@@ -192,23 +188,13 @@ def _pins(plant: Plant, size: float) -> list[Stroke]:
     """Return the axes of joints that close loops."""
     found = []
     for each in plant.constraints:
-        if not isinstance(each, LoopJoint):
-            continue
-        axis, near = _axis_of(each.joint), each.joint.frame_on_parent
-        if axis is not None:
-            half = max(_SHORTEST, _OVERHANG) * size * (near.X_BF.R @ axis)
+        joint = each.loop_joint
+        if joint is not None and joint.axis is not None:
+            near = joint.frame_on_parent
+            half = max(_SHORTEST, _OVERHANG) * size * (near.X_BF.R @ joint.axis)
             ends = np.array([near.X_BF.p - half, near.X_BF.p + half])
             found.append(Stroke((near.body.number or 0,) * 2, ends, "axis"))
     return found
-
-
-def _axis_of(joint: Joint) -> FloatArray | None:
-    """Return the direction of the axis of a joint, the same on both of its frames."""
-    if isinstance(joint, RevoluteJoint):
-        return joint.revolute_axis
-    if isinstance(joint, PrismaticJoint):
-        return joint.translation_axis
-    return joint.screw_axis if isinstance(joint, ScrewJoint) else None
 
 
 def _span(frame: Frame, axis: FloatArray, hulls: Sequence[FloatArray]) -> tuple[float, float]:
@@ -252,7 +238,7 @@ def force_arrows(plant: Plant, context: Context) -> list[ForceArrow]:
     found = []
     for element in plant.force_elements:
         if isinstance(element, BodyForceElement):
-            points = attachment_points(element, context)
+            points = element.attachment_points(context)
             for k, (each, point) in enumerate(zip(element.attachments, points, strict=True)):
                 if not each.body.is_world:
                     found.append(ForceArrow(element, k, each.body.number or 0, point))

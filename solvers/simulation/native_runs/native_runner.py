@@ -297,6 +297,7 @@ class NativeRunner:
         fields, simulation = memory.fields, self._simulation
         end = fields.step.time_new
         lack = simulation.pace.report(fields.pace.slow, end)
+        lapse = max(lapse, simulation.pace.needed(end))
         rounding = shortened_by_rounding(*self._latest_step(memory, lapse))
         give_up_slow(simulation, end, lack, rounding)
 

@@ -11,8 +11,10 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beams.beam import Beam
 from flexure.blocks.flexures.beams.beam_segment import BeamSegment
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations

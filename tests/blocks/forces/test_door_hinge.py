@@ -160,7 +160,7 @@ def test_a_config_of_another_kind_is_refused() -> None:
 
 
 def test_the_documentation_tells_units_and_defaults_as_they_are() -> None:
-    page = Path(__file__).parents[3] / "docs" / "force_elements.md"
+    page = Path(__file__).parents[3] / "docs" / "door_hinge.md"
     section = page.read_text(encoding="utf-8").partition("## DoorHinge")[2].partition("\n## ")[0]
     rows = re.findall(r"^\|.*\| `(\w+)` +\| (.+?) +\| (\S+) +\|$", section, flags=re.MULTILINE)
     hinge = fx.DoorHinge("hinge", joint())

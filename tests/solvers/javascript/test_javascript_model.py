@@ -453,7 +453,7 @@ def test_odd_arguments_are_refused() -> None:
 
 def test_the_samples_of_the_documentation_run(tmp_path: Path) -> None:
     """The page says what they compute: v' = (force - k q (1 + (q/s)²) - c v)/m."""
-    page = Path(__file__).parents[3] / "docs" / "readings.md"
+    page = Path(__file__).parents[3] / "docs" / "javascript.md"
     scope: dict[str, Any] = {}
     exec(next(samples_of(page)).code, scope)
     file = tmp_path / "strip.js"

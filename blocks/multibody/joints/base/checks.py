@@ -50,6 +50,13 @@ def parts_of_pair(pair: object, attempt: str, wanted: str) -> tuple[Any, Any]:
     raise ValueRefusedError(attempt, expected=wanted, found=f"{pair!r:.200}")
 
 
+def pair_of_limits(limits: object, attempt: str) -> tuple[Any, Any]:
+    """Return lower and upper limits, infinite ones when none are given."""
+    if limits is None:
+        return -np.inf, np.inf
+    return parts_of_pair(limits, attempt, "a pair (lower, upper) of limits")
+
+
 def checked_index(index: object, count: int, attempt: str) -> int:
     """Return an index below a count, else raise ValueRefusedError."""
     if isinstance(index, (int, np.integer)) and 0 <= index < count:

@@ -20,7 +20,7 @@ from flexure.blocks.multibody.joints.base.checks import (
     as_pose,
     checked_index,
     pair_from_pose,
-    parts_of_pair,
+    pair_of_limits,
     pose_from_pair,
     spread,
 )
@@ -127,9 +127,9 @@ class Joint(Part, ABC):
         self._random_positions: Distribution | None = None
         self._default_positions: FloatArray = freeze(self.zero_positions())
         self._default_damping = self._checked_damping(damping)
-        self.set_position_limits(*_limits(position_limits, attempt))
-        self.set_velocity_limits(*_limits(velocity_limits, attempt))
-        self.set_acceleration_limits(*_limits(acceleration_limits, attempt))
+        self.set_position_limits(*pair_of_limits(position_limits, attempt))
+        self.set_velocity_limits(*pair_of_limits(velocity_limits, attempt))
+        self.set_acceleration_limits(*pair_of_limits(acceleration_limits, attempt))
         self.positions = JointValue(
             self, "positions", self._read_positions, self._write_positions, port=0
         )
@@ -210,6 +210,11 @@ class Joint(Part, ABC):
     def type_name(self) -> str:
         """Name of the kind of joint."""
         return self.TYPE_NAME
+
+    @property
+    def axis(self) -> FloatArray | None:
+        """Unit vector along the axis, the same in F and in M, which pictures show; None if none."""
+        return None
 
     @property
     def velocities_are_rates(self) -> bool:
@@ -590,10 +595,3 @@ class Joint(Part, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
-
-
-def _limits(limits: Limits | None, attempt: str) -> tuple[Any, Any]:
-    """Return lower and upper limits, infinite ones when none are given."""
-    if limits is None:
-        return -np.inf, np.inf
-    return parts_of_pair(limits, attempt, "a pair (lower, upper) of limits")

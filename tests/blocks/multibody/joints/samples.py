@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody import joints as fj
 from flexure.blocks.multibody.bodies.bodies import Body
+from tests.support.joints import JOINTS
 from tests.support.tiers import for_each
 
 POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
@@ -18,7 +19,7 @@ POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
 class Kind(NamedTuple):
     """A joint, and what is known about its kind."""
 
-    make: Callable[..., fj.Joint]
+    make: Callable[..., fx.Joint]
     type_name: str
     positions: str
     velocities: str
@@ -36,58 +37,47 @@ def joint_of(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..
     return make
 
 
-REVOLUTE = ("revolute", "q", "w", True, False)
-PRISMATIC = ("prismatic", "x", "v", False, True)
-SCREW = ("screw", "q", "w", True, True)
-XYZ, V_XYZ = "x y z", "wx wy wz vx vy vz"
+def _kind(name: str, *args: Any, **kwargs: Any) -> Kind:
+    """Return a sample of a kind of joint."""
+    known = JOINTS[name]
+    turns, moves = "w" in known.velocities, "v" in known.velocities or name == "screw"
+    make = joint_of(known.make, *args, **kwargs)
+    return Kind(make, name, known.positions, known.velocities, turns, moves)
+
+
+def _samples() -> dict[str, Kind]:
+    """Return a sample of each kind, by its name with spaces, and more for those with an axis."""
+    general = {"axis": (2, -3, 6)}
+    found = {}
+    for name, known in JOINTS.items():
+        options = {**known.options, **(general if known.has_axis else {})}
+        found[name.replace("_", " ")] = _kind(name, **options)
+    return found
+
 
 KINDS: dict[str, Kind] = {
-    "weld": Kind(joint_of(fj.WeldJoint), "weld", "", "", False, False),
-    "weld with a pose": Kind(joint_of(fj.WeldJoint, POSE), "weld", "", "", False, False),
-    "revolute x": Kind(joint_of(fj.RevoluteJoint, (1, 0, 0)), *REVOLUTE),
-    "revolute -y": Kind(joint_of(fj.RevoluteJoint, (0, -2, 0)), *REVOLUTE),
-    "revolute z": Kind(joint_of(fj.RevoluteJoint, (0, 0, 0.1)), *REVOLUTE),
-    "revolute yz": Kind(joint_of(fj.RevoluteJoint, (0, -3, 4)), *REVOLUTE),
-    "revolute": Kind(joint_of(fj.RevoluteJoint, (2, -3, 6)), *REVOLUTE),
-    "prismatic -z": Kind(joint_of(fj.PrismaticJoint, (0, 0, -1)), *PRISMATIC),
-    "prismatic": Kind(joint_of(fj.PrismaticJoint, (2, -3, 6)), *PRISMATIC),
-    "screw z": Kind(joint_of(fj.ScrewJoint, screw_pitch=-0.3), *SCREW),
-    "screw": Kind(joint_of(fj.ScrewJoint, (2, -3, 6), screw_pitch=0.7), *SCREW),
-    "screw without pitch": Kind(joint_of(fj.ScrewJoint, (0, 1, 0), screw_pitch=0.0), *SCREW),
-    "universal": Kind(joint_of(fj.UniversalJoint), "universal", "qx qy", "wx wy", True, False),
-    "planar": Kind(joint_of(fj.PlanarJoint), "planar", "x y qz", "vx vy wz", True, True),
-    "ball rpy": Kind(joint_of(fj.BallRpyJoint), "ball_rpy", "qx qy qz", "wx wy wz", True, False),
-    "ball quaternion": Kind(
-        joint_of(fj.BallQuaternionJoint),
-        "ball_quaternion",
-        "qw qx qy qz",
-        "wx wy wz",
-        True,
-        False,
-    ),
-    "rpy floating": Kind(
-        joint_of(fj.RpyFloatingJoint), "rpy_floating", f"qx qy qz {XYZ}", V_XYZ, True, True
-    ),
-    "quaternion floating": Kind(
-        joint_of(fj.QuaternionFloatingJoint),
-        "quaternion_floating",
-        f"qw qx qy qz {XYZ}",
-        V_XYZ,
-        True,
-        True,
-    ),
+    **_samples(),
+    "weld with a pose": _kind("weld", POSE),
+    "revolute x": _kind("revolute", (1, 0, 0)),
+    "revolute -y": _kind("revolute", (0, -2, 0)),
+    "revolute z": _kind("revolute", (0, 0, 0.1)),
+    "revolute yz": _kind("revolute", (0, -3, 4)),
+    "prismatic -z": _kind("prismatic", (0, 0, -1)),
+    "screw": _kind("screw", (2, -3, 6), screw_pitch=0.7),
+    "screw z": _kind("screw", screw_pitch=-0.3),
+    "screw without pitch": _kind("screw", (0, 1, 0), screw_pitch=0.0),
 }
 
 every_kind = for_each("name", KINDS)
 SEEDS = range(4)
 
 
-def has_quaternion(joint: fj.Joint) -> bool:
+def has_quaternion(joint: fx.Joint) -> bool:
     """Tell whether the joint has one position more than velocities."""
     return joint.num_positions > joint.num_velocities
 
 
-def random_state(joint: fj.Joint, seed: int) -> tuple[Any, Any]:
+def random_state(joint: fx.Joint, seed: int) -> tuple[Any, Any]:
     """Draw positions away from gimbal lock, quaternions of any length, and velocities."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-1.4, 1.4, joint.num_positions)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
-from flexure.blocks.multibody import joints as fj
 from flexure.diagrams.checks.errors import ValueRefusedError
 from tests.blocks.math.samples import EPS
 from tests.blocks.multibody.joints.samples import joint_of
 
 AXIAL = {
-    "revolute": joint_of(fj.RevoluteJoint),
-    "prismatic": joint_of(fj.PrismaticJoint),
-    "screw": joint_of(fj.ScrewJoint, screw_pitch=0.5),
+    "revolute": joint_of(fx.RevoluteJoint),
+    "prismatic": joint_of(fx.PrismaticJoint),
+    "screw": joint_of(fx.ScrewJoint, screw_pitch=0.5),
 }
 AXIS_OF = {
     "revolute": "revolute_axis",
@@ -113,7 +113,7 @@ def test_a_drawer_moves_along_its_rails() -> None:
 
 @pytest.mark.parametrize("pitch", [0.005, -0.005])
 def test_a_screw_advances_by_its_pitch_per_turn(pitch: float) -> None:
-    spindle = joint_of(fj.ScrewJoint, (0, 1, 0), screw_pitch=pitch)()
+    spindle = joint_of(fx.ScrewJoint, (0, 1, 0), screw_pitch=pitch)()
     assert spindle.screw_pitch == pitch
     R, p = spindle.calc_pose(np.array([6 * np.pi]))
     np.testing.assert_allclose(R, np.eye(3), atol=1e-14)
@@ -121,7 +121,7 @@ def test_a_screw_advances_by_its_pitch_per_turn(pitch: float) -> None:
 
 
 def test_a_screw_without_pitch_is_a_revolute_joint() -> None:
-    screw = joint_of(fj.ScrewJoint, (2, -3, 6), screw_pitch=0.0)()
+    screw = joint_of(fx.ScrewJoint, (2, -3, 6), screw_pitch=0.0)()
     hinge = AXIAL["revolute"](axis=(2, -3, 6))
     q = np.array([0.7])
     np.testing.assert_array_equal(screw.calc_pose(q).R, hinge.calc_pose(q).R)
@@ -130,18 +130,18 @@ def test_a_screw_without_pitch_is_a_revolute_joint() -> None:
 
 
 def test_a_screw_turns_about_z_unless_told_otherwise() -> None:
-    screw = joint_of(fj.ScrewJoint, screw_pitch=1.0)()
+    screw = joint_of(fx.ScrewJoint, screw_pitch=1.0)()
     np.testing.assert_array_equal(screw.screw_axis, [0.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize("pitch", [np.nan, np.inf, None, [1.0, 2.0]], ids=str)
 def test_a_pitch_is_a_finite_number(pitch: Any) -> None:
     with pytest.raises(ValueRefusedError, match="Cannot make joint 'hip'"):
-        joint_of(fj.ScrewJoint)(screw_pitch=pitch)
+        joint_of(fx.ScrewJoint)(screw_pitch=pitch)
 
 
 def test_without_pitch_nothing_goes_along_the_axis() -> None:
-    screw = joint_of(fj.ScrewJoint, screw_pitch=0.0)()
+    screw = joint_of(fx.ScrewJoint, screw_pitch=0.0)()
     with pytest.raises(ValueRefusedError, match=r"'default_translation' of joint 'hip'.*a pitch"):
         screw.default_translation = 0.1
     assert screw.default_translation == 0.0
@@ -184,7 +184,7 @@ def test_what_is_off_the_rail_is_ignored() -> None:
 @pytest.mark.parametrize("pitch", [0.7, -0.7])
 @pytest.mark.parametrize("angle", [0.3, 3.0, -3.0, 100.0, -7.0])
 def test_the_position_tells_how_many_turns_a_screw_has_made(pitch: float, angle: float) -> None:
-    screw = joint_of(fj.ScrewJoint, (2, -3, 6), screw_pitch=pitch)()
+    screw = joint_of(fx.ScrewJoint, (2, -3, 6), screw_pitch=pitch)()
     pose = screw.calc_pose(np.array([angle]))
     assert screw.nearest_positions(pose) == pytest.approx([angle], abs=1e-13)
 

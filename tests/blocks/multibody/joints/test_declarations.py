@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody import joints as fj
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from tests.blocks.multibody.joints.samples import KINDS, POSE, every_kind, joint_of
 from tests.support.tiers import for_each
 
-BALL = joint_of(fj.BallRpyJoint)
-REVOLUTE = joint_of(fj.RevoluteJoint, (0, 0, 1))
+BALL = joint_of(fx.BallRpyJoint)
+REVOLUTE = joint_of(fx.RevoluteJoint, (0, 0, 1))
 moving = for_each("name", [name for name in KINDS if "weld" not in name])
 
 
@@ -27,7 +27,7 @@ moving = for_each("name", [name for name in KINDS if "weld" not in name])
 def test_a_joint_is_between_a_parent_and_a_child() -> None:
     door, wall = Body("door", model_instance="house"), Body("wall")
     edge = Frame("edge", door, POSE)
-    joint = fj.RevoluteJoint("hinge", wall, edge, axis=(0, 0, 1))
+    joint = fx.RevoluteJoint("hinge", wall, edge, axis=(0, 0, 1))
     assert (joint.parent_body, joint.child_body) == (wall, door)
     assert (joint.frame_on_parent, joint.frame_on_child) == (wall.frame, edge)
     assert (joint.name, joint.index, joint.model_instance) == ("hinge", None, "house")
@@ -36,17 +36,17 @@ def test_a_joint_is_between_a_parent_and_a_child() -> None:
 def test_a_joint_needs_two_bodies() -> None:
     door = Body("door")
     with pytest.raises(DeclarationError, match=r"'hinge'.*frames on two bodies.*on 'door'"):
-        fj.BallRpyJoint("hinge", door, Frame("edge", door))
+        fx.BallRpyJoint("hinge", door, Frame("edge", door))
 
 
 def test_a_joint_needs_frames() -> None:
     with pytest.raises(DeclarationError, match=r"'hinge'.*a Frame or a Body.*'door'"):
-        fj.BallRpyJoint("hinge", Body("wall"), "door")  # type: ignore[arg-type]
+        fx.BallRpyJoint("hinge", Body("wall"), "door")  # type: ignore[arg-type]
 
 
 def test_a_joint_needs_a_name_without_dots() -> None:
     with pytest.raises(DeclarationError, match=r"'left\.hinge'"):
-        fj.BallRpyJoint("left.hinge", Body("wall"), Body("door"))
+        fx.BallRpyJoint("left.hinge", Body("wall"), Body("door"))
 
 
 @every_kind
@@ -117,8 +117,8 @@ def test_wrong_damping_is_refused(damping: Any) -> None:
 @pytest.mark.parametrize("which", ["angular", "translational"])
 def test_wrong_damping_of_a_floating_joint_is_refused(which: str, damping: Any) -> None:
     with pytest.raises(ValueRefusedError, match="'hip'"):
-        joint_of(fj.RpyFloatingJoint)(**{f"{which}_damping": damping})
-    joint = joint_of(fj.RpyFloatingJoint)(angular_damping=2.0)
+        joint_of(fx.RpyFloatingJoint)(**{f"{which}_damping": damping})
+    joint = joint_of(fx.RpyFloatingJoint)(angular_damping=2.0)
     with pytest.raises(ValueRefusedError, match="damping of joint 'hip'"):
         setattr(joint, f"default_{which}_damping", damping)
     np.testing.assert_array_equal(joint.default_damping_vector, [2.0] * 3 + [0.0] * 3)
@@ -267,7 +267,7 @@ def test_the_default_pose_is_that_of_the_default_positions(name: str) -> None:
 
 
 def test_the_default_pose_of_a_floating_joint_is_what_was_set() -> None:
-    joint = joint_of(fj.QuaternionFloatingJoint)()
+    joint = joint_of(fx.QuaternionFloatingJoint)()
     joint.default_pose_pair = ([0.0, -3.0, 0.0, -4.0], [1.0, 2.0, 3.0])
     quaternion, position = joint.default_pose_pair
     np.testing.assert_allclose(quaternion, [0.0, 0.6, 0.0, 0.8], atol=1e-15)
@@ -310,7 +310,7 @@ def test_wrong_default_pairs_are_refused(pair: Any, expected: str) -> None:
 
 
 def test_a_weld_keeps_its_pose() -> None:
-    joint = joint_of(fj.WeldJoint, POSE)()
+    joint = joint_of(fx.WeldJoint, POSE)()
     joint.default_pose = (np.eye(3), [0.0, 0.0, 0.0])
     np.testing.assert_array_equal(joint.default_pose.R, POSE[0])
     np.testing.assert_array_equal(joint.X_FM.p, POSE[1])
@@ -320,7 +320,7 @@ def test_a_weld_keeps_its_pose() -> None:
 
 def test_a_weld_needs_a_pose_with_a_rotation() -> None:
     with pytest.raises(DeclarationError, match=r"'hip'.*R Rᵀ = 1"):
-        joint_of(fj.WeldJoint)(pose=(2.0 * np.eye(3), np.zeros(3)))
+        joint_of(fx.WeldJoint)(pose=(2.0 * np.eye(3), np.zeros(3)))
 
 
 # Distributions ------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ def test_a_distribution_is_a_function(name: str, what: str, size: int, places: l
 
 
 def test_orientation_and_position_are_drawn_independently() -> None:
-    joint = joint_of(fj.RpyFloatingJoint)()
+    joint = joint_of(fx.RpyFloatingJoint)()
     joint.set_random_translation_distribution(lambda rng: [1.0, 2.0, 3.0])
     joint.set_random_angles_distribution(lambda rng: [0.1, 0.2, 0.3])
     q = joint.random_positions_distribution(np.random.default_rng())
@@ -379,7 +379,7 @@ def test_orientation_and_position_are_drawn_independently() -> None:
 
 @pytest.mark.parametrize("drawn", [[1.0, 2.0], [np.nan] * 3, None])
 def test_what_is_drawn_wrongly_is_refused(drawn: Any) -> None:
-    joint = joint_of(fj.RpyFloatingJoint)()
+    joint = joint_of(fx.RpyFloatingJoint)()
     joint.set_random_angles_distribution(lambda rng: drawn)
     with pytest.raises(ValueRefusedError, match="Cannot draw the positions of joint 'hip'"):
         joint.random_positions_distribution(np.random.default_rng())

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import rotation_from_rpy, skew
 from flexure.blocks.math.transforms import RigidTransform
 from flexure.diagrams import scalars
@@ -18,6 +19,8 @@ from tests.blocks.multibody.joints.samples import (
     has_quaternion,
     random_state,
 )
+from tests.support.joints import JOINTS
+from tests.support.multibody import random_inertia, random_pose
 from tests.support.tiers import for_each
 
 in_many_states = for_each("seed", SEEDS)
@@ -214,3 +217,65 @@ def test_motion_matrices_are_constant_but_for_the_universal_joint(name: str) -> 
     joint = KINDS[name].make()
     H = joint.calc_motion_matrix(scalars.symbols(scalars.Graph(), "q", joint.num_positions))
     assert scalars.is_symbolic(H) == (name == "universal")
+
+
+# As a chain of simpler joints ---------------------------------------------------------------------
+
+CHAINS = [name for name, kind in JOINTS.items() if kind.chain]
+
+
+def on_a_swing(name: str, *, as_chain: bool) -> tuple[fx.Plant, fx.Context]:
+    """Return a body on a joint on a swing, with damping and stops, or on its chain, in motion."""
+    rng = np.random.default_rng(7)
+    builder = fx.PlantBuilder("swing")
+    swing, body = (builder.add_body(each, random_inertia(rng)) for each in ("swing", "body"))
+    builder.add_joint(fx.RevoluteJoint("pivot", builder.world, swing, axis=(0.2, 1.0, -0.3)))
+    F, M = (builder.add_frame(each.name + "_at", each, random_pose(rng)) for each in (swing, body))
+    kind = JOINTS[name]
+    axis, count = (2.0, -3.0, 6.0), len(kind.velocities.split())
+    damping, upper, stiffness, q, v = rng.uniform(0.1, 0.9, (5, count))
+    inner: fx.Frame | fx.Body = F
+    pieces = kind.chain if as_chain else [(name, axis if kind.has_axis else None)]
+    rows = range(count) if as_chain else [slice(None)]
+    for place, (piece, along) in zip(rows, pieces, strict=True):
+        last = place in (count - 1, slice(None))
+        outer = M if last else builder.add_body(f"between_{place}", fx.SpatialInertia(0.0))
+        options = {} if piece == name and not kind.has_axis else {"axis": along or axis}
+        joint = JOINTS[piece].make(
+            f"joint_{place}" if not last else "joint",
+            inner,
+            outer,
+            damping=damping[place],
+            **options,
+        )
+        joint.default_positions = np.atleast_1d(q[place])
+        builder.add_joint(joint)
+        stop = fx.JointStop(
+            f"stop_{joint.name}",
+            joint,
+            stiffness=30.0 * stiffness[place],
+            damping=0.1,
+            lower=-1.0,
+            upper=0.5 * upper[place],
+        )
+        builder.add_force_element(stop)
+        inner = outer
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_velocities(context, [0.7, *v])
+    return plant, context
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_joint_moves_as_the_chain_of_its_coordinates(name: str) -> None:
+    results = []
+    for as_chain in (False, True):
+        plant, context = on_a_swing(name, as_chain=as_chain)
+        found = [plant.calc_mass_matrix(context), context.store.time_derivatives()]
+        found += [context.get(path) for path in ("joint.reaction", "pivot.reaction")]
+        for locked in plant.joints[1:]:
+            locked.lock(context)
+        found.append(context.store.time_derivatives())
+        results.append([np.asarray(each, dtype=float) for each in found])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion, rotation_from_rpy
-from flexure.blocks.multibody import joints as fj
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from tests.blocks.multibody.joints.samples import joint_of
 
 BY_ANGLES = {
-    "BallQuaternionJoint": joint_of(fj.BallRpyJoint),
-    "QuaternionFloatingJoint": joint_of(fj.RpyFloatingJoint),
+    "BallQuaternionJoint": joint_of(fx.BallRpyJoint),
+    "QuaternionFloatingJoint": joint_of(fx.RpyFloatingJoint),
 }
-BY_QUATERNIONS = [joint_of(fj.BallQuaternionJoint), joint_of(fj.QuaternionFloatingJoint)]
+BY_QUATERNIONS = [joint_of(fx.BallQuaternionJoint), joint_of(fx.QuaternionFloatingJoint)]
 with_angles = pytest.mark.parametrize("other", BY_ANGLES)
 with_quaternion = pytest.mark.parametrize("make", BY_QUATERNIONS, ids=["ball", "floating"])
 
@@ -27,12 +27,12 @@ ALLOWED = [sign * np.arccos(1e-3 * (1 + 1e-6)) + turn for sign in (1, -1) for tu
 REFUSED = [sign * np.arccos(1e-3 * (1 - 1e-6)) + turn for sign in (1, -1) for turn in (0.0, np.pi)]
 
 
-def padded(joint: fj.Joint, first: Any, size: int) -> Any:
+def padded(joint: fx.Joint, first: Any, size: int) -> Any:
     """Return a vector that starts with the given numbers."""
     return np.concatenate([first, np.ones(size - len(first))])
 
 
-def state(joint: fj.Joint, pitch: float) -> tuple[Any, Any]:
+def state(joint: fx.Joint, pitch: float) -> tuple[Any, Any]:
     q = padded(joint, [0.3, pitch, -0.7], joint.num_positions)
     return q, padded(joint, [1.0, 2.0, 3.0], joint.num_velocities)
 
@@ -166,7 +166,7 @@ def test_a_ball_turns_about_a_point_that_a_floating_body_leaves() -> None:
 def test_angles_and_quaternions_turn_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     angles, w = rng.uniform(-1.4, 1.4, 3), rng.normal(size=3)
-    by_angles, by_quaternion = joint_of(fj.BallRpyJoint)(), joint_of(fj.BallQuaternionJoint)()
+    by_angles, by_quaternion = joint_of(fx.BallRpyJoint)(), joint_of(fx.BallQuaternionJoint)()
     step = 1e-4
     turned = [
         by_angles.calc_pose(angles + step * by_angles.calc_position_rates(angles, w)).R,

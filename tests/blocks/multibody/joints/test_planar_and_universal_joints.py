@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_rpy, x_rotation, y_rotation
-from flexure.blocks.multibody import joints as fj
 from tests.blocks.multibody.joints.samples import joint_of
 
-PLANAR = joint_of(fj.PlanarJoint)
-UNIVERSAL = joint_of(fj.UniversalJoint)
+PLANAR = joint_of(fx.PlanarJoint)
+UNIVERSAL = joint_of(fx.UniversalJoint)
 ANGLES = np.linspace(-np.pi, np.pi, 361)
 
 
@@ -21,7 +21,7 @@ def random_pose(seed: int) -> RigidTransform:
     return RigidTransform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
 
 
-def likeness(joint: fj.Joint, q: Any, pose: RigidTransform) -> float:
+def likeness(joint: fx.Joint, q: Any, pose: RigidTransform) -> float:
     return float(np.trace(joint.calc_pose(np.asarray(q)).R.T @ pose.R))
 
 

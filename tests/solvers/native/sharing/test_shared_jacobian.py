@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.flexures.beams.beam import Beam
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.solvers.native.programs.program import Program
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.many_blocks import DIAGRAMS

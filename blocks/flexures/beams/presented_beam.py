@@ -1,0 +1,100 @@
+"""Beams as they are drawn, and as they are inspected: alone, of one segment."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.blocks.flexures.beams.beam_shapes import Shape
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
+from flexure.blocks.flexures.sections.sections import Section
+from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
+from flexure.blocks.math import RigidTransform
+from flexure.blocks.multibody.bodies.bodies import Frame
+from flexure.blocks.multibody.force_elements.presentation import Ribbon
+from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.parameters import NumericParameter
+
+if TYPE_CHECKING:
+    pass
+
+_BENT = 0.1  # parts of its length by which the end of a beam is moved
+
+
+class PresentedBeam(HalfwayElement):
+    """What pictures and pages ask of a `Beam`."""
+
+    drawn_as = "ribbon"
+    length: NumericParameter
+    material: MaterialParameters
+    end_section: Any
+    num_segments: int
+    unstressed_pose: RigidTransform | None
+    stress: LeafOutputPort
+
+    @abstractmethod
+    def section_at(self, part: float, context: Any) -> Section:
+        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+
+    @abstractmethod
+    def default_shape(self) -> Shape:
+        """Return the shape of the unstressed beam in new contexts."""
+
+    def ribbon(self, context: Any) -> Ribbon:
+        """Return the beam with its sections, bent between its ends and nodes."""
+        along = np.vstack([np.zeros(3), np.eye(3)[[0, 2]]])
+        start, end = along.copy(), along.copy()
+        rest = self.unstressed_pose
+        if rest is not None:  # which is what it is along
+            chord = np.linalg.norm(rest.p)
+            start[1] = rest.p / (chord if chord > 0.0 else 1.0)
+            end[1] = rest.R.T @ start[1]
+        frames: list[tuple[Frame, FloatArray]] = [
+            (self.attachments[0].frame, start),
+            *((node.frame, start) for node in self.inside.nodes),
+            (self.attachments[1].frame, end),
+        ]
+
+        def outlines(parts: FloatArray) -> FloatArray:
+            apart = parts[:1] if self.end_section is None else parts
+            return np.array([self.section_at(float(each), context).outline() for each in apart])
+
+        length = float(self.length.get(context)) / self.num_segments
+        return Ribbon(frames, length, outlines, self.stress, self.material.yield_strength)
+
+    def undivided(self: Any) -> Any:
+        """Return a beam like this one in new contexts, of a single segment and in no plant."""
+        if not self.inside:
+            return self
+        from flexure.blocks.flexures.beams.beam import Beam
+
+        end, curvature, damping = self.end_section, self.curvature, self.damping_time
+        return Beam(
+            self.name,
+            self.frame_a,
+            self.frame_c,
+            section=self.section.default,
+            material=self.material.default,
+            end_section=None if end is None else end.default,
+            length=self.length.default,
+            shear=self.shear,
+            curvature=None if curvature is None else curvature.default,
+            damping_time=None if damping is None else damping.default,
+            plate=self.plate,
+            clamped_warping=self.clamped_warping,
+            prestressed=self.prestressed,
+        )
+
+    def unstressed_frames(self) -> RigidTransform:
+        """Return the default pose of C in A without load."""
+        return self.default_shape()(float(self.length.default))
+
+    def inspected_range(self, unit: str, place: float, context: Any) -> tuple[float, float] | None:
+        """Return displacements of a tenth of its length; angles are as for other elements."""
+        return (place, _BENT * float(self.length.get(context))) if unit == "m" else None
+
+
+__all__ = ["PresentedBeam"]

@@ -1,0 +1,187 @@
+"""Newton's steps to a standstill: damped ones, and those that release what holds the start."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lstsq
+
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import Equations
+from flexure.solvers.analysis.sampled.sample_steps import SampleSteps
+
+_STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
+_LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
+_LEAST_DAMPING = 1e-8
+_CRAWLING, _WATCHED = 0.9, 10  # part of the values that is left, and the steps after which
+_LONGEST = 0.5  # step, in parts of states, that is not judged by the forces behind it,
+_STRAY = 0.5  # part of it that others may correct,
+_ROUGH = 1e-3  # length of the last one while something still holds, and of the last of all
+_CLOSE = 1e-9  # since the next is its square,
+_NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
+_NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
+_LEAST_PART = 1e-4  # of what holds the start
+_LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
+
+
+@dataclass(frozen=True)
+class _LinearModel:
+    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
+
+    values: FloatArray
+    matrix: FloatArray
+
+    @cached_property
+    def size(self) -> float:
+        """Length of the vector of values."""
+        return float(np.linalg.norm(self.values))
+
+    @cached_property
+    def _decomposition(self) -> Any:
+        return np.linalg.svd(self.matrix, full_matrices=False)
+
+    def step(self, damping: float) -> FloatArray:
+        """Return the step that minimizes ``|values + matrix @ step|² + damping size |step|²``.
+
+        The damping vanishes with the values. So the steps converge quadratically also where the
+        equilibria form a continuum, and hardly move along it.
+        """
+        left, stretches, right = self._decomposition
+        divisors = stretches**2 + damping * self.size
+        factors = np.divide(stretches, divisors, out=np.zeros_like(divisors), where=divisors > 0.0)
+        step: FloatArray = -(factors * (self.values @ left)) @ right
+        return step
+
+    def gain(self, step: FloatArray, found: FloatArray) -> float:
+        """Return by how much the values shrink at a step, as a part of what the model promises."""
+        promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
+        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
+
+
+def damped_steps(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> Iterator[tuple[FloatArray, int]]:
+    """Take damped steps until nothing improves; yield the point and their number.
+
+    Both are also yielded where the steps begin to crawl, before they go on.
+    """
+    values = equations.values(point)[needed]
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    weights = np.zeros(len(values))
+    latest: deque[FloatArray] = deque(maxlen=_WATCHED)
+    damping = 1.0
+    iterations = 0
+    is_crawling = False
+    while iterations < max_iterations and np.isfinite(values).all():
+        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
+        if not np.isfinite(matrix).all():
+            break
+        weights = np.maximum(weights, _weights(matrix))
+        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
+        if len(latest) == _WATCHED and not is_crawling:
+            is_crawling = model.size > _CRAWLING * float(np.linalg.norm(latest[0] / weights))
+            if is_crawling:
+                yield point, iterations
+        latest.append(values)
+        gain = -1.0
+        while gain < _LEAST_GAIN:
+            step = model.step(damping)
+            if not np.linalg.norm(step) > _STANDSTILL:
+                yield point, iterations
+                return
+            trial = point.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            found = _values_if_defined(equations, trial, needed)
+            if np.isfinite(found).all():
+                gain = model.gain(step, found / weights)
+            if gain < 0.25:
+                damping *= 4.0
+        if gain > 0.75:
+            damping = max(0.1 * damping, _LEAST_DAMPING)
+        point, values = trial, found
+        iterations += 1
+    yield point, iterations
+
+
+def released_steps(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Hold the start by what it takes, and let that go by and by; return as `damped_steps` does.
+
+    What is stiff along and soft across, as a beam is, has larger forces after a step that turns
+    it, and next to none after the one that follows. Steps that have to lower the forces crawl
+    there. So these are judged by their lengths: none of them may correct the first one much.
+    """
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    held = _values_if_defined(equations, point, needed)
+    iterations, left, part = 0, 1.0, 1.0
+    while left > 0.0 and part > _LEAST_PART and iterations < max_iterations:
+        aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
+        found = False
+        while not found and iterations < max_iterations:
+            values = _values_if_defined(equations, trial, needed) - aim * held
+            if not np.isfinite(values).all():
+                break
+            matrix = equations.jacobian(trial)[np.ix_(needed, unknown)] * scale
+            if not np.isfinite(matrix).all():
+                break
+            weights = _weights(matrix)
+            rows = matrix / weights[:, np.newaxis]
+            step = -lstsq(rows, values / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
+            length = float(np.linalg.norm(step))
+            first = first or length
+            if length > _LONGEST or (length > _STRAY * first and trial is not point):
+                break
+            trial = trial.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            iterations += 1
+            found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
+            before = length
+        if found:
+            point, left, part = trial, aim, 2.0 * part
+        else:
+            part *= 0.25
+    return point, iterations
+
+
+def _weights(matrix: FloatArray) -> FloatArray:
+    """Return what to divide equations by, so that their units do not matter.
+
+    An equation that hardly depends on anything is not blown up to the size of the others: rates of
+    the length of quaternions and powers of dampers vanish with the square of velocities.
+    """
+    rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
+    largest = np.max(rows, initial=0.0)
+    return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
+
+
+def _values_if_defined(
+    equations: Equations | SampleSteps, point: FloatArray, needed: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
+    try:
+        return equations.values(point)[needed]
+    except EvaluationError:
+        return np.full(np.count_nonzero(needed), np.nan)
+
+
+__all__ = ["damped_steps", "released_steps"]
