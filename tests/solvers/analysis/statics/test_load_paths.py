@@ -305,6 +305,7 @@ def ring() -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_closed_chain_of_free_blocks_ends_where_it_is_in_equilibrium() -> None:
     plant = ring()
     softer = [[40.0, 50.0, 60.0], [20.0, 20.0, 20.0]]
