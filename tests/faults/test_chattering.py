@@ -116,6 +116,7 @@ def test_tolerances_below_rounding_are_named_as_the_reason(compiled: Any) -> Non
     simulator(atol=1e-14).advance_to(0.01)  # says nothing
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA", "RK45"])
 def test_stairs_that_rounding_makes_are_no_jumps(method: str) -> None:
     """A spring on the difference of two large numbers, whose force rises by stairs of 0.01 N."""

@@ -22,6 +22,7 @@ from flexure.solvers.native.runs import run_memory
 from flexure.solvers.tracing.trace import SymbolicStore
 from tests.support import rods
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import thinned
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001
 STEEL = Material.common("structural steel S235")
@@ -147,7 +148,7 @@ def test_the_determinant_gives_the_frequencies_of_the_textbook() -> None:
         assert exact_frequencies(ends, 1, THICKNESS)[0] == pytest.approx(root**2 * unit, rel=1e-8)
 
 
-@pytest.mark.parametrize("ends", PLANTS)
+@pytest.mark.parametrize("ends", thinned(PLANTS, fast=1))
 def test_frequencies_of_slender_beams_converge_with_fourth_order(ends: str) -> None:
     exact = np.array(exact_frequencies(ends, 2, THICKNESS))
     coarse, fine = (bending_frequencies(PLANTS[ends](n), 2) / exact - 1.0 for n in (6, 12))

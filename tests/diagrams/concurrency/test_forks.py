@@ -18,6 +18,7 @@ from tests.support.native import needs_llvmlite
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(("how", "count"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])

@@ -360,6 +360,7 @@ def test_what_is_too_large_for_exact_derivatives_is_refused(
         fx.load_path(unit_cantilever(2), {"load[4]": 1.0})
 
 
+@pytest.mark.full
 def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
     """The moment is the same everywhere, so that one integration from the clamp has the shape."""
     L, d, E = 0.3, 1e-3, 193e9
