@@ -471,6 +471,7 @@ def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
     assert rest.continuous_state == pytest.approx(followed.continuous_state, abs=1e-8)
 
 
+@pytest.mark.full
 def test_a_thick_beam_that_shears_ends_beside_an_exact_rod_by_as_much_as_docs_say() -> None:
     thickness = 0.2 * LENGTH
     section = RectangleSection(width=WIDTH, thickness=thickness)
