@@ -83,7 +83,7 @@ WORKLOADS: dict[str, tuple[Callable[[], fx.System], str, float, str]] = {
 }
 
 
-def in_node(model: fx.JavaScriptModel, end: float, signal: str) -> dict[str, float]:
+def in_node(model: fx.results.JavaScriptModel, end: float, signal: str) -> dict[str, float]:
     """Return the seconds of the first run in Node, and of later ones."""
     node = shutil.which("node")
     if node is None:

@@ -40,7 +40,7 @@ def run(store: str) -> None:
     )
     builder.connect("target.y", "pid.setpoint")
     builder.connect_chain("pid", "arm", "pid.measurement")
-    plan = fx.grid({"pid.kp": np.linspace(2.0, 8.0, 60), "pid.ki": np.linspace(1.0, 8.0, 50)})
+    plan = fx.plans.grid({"pid.kp": np.linspace(2.0, 8.0, 60), "pid.ki": np.linspace(1.0, 8.0, 50)})
     measured = {"peak": fx.metrics.maximum("arm.y"), "error": fx.metrics.iae("arm.y", target=1.0)}
     storing._SECONDS = CHUNK
     print("ready", flush=True)

@@ -88,7 +88,7 @@ class Plant:
 
     name: str
     diagram: fx.Diagram
-    plan: fx.Plan
+    plan: fx.plans.Plan
     end: float
     angle: str
     target: float
@@ -110,13 +110,13 @@ class Plant:
             context.set(path, self.plan[path][k])
         return context
 
-    def precise(self) -> list[fx.SimulationResult]:
+    def precise(self) -> list[fx.results.SimulationResult]:
         """Return the motions of the first runs."""
         options: Any = {"method": "Rodas5P", "rtol": 1e-10, "atol": 1e-12}
         contexts = map(self.context, range(CHECKED))
         return [fx.simulate(self.diagram, self.end, each, **options) for each in contexts]
 
-    def error(self, motions: Sequence[fx.SimulationResult], runs: Sequence[Any]) -> float:
+    def error(self, motions: Sequence[fx.results.SimulationResult], runs: Sequence[Any]) -> float:
         """Return the largest error of times and angles of some runs, as a part of the target."""
         errors = [
             np.max(np.abs(angle - motion.sample(self.angle, times)))
@@ -136,11 +136,11 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 
 
 def lanes(
-    plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float, samples: int
+    plant: Plant, motions: Sequence[fx.results.SimulationResult], accuracy: float, samples: int
 ) -> Side:
     """Prepare a sweep of all runs."""
 
-    def swept(method: str, tolerance: float, count: int, **wanted: Any) -> fx.Sweep:
+    def swept(method: str, tolerance: float, count: int, **wanted: Any) -> fx.results.Sweep:
         wanted |= {"method": method, "rtol": tolerance, "atol": 1e-2 * tolerance}
         times = np.linspace(0.0, plant.end, samples)
         return fx.sweep(plant.diagram, plant.plan[:count], plant.end, times=times, **wanted)
@@ -160,12 +160,14 @@ def lanes(
 
 
 def single_runs(
-    plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float, runs: int
+    plant: Plant, motions: Sequence[fx.results.SimulationResult], accuracy: float, runs: int
 ) -> Side:
     """Prepare a loop of single native runs."""
     contexts = list(map(plant.context, range(runs)))
 
-    def simulated(method: str, tolerance: float, count: int) -> Iterator[fx.SimulationResult]:
+    def simulated(
+        method: str, tolerance: float, count: int
+    ) -> Iterator[fx.results.SimulationResult]:
         options: Any = {"method": method, "rtol": tolerance, "atol": 1e-2 * tolerance}
         for context in contexts[:count]:
             yield fx.simulate(plant.diagram, plant.end, context, **options)
@@ -187,7 +189,7 @@ def single_runs(
 
 def _fastest(
     plant: Plant,
-    motions: Sequence[fx.SimulationResult],
+    motions: Sequence[fx.results.SimulationResult],
     accuracy: float,
     angles: Callable[[str, float], list[tuple[Array, Array]]],
     run: Callable[[str, float], object],
@@ -214,7 +216,9 @@ def drake_seconds(job: tuple[dict[str, float], str, float]) -> float:
     return drake_door.run(*job).seconds
 
 
-def drake(plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float, runs: int) -> Side:
+def drake(
+    plant: Plant, motions: Sequence[fx.results.SimulationResult], accuracy: float, runs: int
+) -> Side:
     """Prepare runs of Drake in a pool of processes, with its fastest scheme."""
     part("systems.analysis")
     columns = [plant.plan[path][:runs].tolist() for path in plant.plan.paths]
@@ -252,7 +256,7 @@ def drake(plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float,
 
 
 def mujoco(
-    plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float, runs: int
+    plant: Plant, motions: Sequence[fx.results.SimulationResult], accuracy: float, runs: int
 ) -> Side:
     """Prepare rollouts of MuJoCo, with its fastest integrator."""
     rollouts = lid.Rollouts(plant.plan[:runs])
@@ -293,9 +297,9 @@ OTHERS = {"door": (SINGLE, "Drake"), "lid": ("MuJoCo",)}
 def plants(runs: int) -> Iterator[Plant]:
     """Return door and lid, with plans of as many runs."""
     door, hinged = compliant_door.build(), lid.build()
-    plan = fx.latin_hypercube(DOOR, runs, plus_minus="5 %", context=door)
+    plan = fx.plans.latin_hypercube(DOOR, runs, plus_minus="5 %", context=door)
     yield Plant("door", door, plan, drake_door.END, "door.axis.angle", drake_door.TARGET)
-    plan = fx.latin_hypercube([*lid.NOMINAL], runs, plus_minus="20 %", context=hinged)
+    plan = fx.plans.latin_hypercube([*lid.NOMINAL], runs, plus_minus="20 %", context=hinged)
     yield Plant("lid", hinged, plan, lid.END, lid.ANGLE, lid.TARGET)
 
 

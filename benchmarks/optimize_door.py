@@ -42,11 +42,13 @@ ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5)
 CLOSE = 1e-3
 
 
-def ours(evaluations: int, population: int, **options: Any) -> tuple[fx.Optimization, float]:
+def ours(
+    evaluations: int, population: int, **options: Any
+) -> tuple[fx.results.Optimization, float]:
     """Return the answer and the seconds of a search."""
     door = compliant_door.build()
 
-    def search(most: int, **options: Any) -> fx.Optimization:
+    def search(most: int, **options: Any) -> fx.results.Optimization:
         sizes: dict[str, Any] = {"population": population, "max_evaluations": most, "threads": 1}
         return fx.optimize(door, BOUNDS, ITAE, CONSTRAINTS, t_final=END, **sizes, **options)
 

@@ -51,7 +51,7 @@ def measure(folder: Path) -> dict[str, float]:
     """Return the numbers of the door's page."""
     servo = build()
     page = fx.page(servo, 10.0, path=folder / "door.html")
-    fx.inspect(servo.get_system("door.hinge"), path=folder / "hinge.html")
+    fx.inspect_block(servo.get_system("door.hinge"), path=folder / "hinge.html")
     library = page.html.partition('id="library">')[2].partition("</script>")[0]
     (folder / "alone.html").write_text(ALONE.format(library), encoding="utf-8", newline="\n")
     with running_chromium() as browser:

@@ -28,7 +28,7 @@ SPREAD = ["pid.kp", "pid.ki", "pid.kd", "door.hinge.spring_constant"]
 def measure(runs: int) -> tuple[float, float]:
     """Return the ratios of processor time and of time by the clock, with a file to without."""
     door = compliant_door.build()
-    plan = fx.latin_hypercube(SPREAD, runs, plus_minus="5 %", context=door, seed=1)
+    plan = fx.plans.latin_hypercube(SPREAD, runs, plus_minus="5 %", context=door, seed=1)
     angle = "door.axis.angle"
     figures = [fx.metrics.step(name, angle) for name in ("overshoot", "rise_time")]
     rows = []

@@ -50,7 +50,7 @@ CHUNK = 1.0  # s that a chunk takes, about
 NETWORK = 1e9 / 8.0  # bytes per second
 
 
-def plan(runs: int) -> fx.Plan:
+def plan(runs: int) -> fx.plans.Plan:
     """Return what the runs differ in."""
     ranges = {
         "pid.kp": (40.0, 90.0),
@@ -58,10 +58,10 @@ def plan(runs: int) -> fx.Plan:
         "pid.kd": (8.0, 16.0),
         "door.hinge.spring_constant": (2.0, 4.0),
     }
-    return fx.latin_hypercube(ranges, runs, seed=1)
+    return fx.plans.latin_hypercube(ranges, runs, seed=1)
 
 
-def study(servo: fx.System, samples: fx.Plan, **options: Any) -> fx.Sweep:
+def study(servo: fx.System, samples: fx.plans.Plan, **options: Any) -> fx.results.Sweep:
     """Run all samples."""
     metrics = {
         name: fx.metrics.step(name, "door.axis.angle") for name in ("overshoot", "settling_time")

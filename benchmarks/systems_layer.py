@@ -182,7 +182,7 @@ def pid_rows(pairs: int) -> list[Row]:
     builder.connect_chain("pid", "mass", "pid.measurement")
     diagram = builder.build()
 
-    def ours() -> fx.SimulationResult:
+    def ours() -> fx.results.SimulationResult:
         return fx.simulate(diagram, 10.0, method="RK45", rtol=1e-8, atol=1e-10)
 
     kp, ki, kd, filter_time, m, k, d = 50.0, 20.0, 8.0, 0.01, 1.0, 4.0, 0.2
@@ -241,7 +241,7 @@ def sampled_rows(pairs: int) -> list[Row]:
     builder.connect_chain("pid", "pendulum", "pid.measurement")
     diagram = builder.build()
 
-    def ours() -> fx.SimulationResult:
+    def ours() -> fx.results.SimulationResult:
         return fx.simulate(diagram, 10.0, method="RK45", rtol=1e-6, atol=1e-9)
 
     def equations(t: float, x: Any, u: float) -> Any:

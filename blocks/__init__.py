@@ -93,7 +93,6 @@ if TYPE_CHECKING:
         LoopJoint,
         MultibodyForces,
         MultibodyTree,
-        PassivityReport,
         Plant,
         PlantBuilder,
         PointOnLine,
@@ -144,7 +143,7 @@ if TYPE_CHECKING:
     from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.signals.waveforms import Chirp, Sine, Square
 else:
-    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
 
 __all__ = [
     "Actuator",
@@ -228,7 +227,6 @@ __all__ = [
     "PadeDelay",
     "ParallelGuide",
     "PassThrough",
-    "PassivityReport",
     "PlanarJoint",
     "Plant",
     "PlantBuilder",

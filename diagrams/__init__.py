@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState
     from flexure.diagrams.values.tables import Table
 else:
-    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__))
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
 
 __all__ = [
     "TIME",

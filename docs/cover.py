@@ -26,7 +26,7 @@ from tests.support.browser import running_chromium  # noqa: E402
 _TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10, "color": "dimgray"}
 
 
-def leaf() -> fx.LoadPath:
+def leaf() -> fx.results.LoadPath:
     """Push the table of a guide of two leaves sideways."""
     builder = fx.PlantBuilder("guide", gravity=(0, 0, 0))
     inertia = fx.SpatialInertia.solid_box(0.2, size=(0.012, 0.08, 0.02))

@@ -177,7 +177,7 @@ def _make_live(script: Path, folder: Path) -> None:
         live_page(script).save(folder / f"{script.stem}.html")
 
 
-def live_page(script: Path) -> fx.Page:
+def live_page(script: Path) -> fx.results.Page:
     """Make the page of an example that writes none itself."""
     live = _LIVE[script.stem]
     built = importlib.import_module(f"examples.{script.stem}").build()

@@ -58,7 +58,7 @@ def build() -> fx.Plant:
     return builder.build()
 
 
-def press(force: float) -> fx.SimulationResult:
+def press(force: float) -> fx.results.SimulationResult:
     """Push the slider down with a force, and let go when it has come to rest."""
     builder = fx.DiagramBuilder("test")
     builder.add_all(
@@ -112,7 +112,10 @@ def main() -> None:
 
 
 def draw(
-    path: fx.LoadPath, gentle: fx.SimulationResult, firm: fx.SimulationResult, file: Path
+    path: fx.results.LoadPath,
+    gentle: fx.results.SimulationResult,
+    firm: fx.results.SimulationResult,
+    file: Path,
 ) -> None:
     """Save the switch along its load path and at its end, the path, and both presses."""
     import matplotlib.pyplot as plt

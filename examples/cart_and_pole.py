@@ -35,7 +35,7 @@ def build() -> fx.Plant:
     return builder.build()
 
 
-def design() -> fx.OutputFeedbackDesign:
+def design() -> fx.results.OutputFeedbackDesign:
     """Find where the pole stands, look at its modes, and design a sampled controller."""
     plant = build()
     start = plant.create_default_context()
@@ -52,7 +52,7 @@ def design() -> fx.OutputFeedbackDesign:
     )
 
 
-def build_loop(controller: fx.OutputFeedbackDesign) -> fx.Diagram:
+def build_loop(controller: fx.results.OutputFeedbackDesign) -> fx.Diagram:
     """Wire plant, noisy sensors and controller."""
     builder = fx.DiagramBuilder("balance")
     builder.add_all(

@@ -42,7 +42,7 @@ def build() -> fx.Diagram:
     return builder.build()
 
 
-def run(settings: list[str], folder: Path) -> fx.StepResponse:
+def run(settings: list[str], folder: Path) -> fx.results.StepResponse:
     """Simulate with changed parameters, print, save the pictures, and return the response."""
     servo = build()
     context = servo.create_default_context()

@@ -128,7 +128,7 @@ def main() -> None:
     assert safety > 1.5, "the leaves yield"
 
 
-def draw(bistable: fx.LoadPath, path: fx.LoadPath, file: Path) -> None:
+def draw(bistable: fx.results.LoadPath, path: fx.results.LoadPath, file: Path) -> None:
     """Save the mechanism along its path, and the forces with and without the guide."""
     import matplotlib.pyplot as plt
 

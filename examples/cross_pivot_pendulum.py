@@ -66,7 +66,7 @@ def period(moment: CubicSpline, inertia: CubicSpline, amplitude: float) -> float
     return float(2.0 * np.pi * np.mean(np.sqrt(amplitude**2 - angle**2) / rates))
 
 
-def inertia_along(path: fx.LoadPath) -> CubicSpline:
+def inertia_along(path: fx.results.LoadPath) -> CubicSpline:
     """Return J(θ) in kg m², which changes as the center of the rotation wanders."""
     x, y, angle = path["swing.q"][path.stations].T
     center = np.stack([x + ARM * np.cos(angle), y + ARM * np.sin(angle)])
@@ -141,7 +141,7 @@ def main() -> None:
 
 def draw(
     plant: fx.Plant,
-    path: fx.LoadPath,
+    path: fx.results.LoadPath,
     moments: list[CubicSpline],
     inertia: CubicSpline,
     figures: tuple[float, float, float],

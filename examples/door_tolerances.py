@@ -58,8 +58,8 @@ def brute_force(servo: fx.Diagram, path: str, others: int) -> dict[str, tuple[fl
     constants are held.
     """
     rest = {name: tolerance for name, tolerance in TOLERANCES.items() if name != path}
-    held = fx.latin_hypercube({path: TOLERANCES[path]}, HELD, context=servo, seed=3)
-    scattered = fx.latin_hypercube(rest, others, context=servo, seed=4)
+    held = fx.plans.latin_hypercube({path: TOLERANCES[path]}, HELD, context=servo, seed=3)
+    scattered = fx.plans.latin_hypercube(rest, others, context=servo, seed=4)
     runs = fx.sweep(servo, held * scattered, END, metrics=METRICS, times=TIMES)
     found = {}
     for name, column in runs.metrics.items():
@@ -69,12 +69,12 @@ def brute_force(servo: fx.Diagram, path: str, others: int) -> dict[str, tuple[fl
     return found
 
 
-def stored_study(servo: fx.Diagram, samples: int, path: Path) -> fx.Sweep:
+def stored_study(servo: fx.Diagram, samples: int, path: Path) -> fx.results.Sweep:
     """Run half of a plan, as if it had been stopped there, and then all of it."""
-    plan = fx.latin_hypercube(TOLERANCES, samples, context=servo, seed=1)
+    plan = fx.plans.latin_hypercube(TOLERANCES, samples, context=servo, seed=1)
     print(f"{len(plan)} samples of {len(plan.paths)} constants")
 
-    def run(part: fx.Plan) -> fx.Sweep:
+    def run(part: fx.plans.Plan) -> fx.results.Sweep:
         return fx.sweep(servo, part, END, signals=ANGLE, times=TIMES, metrics=METRICS, store=path)
 
     half = run(plan[: samples // 2])

@@ -51,7 +51,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     bench = build()
     hinge = bench.get_system("door.hinge")
-    page = fx.inspect(
+    page = fx.inspect_block(
         hinge,
         measured=measured(),
         ranges={"angle": (-0.1, 1.6)},

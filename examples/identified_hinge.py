@@ -57,7 +57,7 @@ def records() -> list[dict[str, np.ndarray]]:
     return found
 
 
-def identify() -> fx.Fit:
+def identify() -> fx.results.Fit:
     """Fit the constants of the hinge to the records, from a guess that is far off."""
     door = build_door(GUESS)
     begins = []

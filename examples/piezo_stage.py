@@ -109,7 +109,7 @@ def main() -> None:
     print(f"settles within {1e3 * info.settling_time:.1f} ms, overshoot {info.overshoot:.2f} %")
 
     handles = [f"stage.guide_leaf{k}.thickness" for k in (1, 2)]
-    plan = fx.latin_hypercube(dict.fromkeys(handles, TOLERANCE), RUNS, context=servo, seed=1)
+    plan = fx.plans.latin_hypercube(dict.fromkeys(handles, TOLERANCE), RUNS, context=servo, seed=1)
     metrics = {
         "settling time": fx.metrics.step("settling_time", PLACE),
         "voltage": fx.metrics.final("pid.u"),
@@ -130,7 +130,11 @@ def main() -> None:
 
 
 def draw(
-    stage: fx.Plant, path: fx.LoadPath, result: fx.SimulationResult, made: fx.Sweep, file: Path
+    stage: fx.Plant,
+    path: fx.results.LoadPath,
+    result: fx.results.SimulationResult,
+    made: fx.results.Sweep,
+    file: Path,
 ) -> None:
     """Save the stage, its path, its step and what tolerances do."""
     import matplotlib.pyplot as plt

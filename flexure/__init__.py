@@ -17,8 +17,11 @@ if None in (_find_spec(f"{__name__}.{folder}") for folder in ("blocks", "diagram
 from flexure import blocks, diagrams, solvers
 from flexure.diagrams.interface.lazy_names import on_demand as _on_demand
 
+__all__ = ["blocks", "diagrams", "solvers"]
+__all__ += ["compliance", "errors", "fitting", "laws", "metrics", "plans", "results", "rotations"]
+
 if _typing.TYPE_CHECKING:
-    from flexure import compliance, errors, fitting, laws, metrics
+    from flexure import compliance, errors, fitting, laws, metrics, plans, results, rotations
     from flexure.blocks import *
     from flexure.diagrams import *
     from flexure.solvers import *
@@ -30,7 +33,7 @@ else:
             "diagrams": " ".join(diagrams.__all__),
             "solvers": " ".join(solvers.__all__),
         },
-        elsewhere=("compliance", "errors", "fitting", "laws", "metrics", "blocks.math"),
+        elsewhere=(*__all__[3:], "blocks.math"),
         synonyms="synonyms",
     )
 
@@ -39,7 +42,6 @@ if "IPython" in _sys.modules:
 
     _offer_completion()
 
-__all__ = ["blocks", "compliance", "diagrams", "errors", "fitting", "laws", "metrics", "solvers"]
 __all__ += blocks.__all__
 __all__ += diagrams.__all__
 __all__ += solvers.__all__

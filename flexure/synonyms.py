@@ -85,7 +85,7 @@ step_info: stepinfo StepInformation
 Simulator: IntegratorBase Solver
 simulate_many: MonteCarloSimulation parsim monte_carlo parallel_simulation
 sweep: parameter_sweep ParameterVariation parametric_sweep parfor batch
-latin_hypercube: lhs LatinHypercube
+plans.latin_hypercube: lhs LatinHypercube
 margins: margin allmargin stability_margins disk_margins diskmargin gain_margin phase_margin
 bode: bode_plot bodeplot Bode frequency_response freqresp bodemag
 nyquist: nyquist_plot nyquistplot Nyquist
@@ -149,16 +149,16 @@ Context.clone: Clone
 errors.FlexureError: Error FlexureException
 animate: Animation MeshcatVisualizer animation Visualizer Meshcat
 plot_mechanism: plot_plant draw_mechanism
-SimulationResult.plot: plot figure Plot
-SimulationResult.to_csv: to_csv export_csv
-SimulationResult.to_pandas: to_pandas DataFrame to_dataframe
-SimulationResult.save: save savez
+results.SimulationResult.plot: plot figure Plot
+results.SimulationResult.to_csv: to_csv export_csv
+results.SimulationResult.to_pandas: to_pandas DataFrame to_dataframe
+results.SimulationResult.save: save savez
 System.parameters: parameters list_parameters get_params
 Diagram.plot: draw plot_diagram PlotGraphviz plot_system_graphviz show
 load_result: load read_result
 equation: symbolic symbolic_equations equations
 to_javascript: to_js
-grid: meshgrid product full_factorial
+plans.grid: meshgrid product full_factorial
 doctor: check lint diagnose
 """
 

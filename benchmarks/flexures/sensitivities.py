@@ -71,7 +71,7 @@ def motion_row(segments: int, rounds: int) -> Row:
         return fx.simulate(made, HORIZON, context, method="ESDIRK4", rtol=RTOL, atol=1e-3 * RTOL)
 
     def derived() -> object:
-        return fx.sensitivity(made, HORIZON, ways, context, method="ESDIRK4", rtol=RTOL)
+        return fx.parameter_sensitivity(made, HORIZON, ways, context, method="ESDIRK4", rtol=RTOL)
 
     columns = in_rounds([lambda: seconds(derived), lambda: seconds(plain)], rounds)
     metric = "with derivatives / plain motion"
@@ -95,7 +95,7 @@ def short_motion() -> Callable[[], object]:
     """Return the motion of a leaf in one segment."""
     made, context = leaf(1)
     ways = ["leaf0.thickness", "leaf0.damping_time"]
-    return lambda: fx.sensitivity(made, SHORT, ways, context, rtol=RTOL)
+    return lambda: fx.parameter_sensitivity(made, SHORT, ways, context, rtol=RTOL)
 
 
 def lag_fit() -> Callable[[], object]:

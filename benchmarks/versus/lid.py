@@ -92,7 +92,7 @@ class Rollouts:
         When MuJoCo is not installed.
     """
 
-    def __init__(self, plan: fx.Plan) -> None:
+    def __init__(self, plan: fx.plans.Plan) -> None:
         try:
             self._mujoco: Any = importlib.import_module("mujoco")
             self._rollout: Any = importlib.import_module("mujoco.rollout")

@@ -221,7 +221,7 @@ def _add_pendulum(builder: fx.DiagramBuilder, w: SampledPendulum) -> None:
 # Runs ---------------------------------------------------------------------------------------------
 
 
-def run_error(workload: Workload, result: fx.SimulationResult) -> float:
+def run_error(workload: Workload, result: fx.results.SimulationResult) -> float:
     """Return the error of a result, at the ends of its steps or in its logs."""
     match workload:
         case SampledPendulum():
@@ -355,7 +355,7 @@ def lanes(workload: Workload) -> Contender | None:
         return None
     diagram = build(workload)
 
-    def swept(members: Sequence[ControlledMass], rtol: float, **sampled: Any) -> fx.Sweep:
+    def swept(members: Sequence[ControlledMass], rtol: float, **sampled: Any) -> fx.results.Sweep:
         kp, ki, kd = np.array([(each.kp, each.ki, each.kd) for each in members]).T
         rate = 1.0 / workload.base.filter_time
         values = {"p.gain": kp, "i.C[0,0]": ki, "d.C[0,0]": -kd * rate, "d.D[0,0]": kd * rate}

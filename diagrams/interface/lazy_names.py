@@ -21,14 +21,15 @@ from flexure.diagrams.checks.errors import closest, quoted
 from flexure.diagrams.concurrency import forks  # noqa: F401, from here on, forks wait for imports
 
 
-def imported_names(file: str) -> dict[str, str]:
-    """Return what a package imports for type checkers, which is its table of names.
+def imported_names(file: str, package: str) -> dict[str, str]:
+    """Return what a module imports for type checkers, which is its table of names.
 
     Parameters
     ----------
     file : str
-        The file of the package. The imports are in its block ``if TYPE_CHECKING:``, from modules of
-        the package.
+        The file of the module, with the imports in its block ``if TYPE_CHECKING:``.
+    package : str
+        The package that they import from.
 
     Returns
     -------
@@ -36,9 +37,8 @@ def imported_names(file: str) -> dict[str, str]:
         By the name of each module in the package, the names with spaces between them.
     """
     source = Path(file).read_text("utf-8").partition("\nif TYPE_CHECKING:\n")[2]
-    package = re.escape(Path(file).parent.name)
     line = re.compile(
-        rf"^    from flexure\.{package}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
+        rf"^    from {re.escape(package)}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
     )
     return {
         module: (several or one).replace(",", " ") for module, several, one in line.findall(source)
@@ -46,7 +46,12 @@ def imported_names(file: str) -> dict[str, str]:
 
 
 def on_demand(
-    package: str, names: Mapping[str, str], elsewhere: Sequence[str] = (), synonyms: str = ""
+    package: str,
+    names: Mapping[str, str],
+    elsewhere: Sequence[str] = (),
+    synonyms: str = "",
+    *,
+    root: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
 
@@ -62,6 +67,8 @@ def on_demand(
         about a member of a class that is imported, says where it is.
     synonyms : str, optional
         Module in the package whose ``SYNONYMS`` give, by other words, the names of the package.
+    root : str, optional
+        Package that ``names`` counts its modules from; by default, ``package``.
 
     Examples
     --------
@@ -75,7 +82,7 @@ def on_demand(
     def find(name: str) -> Any:
         module = f"{package}.{name}"
         if name in homes:
-            value = getattr(import_module(f"{package}.{homes[name]}"), name)
+            value = getattr(import_module(f"{root or package}.{homes[name]}"), name)
         elif name.startswith("_"):  # machinery asks for those, and shall import nothing
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         elif find_spec(module) is None:

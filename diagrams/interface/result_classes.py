@@ -28,7 +28,7 @@ class Answer(Shown):
             same = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
             function = cls._function or same
             raise ValueRefusedError(
-                f"Cannot call the class fx.{cls.__name__}",
+                f"Cannot call the class {cls.__name__}",
                 expected=f"a call of fx.{function}, the function that returns its objects",
                 found="arguments that are not those of the class",
                 remedy=f"Write fx.{function}(...)",

@@ -11,13 +11,13 @@ from flexure.commands.reports import Report
 
 def run(arguments: Namespace) -> int:
     """Write a page into a file."""
-    from flexure.solvers.pages.inspectors import inspect
+    from flexure.solvers.pages.inspectors import inspect_block
 
     report = Report(arguments)
     with report.quiet():
         model = load_model(arguments)
         block = model.system.get_system(arguments.block) if arguments.block else model.system
-        made = inspect(
+        made = inspect_block(
             block,
             model.context,
             measured=arguments.measured,

@@ -61,7 +61,7 @@ def _sources(drawn: Samples) -> dict[str, Any]:
 
 
 def distribution(call: Call, path: str) -> Any:
-    """Return what `fx.random` draws from: an interval, or a distribution of SciPy by its name.
+    """Return what `fx.plans.random` draws from: an interval, or a distribution of SciPy by name.
 
     >>> distribution(Call("", "normal", (3.0, 0.2), {}), "pid.kp").mean()
     np.float64(3.0)

@@ -33,7 +33,7 @@ _COLUMNS = ("position", "rate", "force")
 _FORM = "(position, force), (position, rate, force), or a mapping or CSV file with these names"
 
 
-def inspect(
+def inspect_block(
     system: System,
     context: Context | None = None,
     *,
@@ -97,7 +97,7 @@ def inspect(
     >>> import flexure as fx
     >>> axis = fx.RevoluteJoint("axis", fx.Body("frame"), fx.Body("door"), axis=(0, 0, 1))
     >>> hinge = fx.DoorHinge("hinge", axis, spring_constant=3.0)
-    >>> fx.inspect(hinge, ranges={"angle": (-0.1, 1.6)})  # doctest: +SKIP
+    >>> fx.inspect_block(hinge, ranges={"angle": (-0.1, 1.6)})  # doctest: +SKIP
     <Page 'hinge', 4.9 MB, runs by itself>
     """
     require_system(system, "Cannot inspect anything")
@@ -240,4 +240,4 @@ def _code(system: System, values: Context, prefix: str, parameters: list[str]) -
     }
 
 
-__all__ = ["inspect"]
+__all__ = ["inspect_block"]

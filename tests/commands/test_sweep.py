@@ -124,7 +124,7 @@ def test_grids_multiply(flexure: Command) -> None:
     expected = [to * (1.0 - math.exp(-1.0 / tau)) for to, tau in pairs]
     assert [float(row["final(lag.y)"]) for row in found] == pytest.approx(expected, abs=1e-6)
     assert {row["outcome"] for row in found} == {"completed"}
-    assert fx.load_plan(Path("kept", "plan.npz")).shape == (3, 3)
+    assert fx.plans.load_plan(Path("kept", "plan.npz")).shape == (3, 3)
 
 
 @pytest.mark.parametrize("way", ["random", "latin", "sobol"])
@@ -134,7 +134,9 @@ def test_samples_are_those_of_the_library(way: str, flexure: Command) -> None:
     found = json.loads(flexure("sweep", "charge.py", "--to", "1", *words, *setting, "--json").out)
     from scipy.stats import norm
 
-    draw = {"random": fx.random, "latin": fx.latin_hypercube, "sobol": fx.sobol}[way]
+    draw = {"random": fx.plans.random, "latin": fx.plans.latin_hypercube, "sobol": fx.plans.sobol}[
+        way
+    ]
     values = {"lag.time_constant": (1.9, 2.1), "source.to": norm(2, 0.1)}
     plan = draw(values, 8, seed=3)
     for path in plan.paths:
@@ -142,7 +144,7 @@ def test_samples_are_those_of_the_library(way: str, flexure: Command) -> None:
 
 
 def test_a_saved_plan_is_run_again(flexure: Command) -> None:
-    fx.zipped({"source.to": [1.0, 3.0]}).save("plan.csv")
+    fx.plans.zipped({"source.to": [1.0, 3.0]}).save("plan.csv")
     words = ("--plan", "plan.csv", "--grid", "lag.time_constant=1,2", "--json")
     found = json.loads(flexure("sweep", "charge.py", "--to", "1", *words).out)
     assert found["values"]["source.to"] == [1.0, 1.0, 3.0, 3.0]

@@ -562,18 +562,14 @@ CATALOG: dict[str, Recipe] = {
     ),
     "Noise": recipe(fx.Noise, 7, 0.1),
     "Noise, uniform": recipe(
-        fx.Noise,
-        8,
-        0.1,
+        *(fx.Noise, 8, 0.1),
         mean=0.5,
         standard_deviation=[1.0, 2.0],
         distribution="uniform",
         size=2,
     ),
     "BandLimitedNoise": recipe(fx.BandLimitedNoise, 7, 0.1, 2.0, 0.5),
-    "BandLimitedNoise per component": recipe(
-        fx.BandLimitedNoise, 8, 0.1, [2.0, 3.0], [0.5, 0.1], mean=0.5, size=2
-    ),
+    "Noise in a band": recipe(fx.BandLimitedNoise, 8, 0.1, 2.0, [0.5, 0.1], mean=0.5, size=2),
     "TrapezoidalProfile": recipe(fx.TrapezoidalProfile),
     "TrapezoidalProfile per component": recipe(
         fx.TrapezoidalProfile,

@@ -51,7 +51,7 @@ from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]
 Found = dict[str, list[dict[str, FloatArray]]]
-Asked = dict[str, tuple[fx.JavaScriptModel, list[fx.Context]]]
+Asked = dict[str, tuple[fx.results.JavaScriptModel, list[fx.Context]]]
 
 __all__ = ["references"]  # a fixture
 
@@ -136,7 +136,7 @@ def test_what_every_block_computes_is_the_same_at_special_numbers(
 
 
 def expected_numbers(
-    model: fx.JavaScriptModel, context: fx.Context
+    model: fx.results.JavaScriptModel, context: fx.Context
 ) -> dict[str, FloatArray | None]:
     """Return what `run_models` computes, by the equations; None where they refuse."""
     store = context.store
@@ -201,7 +201,7 @@ def after(context: fx.Context, leaf: Any, event: Any) -> FloatArray:
 
 
 def check(
-    model: fx.JavaScriptModel,
+    model: fx.results.JavaScriptModel,
     contexts: Sequence[fx.Context],
     found: Sequence[dict[str, FloatArray]],
 ) -> None:

@@ -13,7 +13,7 @@ from docs.names_of import groups_of, tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "api").glob("*.rst"))
-NAMESPACES = [fx, fx.compliance, fx.fitting, fx.laws]
+NAMESPACES = [fx, fx.compliance, fx.fitting, fx.laws, fx.plans, fx.results, fx.rotations]
 ITEMS = {name: getattr(namespace, name) for namespace in NAMESPACES for name in namespace.__all__}
 MODULES = [name for name, item in ITEMS.items() if inspect.ismodule(item)]
 OBJECTS = [name for name in ITEMS if name not in (*MODULES, "TIME")]

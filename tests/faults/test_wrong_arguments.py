@@ -27,7 +27,7 @@ WITH_A_SYSTEM: dict[str, Callable[[Any], object]] = {
     "linearize": fx.linearize,
     "equilibrium": fx.equilibrium,
     "compiled_equations": fx.compiled_equations,
-    "sensitivity": lambda system: fx.sensitivity(system, 1.0, ["x"]),
+    "sensitivity": lambda system: fx.parameter_sensitivity(system, 1.0, ["x"]),
     "equation": lambda system: fx.equation(system, "y"),
     "step_response": lambda system: fx.step_response(system, "u", "y", 1.0),
     "evaluate_batch": lambda system: fx.evaluate_batch(system, ["y"], []),
@@ -105,10 +105,10 @@ def test_one_name_stands_for_a_list_of_one() -> None:
     lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     context = lag.create_default_context()
     context.set("u", 0.0)
-    alone = fx.sensitivity(lag, 3.0, "time_constant", context)
+    alone = fx.parameter_sensitivity(lag, 3.0, "time_constant", context)
     assert (
         alone["time_constant"]
-        == fx.sensitivity(lag, 3.0, ["time_constant"], context)["time_constant"]
+        == fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context)["time_constant"]
     )
     model = fx.linearize(lag, context, inputs="u", outputs=lag.output_port("y"))
     assert (model.input_names, model.output_names) == (["u"], ["y"])

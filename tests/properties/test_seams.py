@@ -37,7 +37,7 @@ def loop(seed: int) -> Loop:
 
 
 @cache
-def run(seed: int) -> fx.SimulationResult:
+def run(seed: int) -> fx.results.SimulationResult:
     return fx.simulate(loop(seed).diagram, END, **RUN)
 
 
@@ -187,7 +187,7 @@ def test_sensitivities_are_those_of_differences() -> None:
     def question(seed: int, asked: Loop) -> str:
         context = asked.diagram.create_default_context()
         value = context.get(asked.gain)
-        answer = fx.sensitivity(asked.diagram, END, asked.gain, outputs=asked.output)
+        answer = fx.parameter_sensitivity(asked.diagram, END, asked.gain, outputs=asked.output)
         ends = []
         for step in (-1e-5, 1e-5):
             context.set(asked.gain, value * (1.0 + step))

@@ -133,7 +133,7 @@ def test_a_fixed_step_run_split_at_its_steps_is_exactly_the_run_in_one(
 def test_a_log_leaves_every_bit_of_the_motion_as_it_was(
     method: str, options: dict[str, float]
 ) -> None:
-    def run(*, watched: bool) -> tuple[fx.SimulationResult, list[float]]:
+    def run(*, watched: bool) -> tuple[fx.results.SimulationResult, list[float]]:
         builder = fx.DiagramBuilder("diagram")
         bouncing = ball(0.6)
         builder.add_all(swing(), bouncing, fx.Step("step", at=0.7), fx.ZeroOrderHold("hold", 0.3))

@@ -25,25 +25,25 @@ from tests.support.sweeps import UntilEdge, driven_pendulum, servo
 TIMES = np.linspace(0.0, 3.0, 31)
 
 
-def lanes(executor: Executor | None = None, **options: Any) -> fx.Sweep:
+def lanes(executor: Executor | None = None, **options: Any) -> fx.results.Sweep:
     metrics = ["peak", fx.metrics.iae("arm.y", target="target.y")]
     values = {"pid.kp": np.linspace(4.0, 40.0, 1000)}
     options = {"signals": "arm.y", "times": TIMES, "metrics": metrics} | options
     return fx.sweep(servo(), values, 3.0, executor=executor, **options)
 
 
-def singles(executor: Executor | None = None) -> fx.Sweep:
+def singles(executor: Executor | None = None) -> fx.results.Sweep:
     values = {"pendulum.stiffness": np.linspace(1.0, 9.0, 12)}
     options: Any = {"signals": "pendulum.angle", "times": TIMES, "method": "Rodas5P"}
     options["metrics"] = {"end": fx.metrics.final("pendulum.angle"), "steps": num_steps}
     return fx.sweep(driven_pendulum(), values, 3.0, executor=executor, **options)
 
 
-def num_steps(result: fx.SimulationResult) -> float:
+def num_steps(result: fx.results.SimulationResult) -> float:
     return float(result.statistics.steps)
 
 
-def contexts(executor: Executor | None = None) -> fx.Sweep:
+def contexts(executor: Executor | None = None) -> fx.results.Sweep:
     pendulum, rng = driven_pendulum(), np.random.default_rng(3)
     given = [pendulum.create_default_context() for _ in range(60)]
     for context in given:
@@ -52,11 +52,11 @@ def contexts(executor: Executor | None = None) -> fx.Sweep:
     return fx.simulate_many(pendulum, 3.0, given, executor=executor, signals="pendulum.angle")
 
 
-def failures(executor: Executor | None = None) -> fx.Sweep:
+def failures(executor: Executor | None = None) -> fx.results.Sweep:
     return fx.sweep(UntilEdge(), {"edge": np.linspace(0.5, 8.0, 200)}, 6.0, executor=executor)
 
 
-STUDIES: dict[str, Callable[..., fx.Sweep]] = {
+STUDIES: dict[str, Callable[..., fx.results.Sweep]] = {
     "lanes": lanes,
     "singles": singles,
     "contexts": contexts,
@@ -64,7 +64,7 @@ STUDIES: dict[str, Callable[..., fx.Sweep]] = {
 }
 
 
-def bytes_of(sweep: fx.Sweep) -> dict[str, Any]:
+def bytes_of(sweep: fx.results.Sweep) -> dict[str, Any]:
     """Return all that a sweep found, bit by bit."""
     arrays = {"finals": sweep.final_states, "steps": sweep.steps}
     arrays |= {signal: sweep[signal] for signal in sweep.signals} | sweep.metrics

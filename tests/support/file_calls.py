@@ -14,8 +14,8 @@ MODEL = "<model name='m'><link name='a'/></model>"
 
 def saved_plan() -> Call:
     """A plan in a file."""
-    fx.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
-    return Call(fx.load_plan, {"path": "plan.npz"})
+    fx.plans.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
+    return Call(fx.plans.load_plan, {"path": "plan.npz"})
 
 
 def stored_study() -> Call:
@@ -34,7 +34,7 @@ def stored_result() -> Call:
     return Call(fx.load_result, {"path": "lag.npz"})
 
 
-def stored() -> fx.StoredResult:
+def stored() -> fx.results.StoredResult:
     stored_result()
     return fx.load_result("lag.npz")
 

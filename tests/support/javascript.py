@@ -76,7 +76,7 @@ const everything = (model, options) => {
 
 
 def run_models(
-    asked: Mapping[str, tuple[fx.JavaScriptModel, Sequence[fx.Context]]],
+    asked: Mapping[str, tuple[fx.results.JavaScriptModel, Sequence[fx.Context]]],
 ) -> dict[str, list[dict[str, FloatArray]]]:
     """Compute everything that models compute, with the values of contexts."""
     options = {
@@ -116,7 +116,7 @@ def run_expressions(
     return {name: found[name].reshape(-1, len(asked[name][0])).T.copy() for name in asked}
 
 
-def options_of(model: fx.JavaScriptModel, context: fx.Context) -> dict[str, Any]:
+def options_of(model: fx.results.JavaScriptModel, context: fx.Context) -> dict[str, Any]:
     """Return the options with which a model has the values of a context."""
 
     def values(*tables: str) -> dict[str, Any]:

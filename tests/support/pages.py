@@ -96,7 +96,7 @@ _NO_CHARTS = """window.Plotly = {
 
 @contextmanager
 def opened(
-    browser: Browser, page: fx.Page, folder: Path, *, charts: bool = True, **options: Any
+    browser: Browser, page: fx.results.Page, folder: Path, *, charts: bool = True, **options: Any
 ) -> Iterator[OpenPage]:
     """Open a page, wait until it is drawn, and fail if it has complained or asked for anything.
 

@@ -295,7 +295,7 @@ def moved_plan() -> Call:
     context = lag()[1]
     values = {"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)}
     arguments = {"values": values, "context": context, "plus_minus": None}
-    return Call(fx.one_at_a_time, arguments, context.to_dict)
+    return Call(fx.plans.one_at_a_time, arguments, context.to_dict)
 
 
 def function_calls() -> dict[str, Make]:
@@ -304,11 +304,11 @@ def function_calls() -> dict[str, Make]:
     calls: dict[str, Make] = {
         "simulate": of_lag(fx.simulate, **_SIMULATION),
         "sweep": of_lag(fx.sweep, values={"lag.time_constant": [1.0, 2.0]}, **SWEEP),
-        "grid": whole(fx.grid, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5]}),
-        "zipped": whole(fx.zipped, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]}),
-        "latin_hypercube": sampled(fx.latin_hypercube),
-        "sobol": sampled(fx.sobol),
-        "random": sampled(fx.random),
+        "grid": whole(fx.plans.grid, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5]}),
+        "zipped": whole(fx.plans.zipped, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]}),
+        "latin_hypercube": sampled(fx.plans.latin_hypercube),
+        "sobol": sampled(fx.plans.sobol),
+        "random": sampled(fx.plans.random),
         "one_at_a_time": moved_plan,
         "sobol_indices": of_lag(
             fx.sobol_indices,
@@ -362,8 +362,8 @@ def function_calls() -> dict[str, Make]:
         "compiled_equations": of_lag(fx.compiled_equations),
         "to_javascript": of_lag(fx.to_javascript, signals=["lag.y"]),
         "doctor": of_lag(fx.doctor),
-        "sensitivity": of_lag(
-            fx.sensitivity,
+        "parameter_sensitivity": of_lag(
+            fx.parameter_sensitivity,
             t_final=0.01,
             parameters="lag.time_constant",
             outputs="lag.y",

@@ -27,7 +27,7 @@ def sampled() -> fx.Diagram:
     return builder.build()
 
 
-def recorded_run() -> fx.SimulationResult:
+def recorded_run() -> fx.results.SimulationResult:
     """Sampled blocks, an oscillator and a step, simulated for one second."""
     builder = fx.DiagramBuilder("root")
     builder.add_all(sampled(), Oscillator("oscillator"), fx.Step("step", at=0.6))

@@ -68,8 +68,8 @@ def result_calls() -> dict[str, Make]:
             samples=50,
             path=None,
         ),
-        "inspect": whole(
-            fx.inspect,
+        "inspect_block": whole(
+            fx.inspect_block,
             system=fx.Saturation("limits", -1.0, 1.0),
             measured=([0.0, 1.0], [0.0, 1.0]),
             ranges={"u": (-2.0, 2.0)},

@@ -68,16 +68,16 @@ def servo(source: fx.System | None = None) -> fx.Diagram:
     return builder.build()
 
 
-def in_lanes(sweep: fx.Sweep) -> bool:
+def in_lanes(sweep: fx.results.Sweep) -> bool:
     return " lanes on " in sweep.how
 
 
-def single(sweep: fx.Sweep, index: int, **options: Any) -> fx.SimulationResult:
+def single(sweep: fx.results.Sweep, index: int, **options: Any) -> fx.results.SimulationResult:
     return fx.simulate(sweep.system, sweep.t_final, sweep.context(index), **options)
 
 
 def assert_like_singles(
-    sweep: fx.Sweep,
+    sweep: fx.results.Sweep,
     indices: Sequence[int] | None = None,
     *,
     tolerance: float = 1e-12,

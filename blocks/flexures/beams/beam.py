@@ -563,10 +563,7 @@ class Beam(PresentedBeam):
     # Checks ----------------------------------------------------------------------------------
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
-        """Refuse frames that do not stand where the ends of the unstressed beam are.
-
-        Warn of a beam that is tapered and curved and has too few segments for that.
-        """
+        """Refuse frames off the ends of the unstressed beam; warn about curved tapers."""
         if self.end_section is not None and not self.planar:
             ends = self.section.default, self.end_section.default
             R = self.default_shape()(self.length.default).R

@@ -16,7 +16,7 @@ from flexure.diagrams.values.tables import Table
 if TYPE_CHECKING:
     from flexure.solvers.analysis.linear_models.linear_model import LinearModel
     from flexure.solvers.analysis.operating_points.equilibria import Equilibrium
-    from flexure.solvers.analysis.sensitivities.sensitivities import Sensitivity
+    from flexure.solvers.analysis.sensitivities.sensitivities import ParameterSensitivity
 
 _MOST = 24  # rows and columns of a matrix
 _OPENED = 12  # rows and columns of one that needs no folding
@@ -112,9 +112,11 @@ def equilibrium_pieces(found: Equilibrium) -> Iterator[str]:
     yield fold("All values", "".join(context._pieces()))
 
 
-def sensitivity_pieces(found: Sensitivity) -> Iterator[str]:
+def sensitivity_pieces(found: ParameterSensitivity) -> Iterator[str]:
     """Show the derivatives of the last states and outputs by each parameter."""
-    yield heading("Sensitivity", found.context.system.label, f"at t = {found.time[-1]:g} s")
+    yield heading(
+        "ParameterSensitivity", found.context.system.label, f"at t = {found.time[-1]:g} s"
+    )
     columns = list(found.derivatives)
     finals = [found.derivatives[parameter][-1] for parameter in columns]
     rows = [

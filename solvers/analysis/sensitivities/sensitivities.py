@@ -34,7 +34,7 @@ _TOLERATED = 0.02  # of a derivative: by how much differences may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity(Answer):
+class ParameterSensitivity(Answer):
     """A motion and its derivatives by parameters.
 
     ``sensitivity["spring.stiffness"]`` is the derivative of the final state by a parameter, of
@@ -85,10 +85,10 @@ class Sensitivity(Answer):
         if count > 1:
             when = f"{count} times from {self.time[0]:g} to {self.time[-1]:g} s"
         what = f"{states} states of '{self.context.system.label}'"
-        return f"<Sensitivity of {what} to {quoted(self.derivatives)}, {when}>"
+        return f"<ParameterSensitivity of {what} to {quoted(self.derivatives)}, {when}>"
 
 
-def sensitivity(
+def parameter_sensitivity(
     system: System,
     t_final: float,
     parameters: Way | Iterable[Way],
@@ -99,7 +99,7 @@ def sensitivity(
     method: Method = "auto",
     rtol: float | None = 1e-8,
     atol: float | None = None,
-) -> Sensitivity:
+) -> ParameterSensitivity:
     """Simulate a system together with the derivatives of states and outputs by parameters.
 
     Parameters
@@ -127,7 +127,7 @@ def sensitivity(
 
     Returns
     -------
-    Sensitivity
+    ParameterSensitivity
 
     Raises
     ------
@@ -162,7 +162,7 @@ def sensitivity(
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> result = fx.sensitivity(lag, 3.0, ["time_constant"], context)
+    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context)
     >>> result["time_constant"].round(6)
     array([0.167348])
     """
@@ -216,7 +216,7 @@ def sensitivity(
         path: by_variable(slope, shape)
         for path, slope, shape in zip(paths, slopes, shapes, strict=False)
     }
-    return Sensitivity(
+    return ParameterSensitivity(
         time=grid,
         states=samples.states,
         derivatives=by_variable(samples.state_slopes, (samples.states.shape[1],)),

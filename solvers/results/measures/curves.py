@@ -310,10 +310,7 @@ class Curve:
         return self._only(kept, np.maximum(last, self.first[:-1]))
 
     def first_crossing(self, level: FloatArray, reached: NDArray[np.bool_]) -> Curve:
-        """Return the arcs of which one may be the first to cross a level of each run, divided.
-
-        The level has been crossed where arcs that reached it begin or end.
-        """
+        """Return the arcs that may be the first to cross a level of each run, divided."""
         first = self.first_of(reached)
         bottom, top = self._bounds
         crosses = self.bends & (bottom <= level[self.run]) & (level[self.run] <= top)
@@ -599,6 +596,3 @@ class Curve:
         found[parts] = _times(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
         length = (self.dense.end - self.dense.begin)[self.piece]
         return self.over(np.add, found * half * 0.5 * length)
-
-
-__all__ = ["Curve", "DenseOutput", "nodes_of"]

@@ -45,7 +45,7 @@ def one_at_a_time(
     --------
     >>> import flexure as fx
     >>> lag = fx.FirstOrderLag("lag", 2.0)
-    >>> fx.one_at_a_time({"time_constant": "5 %", "x": (0.0, 0.1)}, lag).table()
+    >>> fx.plans.one_at_a_time({"time_constant": "5 %", "x": (0.0, 0.1)}, lag).table()
     time_constant  x
     -------------  -----
     2              [0]

@@ -65,7 +65,7 @@ class Plan(Shown):
     Examples
     --------
     >>> import flexure as fx
-    >>> plan = fx.grid({"pid.kp": [1.0, 2.0], "pid.ki": [0.0, 0.5, 1.0]})
+    >>> plan = fx.plans.grid({"pid.kp": [1.0, 2.0], "pid.ki": [0.0, 0.5, 1.0]})
     >>> plan
     <Plan of 6 samples, 2 x 3; pid.kp from 1 to 2, pid.ki from 0 to 1>
     >>> plan[plan["pid.ki"] < plan["pid.kp"]].table()
@@ -317,7 +317,7 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     Examples
     --------
     >>> import flexure as fx
-    >>> plan = fx.grid({"pid.kp": [1.0, 2.0], "pid.ki": [0.0, 0.5, 1.0]})
+    >>> plan = fx.plans.grid({"pid.kp": [1.0, 2.0], "pid.ki": [0.0, 0.5, 1.0]})
     >>> plan["pid.ki"].reshape(plan.shape)
     array([[0. , 0.5, 1. ],
            [0. , 0.5, 1. ]])
@@ -350,7 +350,7 @@ def zipped(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     Examples
     --------
     >>> import flexure as fx
-    >>> fx.zipped({"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]})
+    >>> fx.plans.zipped({"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]})
     <Plan of 2 samples; pid.kp from 1 to 2, pid.ki from 0.5 to 1>
     """
     return zip_values(values, "Cannot zip values", "Cannot zip values of '{}'")
@@ -412,7 +412,7 @@ def _checked(axes: Sequence[Axis]) -> Plan:
             "Cannot make a plan",
             expected=f"at most {_MOST} samples",
             found=f"{' x '.join(map(str, plan.shape))}",
-            remedy="Sample so many dimensions by fx.latin_hypercube or fx.sobol",
+            remedy="Sample so many dimensions by fx.plans.latin_hypercube or fx.plans.sobol",
         )
     return plan
 

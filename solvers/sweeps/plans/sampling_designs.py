@@ -101,7 +101,9 @@ def latin_hypercube(
     --------
     >>> import flexure as fx
     >>> from scipy.stats import norm
-    >>> plan = fx.latin_hypercube({"spring.stiffness": norm(40.0, 2.0), "mass": (1.0, 2.0)}, 100)
+    >>> plan = fx.plans.latin_hypercube(
+    ...     {"spring.stiffness": norm(40.0, 2.0), "mass": (1.0, 2.0)}, 100
+    ... )
     >>> np.sort(np.floor(100.0 * (plan["mass"] - 1.0)))[:4]
     array([0., 1., 2., 3.])
     """
@@ -157,7 +159,7 @@ def sobol(
     Examples
     --------
     >>> import flexure as fx
-    >>> fx.sobol({"mass": (1.0, 2.0)}, 4, scramble=False)["mass"]
+    >>> fx.plans.sobol({"mass": (1.0, 2.0)}, 4, scramble=False)["mass"]
     array([1.  , 1.5 , 1.75, 1.25])
     """
     attempt = "Cannot make a plan of Sobol points"
@@ -198,9 +200,9 @@ def random(
     --------
     >>> import flexure as fx
     >>> lag = fx.FirstOrderLag("lag", 2.0)
-    >>> fx.random("time_constant", 1000, plus_minus="5 %", context=lag)["time_constant"].round(3)[
-    ...     :4
-    ... ]
+    >>> fx.plans.random("time_constant", 1000, plus_minus="5 %", context=lag)[
+    ...     "time_constant"
+    ... ].round(3)[:4]
     array([2.027, 1.954, 1.908, 1.903])
     """
 

@@ -42,7 +42,7 @@ def guide(*, straight: bool = False, **options: Any) -> fx.Plant:
     return builder.build()
 
 
-def at_stroke(stroke: float, **options: Any) -> fx.LoadPath:
+def at_stroke(stroke: float, **options: Any) -> fx.results.LoadPath:
     """Move the table to strokes of which this is the largest, held so that it does not turn."""
     held = {"table.q[y]": np.linspace(0.0, stroke, 5), "table.q[qz]": np.zeros(5)}
     return fx.load_path(guide(**options), held)

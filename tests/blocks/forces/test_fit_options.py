@@ -23,7 +23,7 @@ def noisy(seed: int = 0) -> Any:
     return decay(2.0, 1.5) + 0.02 * np.random.default_rng(seed).standard_normal(TIME.size)
 
 
-def of_system(measured: Any, **options: Any) -> fx.Fit:
+def of_system(measured: Any, **options: Any) -> fx.results.Fit:
     """The same decay as the motion of a block, whose rate is its initial state."""
 
     class Decay(fx.LeafSystem):

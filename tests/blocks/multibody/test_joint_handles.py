@@ -51,14 +51,14 @@ def door() -> Door:
 
 
 @pytest.fixture(scope="module")
-def result(door: Door) -> fx.SimulationResult:
+def result(door: Door) -> fx.results.SimulationResult:
     context = door.servo.create_default_context()
     door.puck.velocities.set(context, [1.0, 2.0, 3.0])
     return fx.simulate(door.servo, 2.0, context)
 
 
 def test_a_result_is_read_by_handles_of_coordinates(
-    door: Door, result: fx.SimulationResult
+    door: Door, result: fx.results.SimulationResult
 ) -> None:
     axis, puck = door.axis, door.puck
     for handle in (axis.angle, axis.positions):
@@ -119,7 +119,7 @@ def test_contexts_linear_models_equations_and_equilibria_take_them(door: Door) -
 
 
 def test_what_no_output_shows_is_refused_with_another_way(
-    door: Door, result: fx.SimulationResult
+    door: Door, result: fx.results.SimulationResult
 ) -> None:
     with pytest.raises(UnknownNameError, match=r"Call axis\.pose\.get\(context\)"):
         result.sample(door.axis.pose, [1.0])

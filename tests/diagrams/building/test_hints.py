@@ -40,7 +40,7 @@ def servo() -> fx.Diagram:
         (lambda s: s.create_default_context().get("door.hinge.spring_torq"), "spring_torque"),
         (lambda s: fx.linearize(s, inputs="door.hinge.spring"), "spring_constant"),
         (lambda s: fx.linearize(s, outputs="door.hinge.spring"), "spring_torque"),
-        (lambda s: fx.sensitivity(s, 1.0, "door.hinge.spring"), "spring_constant"),
+        (lambda s: fx.parameter_sensitivity(s, 1.0, "door.hinge.spring"), "spring_constant"),
         (lambda s: fx.evaluate_batch(s, ["door.hinge.spring"], []), "spring_torque"),
         (lambda s: fx.equilibrium(s, fixed="door.axis.angl"), "axis.angle"),
         (lambda s: fx.sweep(s, {"door.Panel.mass": [1.0]}, 1.0), "panel.mass"),

@@ -291,7 +291,7 @@ def test_results_and_sweeps_travel_between_processes() -> None:
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         result = pool.submit(fx.simulate, LOOP, 2.0).result()
         sweep = pool.submit(fx.sweep, LOOP, {TAU: [1.0, 2.0]}, 2.0, signals=["y"]).result()
-        final = pool.submit(fx.SimulationResult.sample, result, "y", [2.0]).result()
+        final = pool.submit(fx.results.SimulationResult.sample, result, "y", [2.0]).result()
     np.testing.assert_array_equal(result["y"], fx.simulate(LOOP, 2.0)["y"])
     np.testing.assert_array_equal(final, result.sample("y", [2.0]))
     np.testing.assert_array_equal(

@@ -106,7 +106,7 @@ def disturbed(plant: fx.Plant, size: float, seed: int) -> fx.Context:
     return context
 
 
-def assert_at_rest(plant: fx.Plant, found: fx.Equilibrium) -> None:
+def assert_at_rest(plant: fx.Plant, found: fx.results.Equilibrium) -> None:
     """Nothing moves or starts to, and quaternions have length 1."""
     rates = plant.eval_time_derivatives(found.context)
     np.testing.assert_allclose(rates, 0.0, atol=1e-8)

@@ -55,7 +55,7 @@ def test_a_lag_has_the_sensitivities_of_its_closed_form(
     lag = fx.FirstOrderLag("lag", tau, gain=1.5, initial=start)
     context = lag.create_default_context()
     lag.u.fix(context, command)
-    result = fx.sensitivity(lag, t, ["time_constant", "gain", "u"], context)
+    result = fx.parameter_sensitivity(lag, t, ["time_constant", "gain", "u"], context)
     decay = math.exp(-t / tau)
     offset = start - 1.5 * command
     np.testing.assert_allclose(result.states[-1], [1.5 * command + offset * decay], atol=1e-7)
@@ -68,7 +68,7 @@ def test_a_lag_has_the_sensitivities_of_its_closed_form(
 
 def test_the_matrices_of_a_state_space_have_the_variation_of_its_exponential() -> None:
     block = fx.StateSpace("block", [[0.0, 1.0], [-4.0, 0.0]], [[], []], [1.0, 0.0], initial=[1, 0])
-    result = fx.sensitivity(block, 1.3, ["A"], times=[0.0, 0.7, 1.3])
+    result = fx.parameter_sensitivity(block, 1.3, ["A"], times=[0.0, 0.7, 1.3])
     # x = cos(w t) with w = sqrt(-A[1, 0]), so that ∂x/∂A[1, 0] = t sin(w t) / (2 w).
     t = np.array([0.0, 0.7, 1.3])
     np.testing.assert_allclose(result.time, t)
@@ -86,7 +86,7 @@ def test_the_matrices_of_a_state_space_have_the_variation_of_its_exponential() -
 @pytest.mark.parametrize("path", ["mass", "length", "damping", "torque"])
 def test_a_pendulum_agrees_with_simulations(path: str) -> None:
     pendulum, context = swinging()
-    result = fx.sensitivity(pendulum, 3.0, [path], context)
+    result = fx.parameter_sensitivity(pendulum, 3.0, [path], context)
     expected = by_differences(pendulum, context, path, 3.0)
     np.testing.assert_allclose(result[path].reshape(2), expected, rtol=2e-6, atol=1e-6)
 
@@ -97,7 +97,7 @@ def test_a_pendulum_agrees_with_simulations(path: str) -> None:
 def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: str) -> None:
     diagram = servo(2.0, 1.0, 0.5, derivative_filter=0.1, derivative_weight=0.5)
     context = diagram.create_default_context()
-    result = fx.sensitivity(diagram, 1.0, [path], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, [path], context)
     expected = by_differences(diagram, context, path, 1.0)
     np.testing.assert_allclose(result[path].reshape(-1), expected, rtol=2e-5, atol=1e-6)
 
@@ -105,9 +105,9 @@ def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: 
 def test_all_parameters_at_once_and_one_by_one_are_the_same() -> None:
     pendulum, context = swinging()
     paths = ["mass", "length", "damping"]
-    together = fx.sensitivity(pendulum, 2.0, paths, context)
+    together = fx.parameter_sensitivity(pendulum, 2.0, paths, context)
     for path in paths:
-        alone = fx.sensitivity(pendulum, 2.0, [path], context)
+        alone = fx.parameter_sensitivity(pendulum, 2.0, [path], context)
         np.testing.assert_allclose(together[path], alone[path], rtol=1e-6, atol=1e-7)
     assert together.state_names == ["x[angle]", "x[rate]"]
 
@@ -117,13 +117,13 @@ def test_a_component_has_its_part_of_the_sensitivity_to_the_whole() -> None:
     context = system.create_default_context()
     context.set("x", [1.0, -1.0])
     context.set("u", 0.5)
-    whole = fx.sensitivity(system, 2.0, ["A"], context)
-    part = fx.sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context)
+    whole = fx.parameter_sensitivity(system, 2.0, ["A"], context)
+    part = fx.parameter_sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context)
     np.testing.assert_allclose(part["A[1,0]"], whole["A"][:, 1, 0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(part["A[0, 1]"], whole["A"][:, 0, 1], rtol=1e-7, atol=1e-9)
     assert list(part.derivatives) == ["A[1, 0]", "A[0, 1]"]
     with pytest.raises(UnknownNameError, match="every name once"):
-        fx.sensitivity(system, 2.0, ["A", "A[1,0]"], context)
+        fx.parameter_sensitivity(system, 2.0, ["A", "A[1,0]"], context)
 
 
 def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
@@ -131,23 +131,23 @@ def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
     builder.add_all(Pendulum("first", 0.5), Pendulum("second", 0.5), fx.Constant("torque", 0.1))
     builder.connect("torque.y", "first.torque")
     builder.connect("torque.y", "second.torque")
-    result = fx.sensitivity(builder.build(), 1.0, ["first.length"])
+    result = fx.parameter_sensitivity(builder.build(), 1.0, ["first.length"])
     assert np.all(result["first.length"][:2] != 0.0)
     assert result["first.length"][2:].tolist() == [0.0, 0.0]
 
 
 def test_a_stiff_loop_is_integrated_by_a_stiff_method() -> None:
     lag = fx.StateSpace("lag", [[-1.0, 0.0], [1e4, -1e4]], [[], []], [1.0, 0.0], initial=[1.0, 0.0])
-    result = fx.sensitivity(lag, 5.0, ["A"], rtol=1e-7)
+    result = fx.parameter_sensitivity(lag, 5.0, ["A"], rtol=1e-7)
     np.testing.assert_allclose(result["A"][0, 0, 0], 5.0 * math.exp(-5.0), rtol=1e-4)
     for method in ("BDF", "Rodas5P"):
-        asked = fx.sensitivity(lag, 5.0, ["A"], method=method, rtol=1e-7)
+        asked = fx.parameter_sensitivity(lag, 5.0, ["A"], method=method, rtol=1e-7)
         assert asked["A"][0, 0, 0] == pytest.approx(5.0 * math.exp(-5.0), rel=1e-3)
 
 
 def test_the_final_context_continues_the_motion() -> None:
     pendulum, context = swinging()
-    result = fx.sensitivity(pendulum, 1.0, ["mass"], context)
+    result = fx.parameter_sensitivity(pendulum, 1.0, ["mass"], context)
     assert result.context.time == 1.0
     np.testing.assert_array_equal(result.context.get("x"), result.states[-1])
     assert context.time == 0.0
@@ -157,27 +157,32 @@ def test_the_final_context_continues_the_motion() -> None:
 
 def test_the_representation_tells_what_was_differentiated() -> None:
     pendulum, context = swinging()
-    last = fx.sensitivity(pendulum, 1.0, ["mass", "length"], context)
-    assert repr(last) == "<Sensitivity of 2 states of 'pendulum' to 'mass', 'length', t = 1 s>"
-    many = fx.sensitivity(pendulum, 2.0, ["mass"], context, times=np.linspace(0.5, 2.0, 400))
+    last = fx.parameter_sensitivity(pendulum, 1.0, ["mass", "length"], context)
+    assert (
+        repr(last)
+        == "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 'length', t = 1 s>"
+    )
+    many = fx.parameter_sensitivity(
+        pendulum, 2.0, ["mass"], context, times=np.linspace(0.5, 2.0, 400)
+    )
     assert repr(many) == (
-        "<Sensitivity of 2 states of 'pendulum' to 'mass', 400 times from 0.5 to 2 s>"
+        "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 400 times from 0.5 to 2 s>"
     )
 
 
 def test_no_time_and_no_parameter_are_borders_that_work() -> None:
     pendulum, context = swinging()
-    at_once = fx.sensitivity(pendulum, 0.0, ["mass"], context)
+    at_once = fx.parameter_sensitivity(pendulum, 0.0, ["mass"], context)
     assert at_once["mass"].tolist() == [0.0, 0.0]
     assert at_once.states.tolist() == [[1.0, 0.0]]
-    assert fx.sensitivity(pendulum, 1.0, [], context).derivatives == {}
+    assert fx.parameter_sensitivity(pendulum, 1.0, [], context).derivatives == {}
 
 
 def test_a_gain_alone_has_no_states_to_differentiate() -> None:
     gain = fx.Gain("gain", 2.0)
     context = gain.create_default_context()
     gain.u.fix(context, 1.0)
-    assert fx.sensitivity(gain, 1.0, ["gain"], context)["gain"].shape == (0,)
+    assert fx.parameter_sensitivity(gain, 1.0, ["gain"], context)["gain"].shape == (0,)
 
 
 # Jumps and bends in time -------------------------------------------------------------------------
@@ -191,7 +196,7 @@ def driven(source: fx.LeafSystem) -> fx.Diagram:
 
 
 def test_the_height_of_a_step_is_followed_over_its_jump() -> None:
-    result = fx.sensitivity(
+    result = fx.parameter_sensitivity(
         driven(fx.Step("source", at=0.4, to=3.0)), 1.0, ["source.to", "lag.time_constant"]
     )
     decay = math.exp(-0.6 / 0.5)
@@ -202,18 +207,18 @@ def test_the_height_of_a_step_is_followed_over_its_jump() -> None:
 
 def test_a_parameter_that_moves_a_jump_is_refused() -> None:
     with pytest.raises(EvaluationError, match=r"a jump at t = 0\.4 s that 'source\.at' moves"):
-        fx.sensitivity(driven(fx.Step("source", at=0.4)), 1.0, ["source.at"])
+        fx.parameter_sensitivity(driven(fx.Step("source", at=0.4)), 1.0, ["source.at"])
 
 
 def test_a_jump_after_the_end_does_not_matter() -> None:
-    result = fx.sensitivity(driven(fx.Step("source", at=1.4)), 1.0, ["source.at"])
+    result = fx.parameter_sensitivity(driven(fx.Step("source", at=1.4)), 1.0, ["source.at"])
     assert result["source.at"].reshape(1).tolist() == [0.0]
 
 
 def test_a_parameter_that_moves_a_bend_is_followed() -> None:
     diagram = driven(fx.Ramp("source", slope=2.0, start=0.3))
     context = diagram.create_default_context()
-    result = fx.sensitivity(diagram, 1.0, ["source.start"], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, ["source.start"], context)
     expected = by_differences(diagram, context, "source.start", 1.0)
     np.testing.assert_allclose(result["source.start"].reshape(1), expected, rtol=1e-6)
 
@@ -244,54 +249,58 @@ class Root(fx.LeafSystem):
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "an event": (lambda: fx.sensitivity(ball(), 1.0, []), EvaluationError, "without events"),
+    "an event": (
+        lambda: fx.parameter_sensitivity(ball(), 1.0, []),
+        EvaluationError,
+        "without events",
+    ),
     "a sampled block": (
-        lambda: fx.sensitivity(noisy(), 1.0, ["lag.gain"]),
+        lambda: fx.parameter_sensitivity(noisy(), 1.0, ["lag.gain"]),
         EvaluationError,
         "update 'source",
     ),
     "equations that cannot be traced": (
-        lambda: fx.sensitivity(*reversed_arguments(swinging(kind=ForeignPendulum))),
+        lambda: fx.parameter_sensitivity(*reversed_arguments(swinging(kind=ForeignPendulum))),
         TraceError,
         "if float",
     ),
     "a computed output as parameter": (
-        lambda: fx.sensitivity(servo(), 1.0, ["pendulum.position"]),
+        lambda: fx.parameter_sensitivity(servo(), 1.0, ["pendulum.position"]),
         UnknownNameError,
         "a numeric parameter, or a continuous state",
     ),
     "a parameter as output": (
-        lambda: fx.sensitivity(servo(), 1.0, [], outputs="pendulum.mass"),
+        lambda: fx.parameter_sensitivity(servo(), 1.0, [], outputs="pendulum.mass"),
         UnknownNameError,
         "a port that carries a vector",
     ),
     "a foreign context": (
-        lambda: fx.sensitivity(servo(), 1.0, [], servo().create_default_context()),
+        lambda: fx.parameter_sensitivity(servo(), 1.0, [], servo().create_default_context()),
         ContextError,
         "a root context of the same system",
     ),
     "an end before the start": (
-        lambda: fx.sensitivity(servo(), -1.0, []),
+        lambda: fx.parameter_sensitivity(servo(), -1.0, []),
         ValueRefusedError,
         "ascending times",
     ),
     "times that descend": (
-        lambda: fx.sensitivity(servo(), 1.0, [], times=[0.5, 0.2]),
+        lambda: fx.parameter_sensitivity(servo(), 1.0, [], times=[0.5, 0.2]),
         ValueRefusedError,
         "ascending times",
     ),
     "times after the end": (
-        lambda: fx.sensitivity(servo(), 1.0, [], times=[0.5, 1.2]),
+        lambda: fx.parameter_sensitivity(servo(), 1.0, [], times=[0.5, 1.2]),
         ValueRefusedError,
         "ascending times",
     ),
     "an infinite slope": (
-        lambda: fx.sensitivity(Root(), 1.0, ["k"]),
+        lambda: fx.parameter_sensitivity(Root(), 1.0, ["k"]),
         NonFiniteError,
         "finite derivatives by states and parameters",
     ),
     "an unknown result": (
-        lambda: fx.sensitivity(servo(), 0.1, ["pid.kp"])["pid.ki"],
+        lambda: fx.parameter_sensitivity(servo(), 0.1, ["pid.kp"])["pid.ki"],
         UnknownNameError,
         r"Valid names: 'pid\.kp'",
     ),
@@ -330,7 +339,7 @@ class Starter(fx.LeafSystem):
 
 def test_a_discrete_state_that_follows_a_parameter_is_refused() -> None:
     with pytest.raises(EvaluationError, match="initial discrete states"):
-        fx.sensitivity(Starter(), 1.0, ["k"])
+        fx.parameter_sensitivity(Starter(), 1.0, ["k"])
 
 
 # Jumps that no event marks ------------------------------------------------------------------------
@@ -343,7 +352,7 @@ def test_a_quantizer_is_refused_by_name() -> None:
     )
     builder.connect_chain("drive", "encoder", "sum")
     with pytest.raises(EvaluationError, match=r"found the block 'encoder', whose output jumps"):
-        fx.sensitivity(builder.build(), 1.0, "drive.frequency")
+        fx.parameter_sensitivity(builder.build(), 1.0, "drive.frequency")
 
 
 class _Bent(fx.LeafSystem):
@@ -366,7 +375,7 @@ class _Bent(fx.LeafSystem):
 )
 def test_jumps_that_the_motion_crosses_are_warned_of(function: Callable[[Any], Any]) -> None:
     with pytest.warns(UserWarning, match=r"'x' changes .*The motion crosses a jump"):
-        fx.sensitivity(_Bent(function), 1.3, "a")
+        fx.parameter_sensitivity(_Bent(function), 1.3, "a")
 
 
 @pytest.mark.parametrize(
@@ -380,7 +389,7 @@ def test_jumps_that_the_motion_crosses_are_warned_of(function: Callable[[Any], A
 )
 def test_equations_that_only_bend_are_not_warned_of(function: Callable[[Any], Any]) -> None:
     bent = _Bent(function)
-    found = fx.sensitivity(bent, 1.3, "a")["a"]
+    found = fx.parameter_sensitivity(bent, 1.3, "a")["a"]
     ends = []
     for a in (3.0 - 1e-4, 3.0 + 1e-4):
         context = bent.create_default_context()

@@ -111,4 +111,4 @@ def test_statics_along_which_modes_change_are_refused_by_name() -> None:
             fx.stiffness(plant, "upper", context)
     plant, _ = arm(friction=1.0)
     with pytest.raises(EvaluationError, match="without events"):
-        fx.sensitivity(plant, 0.1, "second.damping")
+        fx.parameter_sensitivity(plant, 0.1, "second.damping")

@@ -126,7 +126,7 @@ def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
     model = fx.linearize(chain, inputs=["u.value", "e.upper"], outputs=["e.y"])
     assert model.D.tolist() == model.B.tolist() == [[1.0, 0.0]]  # as a gain, it has no limit
     assert model.y0.tolist() == [0.2]
-    found = fx.sensitivity(chain, 2.0, ["u.value", "e.upper"])
+    found = fx.parameter_sensitivity(chain, 2.0, ["u.value", "e.upper"])
     assert found.derivatives["u.value"][-1].tolist() == [0.0]
     assert found.derivatives["e.upper"][-1] == pytest.approx([2.0])
 

@@ -501,4 +501,4 @@ def test_a_point_that_is_no_equilibrium_warns() -> None:
 def test_feedback_and_observer_of_different_models_are_not_joined() -> None:
     feedback = fx.lqr(model_of(MASS), 1.0, 1.0)
     with pytest.raises(ValueRefusedError, match="designs for one model"):
-        fx.OutputFeedbackDesign(feedback, fx.lqe(model_of(MASS, 0.1), 1.0, 1.0))
+        fx.results.OutputFeedbackDesign(feedback, fx.lqe(model_of(MASS, 0.1), 1.0, 1.0))

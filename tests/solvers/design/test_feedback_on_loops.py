@@ -9,7 +9,9 @@ import flexure as fx
 from tests.solvers.analysis.statics.test_statics_of_loops import sprung_four_bar
 
 
-def held(name: str, angle: float) -> tuple[fx.Diagram, fx.Plant, fx.FeedbackDesign, fx.Context]:
+def held(
+    name: str, angle: float
+) -> tuple[fx.Diagram, fx.Plant, fx.results.FeedbackDesign, fx.Context]:
     """Nest a linkage with a regulator that makes it return to rest."""
     plant, context = sprung_four_bar(angle=angle)
     rest = fx.equilibrium(plant, context).context

@@ -50,7 +50,7 @@ def measured(noise: float = 0.01, seed: int = 0, **truth: Any) -> Any:
     return swing, context, record
 
 
-def fitted(swing: Any, context: Any, record: Any, **options: Any) -> fx.Fit:
+def fitted(swing: Any, context: Any, record: Any, **options: Any) -> fx.results.Fit:
     options = {"method": "DOP853", "rtol": 1e-6, **options}
     return fx.fit(swing, record, ["stiffness", "damping"], context, **options)
 

@@ -36,7 +36,7 @@ def second_order() -> tuple[fx.System, fx.Context]:
     return plant, context
 
 
-def optimized(objective: Any, constraints: Any = (), **options: Any) -> fx.Optimization:
+def optimized(objective: Any, constraints: Any = (), **options: Any) -> fx.results.Optimization:
     plant, context = second_order()
     bounds = options.pop("bounds", WIDE)
     options = {"t_final": 30.0, "context": context, **options}
@@ -253,7 +253,7 @@ def test_events_take_the_polish_without_derivatives() -> None:
 
 
 def test_a_function_of_a_result_can_be_the_objective() -> None:
-    def squared(result: fx.SimulationResult) -> float:
+    def squared(result: fx.results.SimulationResult) -> float:
         t = np.linspace(0.0, 30.0, 1001)
         return float(np.trapezoid((result.sample("y", t) - 1.0) ** 2, t))
 

@@ -30,7 +30,7 @@ def lags(*times: float, num: Any = (1.0,), kd: float | None = None) -> fx.Diagra
     return loop(fx.PIDController("pid", kd=kd), fx.TransferFunction("plant", num, den))
 
 
-def series(found: fx.PIDTuning) -> tuple[float, float, float]:
+def series(found: fx.results.PIDTuning) -> tuple[float, float, float]:
     """Return gain, integral time and derivative time of the series form."""
     integral, derivative = found.kp / found.ki, found.kd / found.kp
     share = 0.5 + np.sqrt(max(0.25 - derivative / integral, 0.0))

@@ -96,7 +96,7 @@ def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
 
 
 @cache
-def tuned_without_limits() -> fx.PIDTuning:
+def tuned_without_limits() -> fx.results.PIDTuning:
     return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
 
 

@@ -175,7 +175,9 @@ def test_poles_are_placed_for_turns_and_not_for_components(period: float | None)
         wanted, fast = np.exp(period * wanted), np.exp(period * fast)
     with pytest.raises(ValueRefusedError, match=r"12 poles, .* that can move; found shape \(13,\)"):
         fx.place(model, [*wanted, 0.5])
-    design = fx.OutputFeedbackDesign(fx.place(model, wanted), fx.place_observer(model, fast))
+    design = fx.results.OutputFeedbackDesign(
+        fx.place(model, wanted), fx.place_observer(model, fast)
+    )
     diagram = closed(satellite(), design.to_block("controller"), "thrust")
     start = diagram.create_default_context()
     start.set("satellite.free.q", context.get("free.q"))

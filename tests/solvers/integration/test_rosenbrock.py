@@ -390,7 +390,7 @@ def test_options_of_other_methods_are_announced_as_ignored() -> None:
 
 
 def test_a_simulation_may_ask_for_it_by_name_or_as_a_class() -> None:
-    def result_of(method: Any) -> fx.SimulationResult:
+    def result_of(method: Any) -> fx.results.SimulationResult:
         builder = fx.DiagramBuilder("stiff")
         builder.add_all(
             fx.Sine("wave", frequency=3.0),

@@ -62,7 +62,7 @@ class Tank(fx.LeafSystem):
         return {self.x: self.x(context) * np.array([0.5, 1.0])}
 
 
-def ask(model: fx.JavaScriptModel, text: str) -> Any:
+def ask(model: fx.results.JavaScriptModel, text: str) -> Any:
     """Return what JavaScript gives, in which ``model`` is the model."""
     return run_javascript(
         f"{model.text}\nconst model = flexureModel();\nconst plain = (_, value) => "
@@ -440,7 +440,7 @@ def test_odd_arguments_are_refused() -> None:
     with pytest.raises(FlexureError, match="context"):
         fx.to_javascript(Tank(), Tank().create_default_context())
     with pytest.raises(FlexureError, match="to_javascript"):
-        fx.JavaScriptModel(Tank(), None)  # type: ignore[call-arg, arg-type]
+        fx.results.JavaScriptModel(Tank(), None)  # type: ignore[call-arg, arg-type]
     for method in ("Radau", "rk4", None):
         with pytest.raises(FlexureError, match=r"JavaScript.*RK23, RK45, DOP853"):
             fx.to_javascript(Tank(), method=method)  # type: ignore[arg-type]

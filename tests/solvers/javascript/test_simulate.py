@@ -119,7 +119,7 @@ class Run:
     def times(self) -> Array:
         return np.linspace(0.0, self.t_final, 24)
 
-    def expected(self) -> fx.SimulationResult:
+    def expected(self) -> fx.results.SimulationResult:
         system, context = self._made()
         options: Any = {"compiled": "python", **self.options}  # with exact Jacobians
         return fx.simulate(system, self.t_final, context, method=self.method, **options)

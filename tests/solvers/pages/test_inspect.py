@@ -62,7 +62,9 @@ class Inspected(OpenPage):
 
 
 @contextmanager
-def inspected(browser: Browser, page: fx.Page, folder: Path, **options: Any) -> Iterator[Inspected]:
+def inspected(
+    browser: Browser, page: fx.results.Page, folder: Path, **options: Any
+) -> Iterator[Inspected]:
     with opened(browser, page, folder, **options) as found:
         yield Inspected(found.visit, folder)
 
@@ -84,7 +86,7 @@ def test_constants_of_a_hinge_move_its_curves_as_its_law_says(
         np.full(9, 0.2),
         block.law(block.create_default_context()).torque(angles, 0.2),
     )
-    page = fx.inspect(block, measured=measured, ranges={"angle": (-0.25, 1.5)})
+    page = fx.inspect_block(block, measured=measured, ranges={"angle": (-0.25, 1.5)})
     with inspected(browser, page, tmp_path) as shown:
         shown.fill("spring_constant", "2.25")
         with shown.running():
@@ -132,7 +134,7 @@ def test_an_element_of_a_plant_has_the_values_of_a_context(
     context = servo.create_default_context()
     context.set("door.hinge.spring_constant", 7.5)
     context.set("door.axis.angle", 0.5)
-    with inspected(browser, fx.inspect(block, context), tmp_path, width=400) as shown:
+    with inspected(browser, fx.inspect_block(block, context), tmp_path, width=400) as shown:
         assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
         shown.fill("viscous_friction", "1.5")
         scope: dict[str, Any] = {"servo": servo, "hinge": block, "joint": block.joint}
@@ -167,7 +169,7 @@ def test_a_bushing_is_swept_along_a_coordinate_while_others_are_held(
         force_damping=200.0,
         energy_consistent=True,
     )
-    with inspected(browser, fx.inspect(mount), tmp_path, charts=False) as shown:
+    with inspected(browser, fx.inspect_block(mount), tmp_path, charts=False) as shown:
         with shown.running():
             shown.page.get_by_label("Over", exact=True).select_option(label="yaw")
         shown.page.locator("#held summary").click()
@@ -205,14 +207,14 @@ def test_a_strut_is_pulled_along_its_length_and_a_table_over_its_input(
         "strut", fx.Body("a"), (0.1, 0.2, 0.0), fx.Body("b"), ORIGIN,
         free_length=1.0, stiffness=96.0, damping=2.0,
     )  # fmt: skip
-    with inspected(browser, fx.inspect(strut), tmp_path, charts=False) as shown:
+    with inspected(browser, fx.inspect_block(strut), tmp_path, charts=False) as shown:
         rate = float(shown.page.get_by_label("length rate", exact=True).input_value())
         law = strut.law(strut.create_default_context())
         assert rate == 0.5
         assert_agree(shown.curves()["Force over length", "force"], law.force, rate)
     table = fx.LookupTable("table", [0.0, 1.0, 2.0], [0.0, 3.0, 1.0])
     with inspected(
-        browser, fx.inspect(table, title="<script>alert(1)</script>"), tmp_path, charts=False
+        browser, fx.inspect_block(table, title="<script>alert(1)</script>"), tmp_path, charts=False
     ) as shown:
         assert shown.page.locator("h1").inner_text() == "<script>alert(1)</script>"
         shown.fill("values[1]", "4")
@@ -262,16 +264,16 @@ def _read(bench: Any, context: fx.Context, k: int) -> Any:
 
 def test_what_moves_by_itself_or_cannot_be_traced_is_refused() -> None:
     with pytest.raises(fx.errors.DeclarationError, match=re.escape("fx.page")):
-        fx.inspect(fx.FirstOrderLag("lag", 1.0))
+        fx.inspect_block(fx.FirstOrderLag("lag", 1.0))
     with pytest.raises(fx.errors.DeclarationError, match=r"states in 'door\.tree'"):
-        fx.inspect(door())
+        fx.inspect_block(door())
     outer = fx.DiagramBuilder("outer")
     inner = fx.DiagramBuilder("inner")
     inner.add(fx.Constant("one", 1.0))
     outer.add(inner.build())
     part = outer.build().get_system("inner")
     with pytest.raises(fx.errors.DeclarationError, match="a part of 'outer'"):
-        fx.inspect(part)
+        fx.inspect_block(part)
 
     class Foreign(fx.LeafSystem):
         def __init__(self) -> None:
@@ -280,21 +282,21 @@ def test_what_moves_by_itself_or_cannot_be_traced_is_refused() -> None:
             self.declare_vector_output("y", 1, lambda context: float(self.u(context)[0]))
 
     with pytest.raises(fx.errors.TraceError, match="foreign"):
-        fx.inspect(Foreign())
+        fx.inspect_block(Foreign())
     with pytest.raises(fx.errors.UnknownNameError, match="angle"):
-        fx.inspect(hinge(), ranges={"angel": (0.0, 1.0)})
+        fx.inspect_block(hinge(), ranges={"angel": (0.0, 1.0)})
     for odd in ((1.0, 1.0), (np.nan, 1.0), 3.0):
         with pytest.raises(fx.errors.FlexureError):
-            fx.inspect(hinge(), ranges={"angle": odd})  # type: ignore[dict-item]
+            fx.inspect_block(hinge(), ranges={"angle": odd})  # type: ignore[dict-item]
     for rows in ([1.0], ([1.0, 2.0], [3.0]), {"position": [1.0]}):
         with pytest.raises(fx.errors.FlexureError):
-            fx.inspect(hinge(), measured=rows)
+            fx.inspect_block(hinge(), measured=rows)
 
 
 def test_measured_points_that_are_not_finite_are_refused_by_name() -> None:
     pytest.importorskip("plotly")
     with pytest.raises(fx.errors.ValueRefusedError, match="1 in force that are not"):
-        fx.inspect(fx.Gain("gain", 2.0), measured=([0.0, 1.0], [1.0, np.nan]))
+        fx.inspect_block(fx.Gain("gain", 2.0), measured=([0.0, 1.0], [1.0, np.nan]))
 
 
 @pytest.mark.parametrize("segments", [1, 3])
@@ -318,7 +320,7 @@ def test_a_leaf_in_a_plant_is_shown_as_one_segment(segments: int) -> None:
     # Guided at both ends; shear makes it softer by less than a thousandth.
     stiffness = 12.0 * steel.youngs_modulus * 0.02 * 2e-3**3 / 12.0 / 0.1**3
     assert force[4] == pytest.approx(-stiffness * 1e-6, rel=2e-3)
-    assert (", as one segment" in fx.inspect(leaf, context).html) == (segments > 1)
+    assert (", as one segment" in fx.inspect_block(leaf, context).html) == (segments > 1)
     along = next(axis for axis in bench.axes if axis.name == "y")
     assert along.span == pytest.approx([-0.01, 0.01])
 
@@ -353,4 +355,4 @@ def test_a_notch_shows_its_stress_along_it() -> None:
     assert stresses[200] < 1e-6 * max(stresses)
     greatest = float(find("hinge.greatest_stress").eval(context)[0])
     assert greatest == pytest.approx(max(stresses), rel=0.03)
-    assert "Greatest stress of each section" in fx.inspect(hinge).html
+    assert "Greatest stress of each section" in fx.inspect_block(hinge).html

@@ -62,11 +62,11 @@ def shown(open_door: OpenPage) -> OpenPage:
     return open_door
 
 
-def assert_agrees(shown: OpenPage, system: fx.Diagram) -> fx.SimulationResult:
+def assert_agrees(shown: OpenPage, system: fx.Diagram) -> fx.results.SimulationResult:
     """Run the Python that the page gives, and compare all its signals with that result."""
     scope: dict[str, Any] = {system.name: system}
     exec(shown.text("Python"), scope)
-    result: fx.SimulationResult = scope["result"]
+    result: fx.results.SimulationResult = scope["result"]
     table = shown.table()
     times = table.pop("time")
     same = times[1:] == times[:-1]  # the values before and after a jump, and a sample between them

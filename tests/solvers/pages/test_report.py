@@ -24,7 +24,7 @@ ASKED = "Does the door reach 60 degrees?\n\nAsked by <b>Ada</b> & <script>alert(
 
 
 @functools.cache
-def run(stiffness: float = 7.5) -> fx.SimulationResult:
+def run(stiffness: float = 7.5) -> fx.results.SimulationResult:
     servo = door()
     context = servo.create_default_context()
     context.set("door.hinge.spring_constant", stiffness)
@@ -74,7 +74,7 @@ def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
 
 
 def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
-    def told(result: fx.SimulationResult) -> str:
+    def told(result: fx.results.SimulationResult) -> str:
         html = fx.report(result).html
         return re.sub(r"<tr><th[^>]*>written</th>.*?</tr>", "", html, flags=re.DOTALL)
 
@@ -127,7 +127,7 @@ def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(
     def fails(self: Any, *signals: Any, **options: Any) -> Any:
         raise RuntimeError("no <pictures> today")
 
-    monkeypatch.setattr(fx.SimulationResult, "plot", fails)
+    monkeypatch.setattr(fx.results.SimulationResult, "plot", fails)
     html = fx.report(fx.simulate(system, 1.0, context)).html
     assert "no &lt;pictures&gt; today" in section(html, "Signals")
     assert "swing" in section(html, "Equations")

@@ -34,14 +34,14 @@ def servo(*, ledger: bool = True) -> fx.Diagram:
     return builder.build()
 
 
-def section(page: fx.Page, title: str) -> str:
+def section(page: fx.results.Page, title: str) -> str:
     """Return the HTML of a section."""
     found = re.search(rf"<h2[^>]*>{title}</h2>(.*?)(?=<h2|</main>)", page.html, re.DOTALL)
     assert found, title
     return str(found[1])
 
 
-def poles(page: fx.Page) -> list[complex]:
+def poles(page: fx.results.Page) -> list[complex]:
     """Return the poles that a report shows."""
     rows = re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th>", section(page, "Linear model"))
     return [complex(html.unescape(row)) for row in rows if not row.startswith("pole")]

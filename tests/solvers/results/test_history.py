@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def result() -> fx.SimulationResult:
+def result() -> fx.results.SimulationResult:
     return recorded_run()
 
 
@@ -40,7 +40,7 @@ def result() -> fx.SimulationResult:
 
 
 def test_times_are_doubled_where_something_jumps_and_nowhere_else(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     time = result.time
     doubled = time[:-1][np.diff(time) == 0.0]
@@ -50,7 +50,7 @@ def test_times_are_doubled_where_something_jumps_and_nowhere_else(
 
 
 def test_the_first_of_two_equal_times_is_before_and_a_single_one_after(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     times = [0.1, 0.25, 0.25, 0.3, 0.5, 0.6, 0.6, 0.75, 0.75, 1.0]
     held = [0.0, 0.0, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 0.75, 0.75]
@@ -62,7 +62,7 @@ def test_the_first_of_two_equal_times_is_before_and_a_single_one_after(
 
 
 def test_sampling_at_the_times_of_the_result_gives_its_signals(
-    result: fx.SimulationResult,
+    result: fx.results.SimulationResult,
 ) -> None:
     for signal in result.signals:
         assert result.sample(signal, result.time).tolist() == result[signal].tolist()
@@ -227,7 +227,7 @@ RUNS: dict[str, Callable[[], fx.System]] = {
 
 
 def visited(
-    result: fx.SimulationResult, signals: Sequence[str], times: FloatArray
+    result: fx.results.SimulationResult, signals: Sequence[str], times: FloatArray
 ) -> list[FloatArray]:
     """Return signals that are evaluated at one time after the other."""
     with pytest.MonkeyPatch.context() as patch:

@@ -27,14 +27,14 @@ from tests.support.simulation import Clockwork, Flow, together
 
 
 @pytest.fixture(scope="module")
-def result() -> fx.SimulationResult:
+def result() -> fx.results.SimulationResult:
     return recorded_run()
 
 
 # Signals -----------------------------------------------------------------------------------------
 
 
-def test_signals_are_all_vector_outputs_and_states(result: fx.SimulationResult) -> None:
+def test_signals_are_all_vector_outputs_and_states(result: fx.results.SimulationResult) -> None:
     assert set(result.signals) == {
         "held",
         "sampled.ramp.y",
@@ -54,13 +54,13 @@ def test_signals_of_a_single_block_have_its_own_names() -> None:
     assert result.signals == ("position", "x")
 
 
-def test_a_signal_with_one_component_has_one_axis(result: fx.SimulationResult) -> None:
+def test_a_signal_with_one_component_has_one_axis(result: fx.results.SimulationResult) -> None:
     assert result["oscillator.position"].shape == result.time.shape
     assert result["oscillator.x"].shape == (*result.time.shape, 3)
 
 
 @pytest.mark.parametrize("signal", ["oscillator.x[1]", "oscillator.x[rate]"])
-def test_a_component_by_number_or_name(result: fx.SimulationResult, signal: str) -> None:
+def test_a_component_by_number_or_name(result: fx.results.SimulationResult, signal: str) -> None:
     assert result[signal].tolist() == result["oscillator.x"][:, 1].tolist()
 
 
@@ -92,7 +92,9 @@ def test_arrays_that_are_handed_out_cannot_be_used_to_change_the_result() -> Non
         ("", "Cannot find"),
     ],
 )
-def test_what_is_no_signal_is_refused(result: fx.SimulationResult, signal: str, text: str) -> None:
+def test_what_is_no_signal_is_refused(
+    result: fx.results.SimulationResult, signal: str, text: str
+) -> None:
     with pytest.raises(UnknownNameError, match=text):
         result.sample(signal, [0.0])
     with pytest.raises(UnknownNameError, match=text):
@@ -103,7 +105,7 @@ def test_what_is_no_signal_is_refused(result: fx.SimulationResult, signal: str, 
     "times", [[-0.1], [1.1], [0.5, 0.4], [math.nan], [[0.1, 0.2]], [0.0, math.inf]]
 )
 def test_times_outside_of_the_run_or_out_of_order_are_refused(
-    result: fx.SimulationResult, times: Any
+    result: fx.results.SimulationResult, times: Any
 ) -> None:
     with pytest.raises(ValueRefusedError, match=r"expected ascending times in \[0\.0, 1\.0\] s"):
         result.sample("held", times)
@@ -191,7 +193,7 @@ def test_an_exception_carries_the_run_up_to_there(error: BaseException, outcome:
 
     with pytest.raises(type(error)) as caught:
         fx.simulate(Flow(rate, [1.0]), 2.0, max_step=0.05)
-    result: fx.SimulationResult = caught.value.result  # type: ignore[attr-defined]
+    result: fx.results.SimulationResult = caught.value.result  # type: ignore[attr-defined]
     assert caught.value is error
     assert result.outcome == outcome
     assert 0.4 < result.time[-1] == result.context.time <= 0.5
@@ -203,7 +205,7 @@ def test_a_failed_simulation_carries_the_run_up_to_there() -> None:
     flow = Flow(lambda t, x: [np.where(t > 0.5, math.nan, 1.0)], [0.0])
     with pytest.raises(NonFiniteError) as caught:
         fx.simulate(flow, 2.0)
-    result: fx.SimulationResult = caught.value.result  # type: ignore[attr-defined]
+    result: fx.results.SimulationResult = caught.value.result  # type: ignore[attr-defined]
     assert result.outcome == "failed"
     assert result.message.startswith("Cannot integrate")
     assert result["x"] == pytest.approx(result.time)
@@ -217,14 +219,14 @@ def test_a_context_of_another_system_is_refused() -> None:
 # Export ------------------------------------------------------------------------------------------
 
 
-def test_to_dict_has_time_and_all_signals(result: fx.SimulationResult) -> None:
+def test_to_dict_has_time_and_all_signals(result: fx.results.SimulationResult) -> None:
     table = result.to_dict()
     assert list(table) == ["time", *result.signals]
     for signal in result.signals:
         assert table[signal].tolist() == result[signal].tolist()
 
 
-def test_to_dict_of_chosen_signals_at_chosen_times(result: fx.SimulationResult) -> None:
+def test_to_dict_of_chosen_signals_at_chosen_times(result: fx.results.SimulationResult) -> None:
     table = result.to_dict(["step.y", "oscillator.x[rate]"], [0.0, 0.5, 1.0])
     assert list(table) == ["time", "step.y", "oscillator.x[rate]"]
     assert table["time"].tolist() == [0.0, 0.5, 1.0]
@@ -233,7 +235,7 @@ def test_to_dict_of_chosen_signals_at_chosen_times(result: fx.SimulationResult) 
 
 @pytest.mark.parametrize("write", ["to_csv", "to_npz"])
 def test_a_file_that_cannot_be_written_is_an_error_of_ours(
-    write: str, result: fx.SimulationResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write: str, result: fx.results.SimulationResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tmp_path / "signals.npz"
     whole.write_bytes(b"as it was")
@@ -251,7 +253,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_ours(
     assert [each.name for each in tmp_path.iterdir()] == ["signals.npz"]
 
 
-def test_to_csv_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> None:
+def test_to_csv_keeps_every_bit(result: fx.results.SimulationResult, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     result.to_csv(path)
     with path.open(newline="", encoding="utf-8") as file:
@@ -263,7 +265,7 @@ def test_to_csv_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> 
         assert column.tolist() == result.columns()[name].tolist()
 
 
-def test_to_npz_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> None:
+def test_to_npz_keeps_every_bit(result: fx.results.SimulationResult, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     result.to_npz(path, ["oscillator.x", "held"])
     with np.load(path) as archive:
@@ -272,7 +274,7 @@ def test_to_npz_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> 
         assert archive["time"].tolist() == result.time.tolist()
 
 
-def test_to_pandas(result: fx.SimulationResult) -> None:
+def test_to_pandas(result: fx.results.SimulationResult) -> None:
     pytest.importorskip("pandas")
     frame = result.to_pandas()
     assert frame.index.name == "time"
@@ -288,7 +290,7 @@ def test_to_pandas(result: fx.SimulationResult) -> None:
     assert result.to_pandas(["step.y"], [0.5, 0.6]).to_numpy().tolist() == [[0.0], [1.0]]
 
 
-def test_to_xarray(result: fx.SimulationResult) -> None:
+def test_to_xarray(result: fx.results.SimulationResult) -> None:
     pytest.importorskip("xarray")
     data = result.to_xarray()
     assert data["oscillator.x"].dims[0] == "time"
@@ -304,7 +306,7 @@ def test_to_xarray(result: fx.SimulationResult) -> None:
 
 @pytest.mark.parametrize("times", [None, [0.5, 0.6, 0.7], [0.5, 0.6, 0.6, 0.7]])
 def test_jumps_are_shown_before_after_or_both(
-    result: fx.SimulationResult, times: list[float] | None
+    result: fx.results.SimulationResult, times: list[float] | None
 ) -> None:
     def at_the_jump(jumps: Any) -> list[float]:
         table = result.to_dict(["step.y"], times, jumps)
@@ -317,7 +319,7 @@ def test_jumps_are_shown_before_after_or_both(
         at_the_jump("none")
 
 
-def swinging_door() -> tuple[fx.SimulationResult, fx.Diagram]:
+def swinging_door() -> tuple[fx.results.SimulationResult, fx.Diagram]:
     plant = fx.PlantBuilder("door")
     panel = plant.add_body("panel", fx.SpatialInertia.point_mass(1.0), com=(0, 1, 0))
     axis = plant.add_joint(fx.RevoluteJoint("axis", plant.world, panel, axis=(0, 0, 1)))
@@ -363,7 +365,7 @@ def test_exports_of_nested_diagrams_have_the_names_and_units_of_their_ports(
 
 @pytest.mark.parametrize("package", ["pandas", "xarray"])
 def test_a_missing_package_is_named_with_its_installation(
-    result: fx.SimulationResult, package: str, monkeypatch: pytest.MonkeyPatch
+    result: fx.results.SimulationResult, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"{package}.*pip install 'flexure\[data\]'"):
@@ -390,7 +392,7 @@ def test_an_output_called_time_does_not_hide_the_time() -> None:
 
 
 def test_plot_has_a_panel_per_signal_with_its_values(
-    result: fx.SimulationResult, tmp_path: Path
+    result: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     path = tmp_path / "plot.png"
     figure = result.plot("oscillator.x", "step.y", path=path)
@@ -407,7 +409,9 @@ def test_plot_has_a_panel_per_signal_with_its_values(
     assert step.get_ylabel() == "step.y"
 
 
-def test_plot_without_names_shows_the_outputs_of_the_system(result: fx.SimulationResult) -> None:
+def test_plot_without_names_shows_the_outputs_of_the_system(
+    result: fx.results.SimulationResult,
+) -> None:
     assert [axes.get_ylabel() for axes in result.plot().axes] == ["held"]
 
 
@@ -443,7 +447,7 @@ def test_plot_of_a_large_diagram_shows_twelve_panels() -> None:
     assert len(fx.simulate(builder.build(), 1.0).plot().axes) == 12
 
 
-def test_plot_takes_lists_of_signals(result: fx.SimulationResult) -> None:
+def test_plot_takes_lists_of_signals(result: fx.results.SimulationResult) -> None:
     for signals in (["step.y", "held"], ("step.y", "held")):
         labels = [axes.get_ylabel() for axes in result.plot(signals).axes]
         assert labels == ["step.y", "held"]

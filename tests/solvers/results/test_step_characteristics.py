@@ -100,11 +100,11 @@ def test_overshoot_is_measured_from_the_target() -> None:
 
 
 @pytest.fixture(scope="module")
-def result() -> fx.SimulationResult:
+def result() -> fx.results.SimulationResult:
     return fx.simulate(servo(fx.Step("target", at=0.5, to=2.0)), 8.0)
 
 
-def test_step_and_target_of_a_loop_are_found(result: fx.SimulationResult) -> None:
+def test_step_and_target_of_a_loop_are_found(result: fx.results.SimulationResult) -> None:
     found = result.step_info("arm.y")
     assert (found.at, found.target, found.final) == (0.5, 2.0, 2.0)
     assert found == result.step_info("arm.y", at=0.5, target=2.0)
@@ -113,14 +113,14 @@ def test_step_and_target_of_a_loop_are_found(result: fx.SimulationResult) -> Non
     assert (by_hand.at, by_hand.final, by_hand.target) == (0.25, 1.9, 1.0)
 
 
-def test_what_is_no_measurement_has_no_target(result: fx.SimulationResult) -> None:
+def test_what_is_no_measurement_has_no_target(result: fx.results.SimulationResult) -> None:
     found = result.step_info("pid.u")
     assert found.at == 0.5
     assert math.isnan(found.target)
     assert found.final == pytest.approx(8.0, rel=1e-3)  # 4 N/m times 2 m
 
 
-def test_a_step_at_another_time_has_no_target(result: fx.SimulationResult) -> None:
+def test_a_step_at_another_time_has_no_target(result: fx.results.SimulationResult) -> None:
     assert math.isnan(result.step_info("arm.y", at=0.25).target)
 
 

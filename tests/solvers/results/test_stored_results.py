@@ -26,17 +26,17 @@ def loop(arm: fx.LeafSystem | None = None) -> fx.Diagram:
 
 
 @pytest.fixture
-def result() -> fx.SimulationResult:
+def result() -> fx.results.SimulationResult:
     return fx.simulate(loop(), 2.0)
 
 
 @pytest.fixture
-def path(result: fx.SimulationResult, tmp_path: Path) -> Path:
+def path(result: fx.results.SimulationResult, tmp_path: Path) -> Path:
     result.save(tmp_path / "loop.npz")
     return tmp_path / "loop.npz"
 
 
-def test_all_signals_come_back_bit_for_bit(result: fx.SimulationResult, path: Path) -> None:
+def test_all_signals_come_back_bit_for_bit(result: fx.results.SimulationResult, path: Path) -> None:
     stored = fx.load_result(path)
     assert stored.signals == result.signals
     assert stored.time.tobytes() == result.time.tobytes()  # with both values at every jump
@@ -52,7 +52,7 @@ def test_all_signals_come_back_bit_for_bit(result: fx.SimulationResult, path: Pa
         stored["arm.z"]
 
 
-def test_tables_are_those_of_the_result(result: fx.SimulationResult, path: Path) -> None:
+def test_tables_are_those_of_the_result(result: fx.results.SimulationResult, path: Path) -> None:
     stored = fx.load_result(path)
     for mine, its in [(stored.to_dict(), result.to_dict()), (stored.columns(), result.columns())]:
         assert list(mine) == list(its)
@@ -61,7 +61,7 @@ def test_tables_are_those_of_the_result(result: fx.SimulationResult, path: Path)
         np.testing.assert_array_equal(file["arm.y"], result["arm.y"])
 
 
-def test_some_signals_at_chosen_times(result: fx.SimulationResult, tmp_path: Path) -> None:
+def test_some_signals_at_chosen_times(result: fx.results.SimulationResult, tmp_path: Path) -> None:
     times = np.linspace(0.0, 2.0, 5)
     result.save(tmp_path / "some", signals="arm.y", times=times)
     stored = fx.load_result(tmp_path / "some")
@@ -69,7 +69,7 @@ def test_some_signals_at_chosen_times(result: fx.SimulationResult, tmp_path: Pat
     np.testing.assert_array_equal(stored["arm.y"], result.sample("arm.y", times))
 
 
-def test_the_model_gives_the_last_context(result: fx.SimulationResult, path: Path) -> None:
+def test_the_model_gives_the_last_context(result: fx.results.SimulationResult, path: Path) -> None:
     stored = fx.load_result(path)
     assert stored.context(loop()).to_dict() == result.context.to_dict()
     arm = fx.StateSpace("arm", [[0.0, 1.0], [-9.0, -1.5]], [0.0, 9.0], [1.0, 0.0])
@@ -115,7 +115,7 @@ def test_what_is_no_result_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 def test_an_older_file_stays_where_none_can_be_written(
-    result: fx.SimulationResult, tmp_path: Path
+    result: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     with pytest.raises(RecordFileError, match="What was there before is unchanged"):
         result.save(tmp_path / "no folder" / "loop.npz")

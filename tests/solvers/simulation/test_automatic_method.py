@@ -39,7 +39,7 @@ def stiff_from(time: float, rate: float = 1e4) -> Flow:
 
 
 @pytest.fixture(scope="module")
-def door() -> dict[str, fx.SimulationResult]:
+def door() -> dict[str, fx.results.SimulationResult]:
     """The example, integrated by several methods."""
     return {
         method: fx.simulate(build(), END, method=method, rtol=1e-6, compiled=True)
@@ -47,7 +47,9 @@ def door() -> dict[str, fx.SimulationResult]:
     }
 
 
-def test_the_door_is_stiff_and_the_result_says_so(door: dict[str, fx.SimulationResult]) -> None:
+def test_the_door_is_stiff_and_the_result_says_so(
+    door: dict[str, fx.results.SimulationResult],
+) -> None:
     result = door["auto"]
     assert [name for _, name, _ in result.statistics.methods] == ["Rodas5P"]
     assert (
@@ -56,7 +58,7 @@ def test_the_door_is_stiff_and_the_result_says_so(door: dict[str, fx.SimulationR
     ) in result.message
 
 
-def test_the_choice_gives_the_same_answer(door: dict[str, fx.SimulationResult]) -> None:
+def test_the_choice_gives_the_same_answer(door: dict[str, fx.results.SimulationResult]) -> None:
     times = np.linspace(0.0, END, 81)
     angles = {method: result.sample("door.axis.angle", times) for method, result in door.items()}
     np.testing.assert_array_equal(angles["auto"], angles["Rodas5P"])
@@ -64,7 +66,7 @@ def test_the_choice_gives_the_same_answer(door: dict[str, fx.SimulationResult]) 
 
 
 def test_an_explicit_method_needs_many_times_more_evaluations(
-    door: dict[str, fx.SimulationResult],
+    door: dict[str, fx.results.SimulationResult],
 ) -> None:
     explicit, chosen = (door[method].statistics.evaluations for method in ("RK45", "auto"))
     assert explicit > 4 * chosen

@@ -95,12 +95,12 @@ def test_the_length_of_strides_has_no_influence_on_numbers(
 # Sweeps ----------------------------------------------------------------------------------------
 
 
-def interrupted(system: fx.System, **options: Any) -> fx.Sweep:
+def interrupted(system: fx.System, **options: Any) -> fx.results.Sweep:
     """Return what an interrupted sweep of 40 runs has kept."""
     with pytest.raises(KeyboardInterrupt) as caught:
         fx.sweep(system, {"w": WS}, 20.0, signals="x", times=TIMES, metrics=(), **options)
     found: Any = getattr(caught.value, "result")  # noqa: B009, it has no such attribute for mypy
-    assert isinstance(found, fx.Sweep)
+    assert isinstance(found, fx.results.Sweep)
     return found
 
 
@@ -108,7 +108,7 @@ WS = np.linspace(1.0, 5.0, 40)
 TIMES = np.linspace(0.0, 20.0, 5)
 
 
-def check(found: fx.Sweep) -> None:
+def check(found: fx.results.Sweep) -> None:
     """Compare what was finished with the closed form, and look at the rest."""
     done = found.outcomes == "completed"
     assert set(found.outcomes) == {"completed", "interrupted"}

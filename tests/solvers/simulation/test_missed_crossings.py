@@ -183,7 +183,7 @@ class Clod(fx.LeafSystem):
         return {self.x: [height, 0.0], self.lying: [1.0 if self.lies else 0.0]}
 
 
-def dropped(method: str, compiled: Any, **options: bool) -> fx.SimulationResult:
+def dropped(method: str, compiled: Any, **options: bool) -> fx.results.SimulationResult:
     step = 0.003 if method != "auto" and is_fixed_step(method) else None
     return fx.simulate(Clod(**options), 2.0, method=method, step=step, compiled=compiled)
 

@@ -51,7 +51,7 @@ FIXED = [name for name in METHOD_NAMES if is_fixed_step(name)]
 ADAPTIVE = [name for name in METHOD_NAMES if name not in FIXED]
 
 
-def energy_error(result: fx.SimulationResult) -> Any:
+def energy_error(result: fx.results.SimulationResult) -> Any:
     """Return the errors of the energy at the ends of all steps."""
     states = result["x"]
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)

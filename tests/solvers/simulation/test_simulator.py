@@ -249,7 +249,7 @@ def test_initialization_counts_statistics_anew() -> None:
     simulator.advance_to(1.0)
     assert simulator.statistics.steps > 0
     simulator.initialize()
-    assert simulator.statistics == fx.Statistics()
+    assert simulator.statistics == fx.results.Statistics()
 
 
 def test_an_update_pending_from_before_is_forgotten_by_a_new_initialization() -> None:
@@ -481,7 +481,7 @@ def test_tolerances_that_mean_nothing_are_refused_everywhere(tolerance: dict[str
     for attempt in (
         lambda: fx.simulate(lag, 1.0, **rest),
         lambda: fx.sweep(lag, {"gain": [1.0, 2.0]}, 1.0, **rest),
-        lambda: fx.sensitivity(lag, 1.0, "gain", **rest),
+        lambda: fx.parameter_sensitivity(lag, 1.0, "gain", **rest),
         lambda: fx.optimize(lag, {"gain": (1.0, 2.0)}, measure, t_final=1.0, **rest),
         lambda: fx.fit(lag, record, ["gain"], **tolerance),
         lambda: fx.page(lag, 1.0, **rest),
@@ -494,7 +494,9 @@ def test_a_sensitivity_without_a_tolerance_has_the_default() -> None:
     lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     context = lag.create_default_context()
     lag.u.fix(context, 0.0)
-    found = [fx.sensitivity(lag, 3.0, "time_constant", context, rtol=r) for r in (None, 1e-8)]
+    found = [
+        fx.parameter_sensitivity(lag, 3.0, "time_constant", context, rtol=r) for r in (None, 1e-8)
+    ]
     assert found[0]["time_constant"].tolist() == found[1]["time_constant"].tolist()
 
 
@@ -572,7 +574,7 @@ def test_a_time_that_cannot_be_reached_is_refused(time: float) -> None:
     simulator = fx.Simulator(decay())
     with pytest.raises(ValueRefusedError, match=r"Cannot advance 'flow' to t = "):
         simulator.advance_to(time)
-    assert simulator.statistics == fx.Statistics()
+    assert simulator.statistics == fx.results.Statistics()
 
 
 def test_a_free_input_is_reported_with_its_path() -> None:

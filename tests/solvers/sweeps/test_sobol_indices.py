@@ -39,7 +39,7 @@ UNIFORM: dict[str, Any] = {f"p{k}": (-np.pi, np.pi) for k in range(3)}
 NORMAL: dict[str, Any] = {"p0": norm(1.0, 2.0), "p1": norm(0.0, 1.0), "p2": norm(5.0, 0.5)}
 
 
-def find(function: Any, values: Any, n: int = 2048, **options: Any) -> fx.SobolIndices:
+def find(function: Any, values: Any, n: int = 2048, **options: Any) -> fx.results.SobolIndices:
     system = Formula(function, len(values))
     return fx.sobol_indices(system, values, 1.0, n, metrics=END, times=[1.0], **options)
 

@@ -38,7 +38,7 @@ WANTED = [
 ]
 
 
-def swept(**options: Any) -> fx.Sweep:
+def swept(**options: Any) -> fx.results.Sweep:
     return fx.sweep(loop(), {"pid.kp": GAINS}, 8.0, **options)
 
 
@@ -120,7 +120,7 @@ def test_a_mapping_names_metrics_of_all_sorts() -> None:
 
 
 def test_a_function_of_whole_results_is_called_for_single_simulations() -> None:
-    def tail(result: fx.SimulationResult) -> float:
+    def tail(result: fx.results.SimulationResult) -> float:
         return float(np.ptp(result["arm.y"][result.time > 6.0]))
 
     found = fx.sweep(loop(), {"pid.kp": GAINS[:3]}, 8.0, metrics=[tail, metrics.final("arm.y")])

@@ -18,7 +18,7 @@ STIFFNESS = [1.0, 2.0, 4.0]
 both = pytest.mark.parametrize("function", ["sweep", "simulate_many"])
 
 
-def run(function: str, **options: Any) -> fx.Sweep:
+def run(function: str, **options: Any) -> fx.results.Sweep:
     """Run the same three pendulums by either function."""
     pendulum = Pendulum()
     if function == "sweep":
@@ -39,7 +39,7 @@ def test_an_option_that_does_not_exist_is_refused_by_its_name(function: str, nam
 
 @both
 def test_the_signature_leads_to_the_options(function: str) -> None:
-    hints = get_type_hints(getattr(fx, function), localns={"Sweep": fx.Sweep})
+    hints = get_type_hints(getattr(fx, function), localns={"Sweep": fx.results.Sweep})
     assert hints["options"] == Unpack[SweepOptions]
 
 
@@ -122,4 +122,4 @@ def test_numbers_of_threads_that_are_no_positive_integers_are_refused(threads: A
 
 def test_plans_refuse_what_is_no_context() -> None:
     with pytest.raises(ValueRefusedError, match="context= to be a context or a system"):
-        fx.random({"stiffness": (1.0, 2.0)}, 3, context=object())  # type: ignore[arg-type]
+        fx.plans.random({"stiffness": (1.0, 2.0)}, 3, context=object())  # type: ignore[arg-type]

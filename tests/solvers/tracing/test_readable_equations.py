@@ -160,7 +160,7 @@ def identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def values_of(found: fx.Equation, context: fx.Context) -> dict[str, Any]:
+def values_of(found: fx.results.Equation, context: fx.Context) -> dict[str, Any]:
     """Return the values behind an equation of scalars, by path."""
     values = {}
     for path in found.inputs:
@@ -170,7 +170,7 @@ def values_of(found: fx.Equation, context: fx.Context) -> dict[str, Any]:
     return values
 
 
-def run(found: fx.Equation, context: fx.Context) -> list[Any]:
+def run(found: fx.results.Equation, context: fx.Context) -> list[Any]:
     """Run the text of an equation as Python, with identifiers for the paths."""
     values, text = values_of(found, context), found.text
     for path in sorted(values, key=len, reverse=True):

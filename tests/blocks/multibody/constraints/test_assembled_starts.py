@@ -132,7 +132,7 @@ def test_an_optimization_over_lengths_passes_over_those_that_cannot_close() -> N
 def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
     """The other route: differences of runs that are assembled one by one."""
     plant, context = started()
-    found = fx.sensitivity(
+    found = fx.parameter_sensitivity(
         plant,
         0.3,
         ["tree.link_distance", "left_hinge.rate"],
@@ -154,7 +154,7 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
 def test_derivatives_of_motions_that_begin_open_are_told() -> None:
     plant = swing(assembled=False)
     with pytest.warns(UserWarning, match=r"'tree.link_distance' are those.*assemble_starts"):
-        fx.sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
+        fx.parameter_sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
 
 
 def test_a_fit_finds_a_length_from_a_motion() -> None:

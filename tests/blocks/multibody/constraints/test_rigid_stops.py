@@ -54,7 +54,7 @@ def arm(gravity: Any = (0.0, 0.0, -9.81), **stops: Any) -> tuple[fx.Plant, fx.Co
     return plant, plant.create_default_context()
 
 
-def impacts(result: fx.SimulationResult, stop: str) -> np.ndarray:
+def impacts(result: fx.results.SimulationResult, stop: str) -> np.ndarray:
     """Return where in a result impacts of a stop take place: the last sample before each."""
     return np.flatnonzero(np.diff(result[f"{stop}.dissipated_energy"]) > 0.0)
 

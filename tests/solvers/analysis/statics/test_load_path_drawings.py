@@ -19,7 +19,7 @@ SOFT = fx.Material(2e9, poissons_ratio=0.4, density=1e3)
 
 
 @pytest.fixture(scope="module")
-def path() -> fx.LoadPath:
+def path() -> fx.results.LoadPath:
     """A guided leaf that is pushed aside, by small steps at first."""
     builder = fx.PlantBuilder("guide", gravity=(0.0, 0.0, 0.0))
     size = fx.SpatialInertia.solid_box(0.05, size=(0.01, 0.01, 0.01))
@@ -38,7 +38,9 @@ def slabs(ax: Any) -> list[Any]:
     return [each for each in faces if each.get_alpha() is None and each.get_linewidth()[0] > 1.0]
 
 
-def test_states_are_spread_evenly_and_share_one_scale_of_stresses(path: fx.LoadPath) -> None:
+def test_states_are_spread_evenly_and_share_one_scale_of_stresses(
+    path: fx.results.LoadPath,
+) -> None:
     ax = path.plot_mechanism(count=3, view="xy", stress=True)
     (ribbon,) = ribbons(path.system, path.context(0))  # type: ignore[arg-type]
     stresses = path["leaf.stress"]
@@ -52,7 +54,9 @@ def test_states_are_spread_evenly_and_share_one_scale_of_stresses(path: fx.LoadP
     plt.close("all")
 
 
-def test_the_last_state_is_in_front_and_bodies_of_the_others_are_pale(path: fx.LoadPath) -> None:
+def test_the_last_state_is_in_front_and_bodies_of_the_others_are_pale(
+    path: fx.results.LoadPath,
+) -> None:
     ax = path.plot_mechanism(count=4, view="xy", title="Guide")
     blocks: list[Any] = [
         each for each in ax.collections if len(each.get_paths()) and each not in slabs(ax)
@@ -68,7 +72,7 @@ def test_the_last_state_is_in_front_and_bodies_of_the_others_are_pale(path: fx.L
 
 
 def test_an_animation_goes_from_the_first_to_the_last_state(
-    path: fx.LoadPath, tmp_path: Path
+    path: fx.results.LoadPath, tmp_path: Path
 ) -> None:
     shown = path.animate(fps=2, view="xy", stress=True, path=tmp_path / "guide.html")
     text = (tmp_path / "guide.html").read_text(encoding="utf-8")
@@ -78,7 +82,7 @@ def test_an_animation_goes_from_the_first_to_the_last_state(
     plt.close("all")
 
 
-def test_odd_wishes_are_refused(path: fx.LoadPath) -> None:
+def test_odd_wishes_are_refused(path: fx.results.LoadPath) -> None:
     for count in (1, 2.5, 10**6):
         with pytest.raises(fx.errors.FlexureError, match="a whole number of states"):
             path.plot_mechanism(count=count)  # type: ignore[arg-type]

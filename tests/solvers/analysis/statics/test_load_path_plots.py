@@ -64,7 +64,7 @@ def leaf() -> fx.Plant:
 
 
 @pytest.fixture(scope="module")
-def snapping() -> fx.LoadPath:
+def snapping() -> fx.results.LoadPath:
     return fx.load_path(truss(), {"push[fz]": -1.0})
 
 
@@ -86,14 +86,14 @@ def words(ax: Any) -> list[str]:
     return [each.get_text() for each in ax.texts if each.get_text()]
 
 
-def test_a_force_is_over_what_moves_with_names_and_units(snapping: fx.LoadPath) -> None:
+def test_a_force_is_over_what_moves_with_names_and_units(snapping: fx.results.LoadPath) -> None:
     ax = snapping.plot()
     assert ax.get_title() == "truss"
     assert ax.get_xlabel() == "slide.translation [m]"
     assert ax.get_ylabel() == "push[fz] [N]"
 
 
-def test_what_is_unstable_is_dashed(snapping: fx.LoadPath) -> None:
+def test_what_is_unstable_is_dashed(snapping: fx.results.LoadPath) -> None:
     lines = curves(snapping.plot())
     low, high = sorted(float(snapping["slide.translation"][p.index]) for p in snapping.special)
     assert lines["stable"].get_linestyle() == "-"
@@ -108,7 +108,7 @@ def test_what_is_unstable_is_dashed(snapping: fx.LoadPath) -> None:
         np.testing.assert_allclose(force, closed, atol=2e-4)
 
 
-def test_limit_points_are_marked_and_labeled(snapping: fx.LoadPath) -> None:
+def test_limit_points_are_marked_and_labeled(snapping: fx.results.LoadPath) -> None:
     ax = snapping.plot()
     marks = [line for line in ax.lines if line.get_gid() == "special point"]
     places = sorted(tuple(np.ravel(mark.get_xydata())) for mark in marks)
@@ -158,7 +158,7 @@ def test_components_of_joints_that_turn_and_slide_have_their_own_units() -> None
     assert held.plot().get_ylabel() == "required force along end.q[y] [N]"
 
 
-def test_it_is_saved_at_its_size(snapping: fx.LoadPath, tmp_path: Path) -> None:
+def test_it_is_saved_at_its_size(snapping: fx.results.LoadPath, tmp_path: Path) -> None:
     file = tmp_path / "path.png"
     snapping.plot(path=file)
     height, width = plt.imread(file).shape[:2]

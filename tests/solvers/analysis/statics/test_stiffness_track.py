@@ -27,7 +27,7 @@ def pendulum() -> fx.Plant:
 
 
 @cache
-def stroke() -> fx.LoadPath:
+def stroke() -> fx.results.LoadPath:
     return fx.load_path(pendulum(), {"axis.angle": np.linspace(0.0, 1.2, 7)})
 
 

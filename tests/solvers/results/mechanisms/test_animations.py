@@ -14,7 +14,7 @@ from PIL import Image, ImageSequence
 import flexure as fx
 
 
-def pendulum() -> tuple[fx.Plant, fx.SimulationResult]:
+def pendulum() -> tuple[fx.Plant, fx.results.SimulationResult]:
     """A rod that falls from the horizontal."""
     builder = fx.PlantBuilder("pendulum")
     rod = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.1, 1.0))
@@ -34,12 +34,12 @@ def pendulum() -> tuple[fx.Plant, fx.SimulationResult]:
 
 
 @pytest.fixture(scope="module")
-def fallen() -> tuple[fx.Plant, fx.SimulationResult]:
+def fallen() -> tuple[fx.Plant, fx.results.SimulationResult]:
     return pendulum()
 
 
 def test_the_camera_frames_the_whole_motion(
-    fallen: tuple[fx.Plant, fx.SimulationResult],
+    fallen: tuple[fx.Plant, fx.results.SimulationResult],
 ) -> None:
     _, result = fallen
     animation = fx.animate(result, fps=10)
@@ -57,7 +57,7 @@ def test_the_camera_frames_the_whole_motion(
 
 
 def test_short_motions_have_times_that_differ(
-    fallen: tuple[fx.Plant, fx.SimulationResult],
+    fallen: tuple[fx.Plant, fx.results.SimulationResult],
 ) -> None:
     plant, _ = fallen
     animation = fx.animate(fx.simulate(plant, 1e-4), fps=10000, title="falling")
@@ -67,7 +67,7 @@ def test_short_motions_have_times_that_differ(
 
 
 def test_an_animation_is_saved_as_pictures_that_move(
-    fallen: tuple[fx.Plant, fx.SimulationResult], tmp_path: Path
+    fallen: tuple[fx.Plant, fx.results.SimulationResult], tmp_path: Path
 ) -> None:
     plant, result = fallen
     fx.animate(result, path=tmp_path / "arm.gif", fps=5, forces=True, trace=plant.frame("tip"))
@@ -96,7 +96,7 @@ def test_the_plant_is_found_inside_of_a_diagram(tmp_path: Path) -> None:
 
 
 def test_a_film_needs_ffmpeg_and_says_so(
-    fallen: tuple[fx.Plant, fx.SimulationResult],
+    fallen: tuple[fx.Plant, fx.results.SimulationResult],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_film_needs_ffmpeg_and_says_so(
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for ffmpeg is a shell script")
 def test_a_film_gets_all_its_pictures(
-    fallen: tuple[fx.Plant, fx.SimulationResult],
+    fallen: tuple[fx.Plant, fx.results.SimulationResult],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -122,7 +122,7 @@ def test_a_film_gets_all_its_pictures(
 
 
 def test_what_cannot_be_animated_is_refused(
-    fallen: tuple[fx.Plant, fx.SimulationResult], tmp_path: Path
+    fallen: tuple[fx.Plant, fx.results.SimulationResult], tmp_path: Path
 ) -> None:
     _, result = fallen
     with pytest.raises(fx.errors.DeclarationError, match=r"a plant, .*; found <Gain 'gain'>"):

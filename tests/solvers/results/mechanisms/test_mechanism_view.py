@@ -24,7 +24,7 @@ TITLE = "</script><b>falls</b>"
 
 @contextmanager
 def player(
-    browser: Browser, result: fx.SimulationResult, folder: Path, **options: Any
+    browser: Browser, result: fx.results.SimulationResult, folder: Path, **options: Any
 ) -> Iterator[Visit]:
     """Open the page of an animation, and stop it."""
     size = {key: options.pop(key) for key in ("width", "height") if key in options}
@@ -59,7 +59,7 @@ def seen(visit: Visit) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def chain() -> fx.SimulationResult:
+def chain() -> fx.results.SimulationResult:
     """Two boxes on ball joints, with a damped spring and a bushing."""
     builder = fx.PlantBuilder("chain")
     above: Any = builder.world
@@ -82,7 +82,7 @@ def chain() -> fx.SimulationResult:
 
 
 def test_bodies_are_where_their_poses_are_at_each_moment(
-    browser: Browser, chain: fx.SimulationResult, tmp_path: Path
+    browser: Browser, chain: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     times = np.linspace(0.0, 1.0, 11)
     second = chain.sample("link1.position", times)
@@ -98,7 +98,7 @@ def test_bodies_are_where_their_poses_are_at_each_moment(
 
 
 def test_all_that_is_ever_reached_is_on_the_canvas(
-    browser: Browser, chain: fx.SimulationResult, tmp_path: Path
+    browser: Browser, chain: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"forces": True, "trace": [chain.system.body("link1")]}  # type: ignore[attr-defined]
     with player(browser, chain, tmp_path, fps=10, width=400, height=420, **options) as visit:
@@ -135,7 +135,7 @@ def test_things_hide_each_other_as_they_do_along_lines_of_sight(
 
 
 def test_keys_mouse_wheel_and_buttons_turn_and_zoom(
-    browser: Browser, chain: fx.SimulationResult, tmp_path: Path
+    browser: Browser, chain: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     with player(browser, chain, tmp_path, fps=5, title=TITLE) as visit:
         page = visit.page
@@ -172,7 +172,7 @@ def test_keys_mouse_wheel_and_buttons_turn_and_zoom(
 
 
 def test_a_notebook_shows_the_same_canvas_in_a_frame(
-    browser: Browser, chain: fx.SimulationResult, tmp_path: Path
+    browser: Browser, chain: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     shown = fx.animate(chain, fps=5, title=TITLE)._repr_html_()
     file = tmp_path / "notebook.html"

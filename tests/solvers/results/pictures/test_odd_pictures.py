@@ -41,7 +41,7 @@ class Source(fx.LeafSystem):
         return np.atleast_1d(self.signal(context.time))
 
 
-def run(signal: Signal = lambda t: t, **options: Any) -> fx.SimulationResult:
+def run(signal: Signal = lambda t: t, **options: Any) -> fx.results.SimulationResult:
     return fx.simulate(Source(signal, **options), 1.0)
 
 

@@ -28,7 +28,7 @@ def pendulum(ledger: bool = True, damping: float = 0.4) -> fx.Diagram:
     return builder.build()
 
 
-def swing(torque: float = 0.0) -> fx.SimulationResult:
+def swing(torque: float = 0.0) -> fx.results.SimulationResult:
     system = pendulum()
     context = system.create_default_context()
     context.set("axis.angle", 2.0)
@@ -43,12 +43,12 @@ def closed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def run() -> fx.SimulationResult:
+def run() -> fx.results.SimulationResult:
     return swing()
 
 
 def test_a_phase_portrait_has_one_signal_over_another(
-    run: fx.SimulationResult, tmp_path: Path
+    run: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
     path = tmp_path / "phase.png"
     ax = run.plot_phase("axis.angle", "axis.rate", units={"rad": "deg", "rad/s": "rpm"}, path=path)
@@ -90,7 +90,9 @@ def test_stacked_energies_add_up_to_what_was_supplied(torque: float) -> None:
     assert np.max(np.abs(account.residual)) < 1e-4
 
 
-def test_the_ledger_is_drawn_with_its_residual(run: fx.SimulationResult, tmp_path: Path) -> None:
+def test_the_ledger_is_drawn_with_its_residual(
+    run: fx.results.SimulationResult, tmp_path: Path
+) -> None:
     path = tmp_path / "energy.png"
     figure = run.plot_energy(units={"J": "mJ"}, path=path)
     upper, lower = figure.axes
@@ -130,7 +132,7 @@ def rename(plant: fx.Diagram) -> fx.Diagram:
 
 
 @pytest.fixture(scope="module")
-def sine() -> fx.SimulationResult:
+def sine() -> fx.results.SimulationResult:
     """A sine of 8 Hz for a whole number of its periods, beside a constant of 5."""
     system = diagram_of(
         fx.Sine("sine", amplitude=AMPLITUDE, frequency=2.0 * np.pi * FREQUENCY, offset=5.0)
@@ -140,7 +142,7 @@ def sine() -> fx.SimulationResult:
 
 @pytest.mark.parametrize("window", ["hann", "boxcar", "flattop"])
 def test_the_amplitude_of_a_sine_is_at_its_frequency(
-    sine: fx.SimulationResult, window: str
+    sine: fx.results.SimulationResult, window: str
 ) -> None:
     found = sine.spectrum("sine.y", window=window)
     assert found.peak == pytest.approx(FREQUENCY)
@@ -149,14 +151,14 @@ def test_the_amplitude_of_a_sine_is_at_its_frequency(
     assert len(found.frequency) == len(found.values) == 2049
 
 
-def test_the_integral_of_the_density_is_the_variance(sine: fx.SimulationResult) -> None:
+def test_the_integral_of_the_density_is_the_variance(sine: fx.results.SimulationResult) -> None:
     found = sine.spectrum("sine.y", kind="psd", samples=8192)
     area = np.sum(found.values) * (found.frequency[1] - found.frequency[0])
     assert area == pytest.approx(0.5 * AMPLITUDE**2, rel=0.01)
     assert found.peak == pytest.approx(FREQUENCY, abs=found.frequency[1])
 
 
-def test_spectra_have_units_and_pictures(run: fx.SimulationResult, tmp_path: Path) -> None:
+def test_spectra_have_units_and_pictures(run: fx.results.SimulationResult, tmp_path: Path) -> None:
     spectrum = run.spectrum("axis.angle", start=0.5)
     density = run.spectrum("axis.angle", kind="psd")
     assert (spectrum.unit, density.unit) == ("rad", "rad^2/Hz")
@@ -180,7 +182,7 @@ def test_spectra_have_units_and_pictures(run: fx.SimulationResult, tmp_path: Pat
     ],
 )
 def test_spectra_that_cannot_be_made_are_refused(
-    run: fx.SimulationResult, signal: str, options: dict[str, Any], text: str
+    run: fx.results.SimulationResult, signal: str, options: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ValueRefusedError, match=text):
         run.spectrum(signal, **options)

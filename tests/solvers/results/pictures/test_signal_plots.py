@@ -46,12 +46,12 @@ def closed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def run() -> fx.SimulationResult:
+def run() -> fx.results.SimulationResult:
     return fx.simulate(servo(), 2.0)
 
 
 def test_signals_of_one_unit_share_a_panel_and_setpoints_get_theirs_along_the_wires(
-    run: fx.SimulationResult,
+    run: fx.results.SimulationResult,
 ) -> None:
     figure = run.plot("target.y", "pid.u", "pendulum.angle")
     angle, torque = figure.axes
@@ -62,7 +62,7 @@ def test_signals_of_one_unit_share_a_panel_and_setpoints_get_theirs_along_the_wi
     assert run.unit_of("target.y") == "rad"
 
 
-def test_lists_of_signals_are_panels(run: fx.SimulationResult) -> None:
+def test_lists_of_signals_are_panels(run: fx.results.SimulationResult) -> None:
     both = [["pid.u", "target.y"], "pendulum.angle"]
     for figure in (run.plot(*both), run.plot(both)):
         upper, lower = figure.axes
@@ -84,7 +84,7 @@ def test_signals_that_must_have_one_unit_share_a_panel_though_it_is_unknown() ->
     ]
 
 
-def test_units_are_those_that_are_wanted(run: fx.SimulationResult) -> None:
+def test_units_are_those_that_are_wanted(run: fx.results.SimulationResult) -> None:
     figure = run.plot("pendulum.angle", "pid.u", units={"rad": "deg", "s": "ms"})
     angle, torque = figure.axes
     time, values = numbers(angle.lines[0])
@@ -95,7 +95,7 @@ def test_units_are_those_that_are_wanted(run: fx.SimulationResult) -> None:
     assert torque.get_xlabel() == "time [ms]"
 
 
-def test_other_units_are_refused_by_name(run: fx.SimulationResult) -> None:
+def test_other_units_are_refused_by_name(run: fx.results.SimulationResult) -> None:
     with pytest.raises(ValueRefusedError, match=r"with 'rad' as 'mm'.*what 'rad' does; found 'mm'"):
         run.plot("pid.u", units={"rad": "mm"})
     with pytest.raises(ValueRefusedError, match="units= to be texts"):
@@ -156,7 +156,7 @@ def test_a_run_without_duration_is_a_dot() -> None:
     assert len(np.ravel(line.get_xdata())) == 1
 
 
-def test_pictures_go_onto_given_axes(run: fx.SimulationResult, tmp_path: Path) -> None:
+def test_pictures_go_onto_given_axes(run: fx.results.SimulationResult, tmp_path: Path) -> None:
     figure, axes = plt.subplots(2, 1)
     path = tmp_path / "given.png"
     signals = ("pid.u", "pendulum.angle")
@@ -187,7 +187,7 @@ def test_large_plants_show_some_panels_and_say_so() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, fx.SimulationResult]:
+def runs() -> dict[str, fx.results.SimulationResult]:
     found = {}
     for kp in (10.0, 30.0):
         system = servo()  # another one for each run
@@ -197,7 +197,7 @@ def runs() -> dict[str, fx.SimulationResult]:
     return found
 
 
-def test_runs_are_compared_in_the_same_axes(runs: dict[str, fx.SimulationResult]) -> None:
+def test_runs_are_compared_in_the_same_axes(runs: dict[str, fx.results.SimulationResult]) -> None:
     figure = fx.compare(runs, "target.y", "pendulum.angle", "pid.u", units={"rad": "deg"})
     angle, torque = figure.axes
     assert legend(torque) == ["kp = 10", "kp = 30"]
@@ -211,7 +211,9 @@ def test_runs_are_compared_in_the_same_axes(runs: dict[str, fx.SimulationResult]
         np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
-def test_several_signals_of_several_runs_have_dashes(runs: dict[str, fx.SimulationResult]) -> None:
+def test_several_signals_of_several_runs_have_dashes(
+    runs: dict[str, fx.results.SimulationResult],
+) -> None:
     (ax,) = fx.compare(runs, [["pid.u", "pendulum.angle"]]).axes
     assert legend(ax) == ["kp = 10", "kp = 30", "pid.u [N m]", "pendulum.angle [rad]"]
     shown = [line for line in ax.lines if np.size(line.get_xdata())]
@@ -227,7 +229,7 @@ def test_several_signals_of_several_runs_have_dashes(runs: dict[str, fx.Simulati
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused(
-    runs: dict[str, fx.SimulationResult],
+    runs: dict[str, fx.results.SimulationResult],
     change: Callable[[Any], Any],
     error: type[Exception],
     text: str,

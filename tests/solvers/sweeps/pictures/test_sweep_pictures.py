@@ -38,17 +38,17 @@ class Fuse(fx.LeafSystem):
 
 
 METRICS = {"end": fx.metrics.final("heat"), "rms": fx.metrics.rms("heat")}
-GRID = fx.grid({"current": [0.2, 0.4, 1.2], "loss": [0.8, 1.0, 1.2, 1.4]})
+GRID = fx.plans.grid({"current": [0.2, 0.4, 1.2], "loss": [0.8, 1.0, 1.2, 1.4]})
 TIMES = np.linspace(0.0, 8.0, 21)
 
 
-def run(plan: Any = GRID, **options: Any) -> fx.Sweep:
+def run(plan: Any = GRID, **options: Any) -> fx.results.Sweep:
     given: dict[str, Any] = {"signals": "heat", "metrics": METRICS, "times": TIMES, **options}
     return fx.sweep(Fuse(), plan, 8.0, **given)
 
 
 @pytest.fixture(scope="module")
-def sweep() -> fx.Sweep:
+def sweep() -> fx.results.Sweep:
     """A grid of which a column fails."""
     found = run()
     assert len(found.failures) == 4
@@ -56,11 +56,11 @@ def sweep() -> fx.Sweep:
 
 
 @pytest.fixture(scope="module")
-def samples() -> fx.Sweep:
-    return run(fx.latin_hypercube({"current": (0.2, 0.5), "loss": (0.8, 1.2)}, 100))
+def samples() -> fx.results.Sweep:
+    return run(fx.plans.latin_hypercube({"current": (0.2, 0.5), "loss": (0.8, 1.2)}, 100))
 
 
-def test_responses_have_bands_of_quantiles_and_the_nominal_run(samples: fx.Sweep) -> None:
+def test_responses_have_bands_of_quantiles_and_the_nominal_run(samples: fx.results.Sweep) -> None:
     figure: Any = samples.plot(bands=(0.8,))
     (ax,) = figure.axes
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("time [s]", "heat [K]")
@@ -76,13 +76,13 @@ def test_responses_have_bands_of_quantiles_and_the_nominal_run(samples: fx.Sweep
     assert (ends.min(), ends.max()) == pytest.approx((low, high))
 
 
-def test_failed_runs_are_counted_in_titles_and_few_runs_are_lines(sweep: fx.Sweep) -> None:
+def test_failed_runs_are_counted_in_titles_and_few_runs_are_lines(sweep: fx.results.Sweep) -> None:
     figure = sweep.plot(nominal=False)
     assert figure.get_suptitle() == "fuse: 12 runs, 4 failed"
     assert len(figure.axes[0].lines) == 12 + 1
 
 
-def test_histograms_have_labels_with_units_and_quantiles(samples: fx.Sweep) -> None:
+def test_histograms_have_labels_with_units_and_quantiles(samples: fx.results.Sweep) -> None:
     figure: Any = samples.plot_histogram()
     first = figure.axes[0]
     assert first.get_xlabel().startswith("end [K]\nmean ")
@@ -94,7 +94,7 @@ def test_histograms_have_labels_with_units_and_quantiles(samples: fx.Sweep) -> N
 
 
 def test_a_scatter_matrix_crosses_failed_runs_out_where_their_values_are_known(
-    sweep: fx.Sweep,
+    sweep: fx.results.Sweep,
 ) -> None:
     figure: Any = sweep.plot_scatter("current", "loss", "end", color="rms")
     panel = figure.axes[3]  # loss over current
@@ -104,7 +104,7 @@ def test_a_scatter_matrix_crosses_failed_runs_out_where_their_values_are_known(
     assert figure.axes[-1].get_ylabel() == "rms [K]"
 
 
-def test_parallel_coordinates_have_an_axis_for_each_column(sweep: fx.Sweep) -> None:
+def test_parallel_coordinates_have_an_axis_for_each_column(sweep: fx.results.Sweep) -> None:
     ax: Any = sweep.plot_parallel()
     names = [text.get_text() for text in ax.get_xticklabels()]
     assert names == ["current\n[A]", "loss\n[1/s]", "end\n[K]", "rms\n[K]"]
@@ -114,7 +114,9 @@ def test_parallel_coordinates_have_an_axis_for_each_column(sweep: fx.Sweep) -> N
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["in order", "turned"])
-def test_a_heat_map_has_the_numbers_where_they_belong(sweep: fx.Sweep, turned: bool) -> None:
+def test_a_heat_map_has_the_numbers_where_they_belong(
+    sweep: fx.results.Sweep, turned: bool
+) -> None:
     ax: Any = sweep.plot_map("end", *(("loss", "current") if turned else ()))
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
     table = sweep.metrics["end"].reshape(GRID.shape)
@@ -127,7 +129,7 @@ def test_a_heat_map_has_the_numbers_where_they_belong(sweep: fx.Sweep, turned: b
 
 
 def test_a_map_is_a_cut_through_a_larger_grid() -> None:
-    plan = fx.grid({"x[0]": [0.0, 0.3], "loss": [0.8, 1.0], "current": [0.2, 0.3, 0.4]})
+    plan = fx.plans.grid({"x[0]": [0.0, 0.3], "loss": [0.8, 1.0], "current": [0.2, 0.3, 0.4]})
     cube = run(plan)
     ax: Any = cube.plot_map("end", "loss", "current", at={"x[0]": 0.31})
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
@@ -137,19 +139,21 @@ def test_a_map_is_a_cut_through_a_larger_grid() -> None:
         cube.plot_map("end", "los")
 
 
-def test_contours_fill_the_same_map(sweep: fx.Sweep) -> None:
+def test_contours_fill_the_same_map(sweep: fx.results.Sweep) -> None:
     ax = sweep.plot_map("end", contours=True)
     assert ax.figure.axes[-1].get_ylabel() == "end [K]"
     assert ax.texts  # the numbers of the lines
 
 
-def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.Sweep) -> None:
-    with pytest.raises(fx.errors.ValueRefusedError, match=r"Make it by fx\.grid, or look at"):
+def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.results.Sweep) -> None:
+    with pytest.raises(
+        fx.errors.ValueRefusedError, match=r"Make it by fx\.plans\.grid, or look at"
+    ):
         samples.plot_map("end")
 
 
-def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.Sweep) -> None:
-    plan = fx.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, Fuse())
+def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.results.Sweep) -> None:
+    plan = fx.plans.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, Fuse())
     sweep = run(plan)
     ax: Any = sweep.plot_tornado("end")
     assert [text.get_text() for text in ax.get_yticklabels()] == ["current [A]", "loss [1/s]"]
@@ -172,12 +176,12 @@ def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.Sweep) -> None:
     ],
     ids=["responses", "histogram", "map"],
 )
-def test_pictures_are_saved(sweep: fx.Sweep, draw: Any, tmp_path: Path) -> None:
+def test_pictures_are_saved(sweep: fx.results.Sweep, draw: Any, tmp_path: Path) -> None:
     draw(sweep, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 5000
 
 
-def test_what_cannot_be_drawn_is_refused(sweep: fx.Sweep) -> None:
+def test_what_cannot_be_drawn_is_refused(sweep: fx.results.Sweep) -> None:
     refused = fx.errors.ValueRefusedError
     with pytest.raises(refused, match=r"shares of the runs in \(0, 1\]"):
         sweep.plot(bands=(90.0,))

@@ -20,14 +20,14 @@ from tests.support.tiers import for_each
 
 NUMBERS = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=4)
 TABLES = st.dictionaries(st.sampled_from(["a.k", "b.m", "c.x[rate]"]), NUMBERS, min_size=1)
-SAMPLERS = [fx.latin_hypercube, fx.sobol, fx.random]
+SAMPLERS = [fx.plans.latin_hypercube, fx.plans.sobol, fx.plans.random]
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda f: f.__name__)
 every_kind = pytest.mark.parametrize("kind", [".npz", ".csv"])
 
 
-def renamed(plan: fx.Plan) -> fx.Plan:
+def renamed(plan: fx.plans.Plan) -> fx.plans.Plan:
     """The same rows under other paths."""
-    return fx.zipped({f"other.{path}": column for path, column in plan.columns().items()})
+    return fx.plans.zipped({f"other.{path}": column for path, column in plan.columns().items()})
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def renamed(plan: fx.Plan) -> fx.Plan:
 
 @given(TABLES)
 def test_a_grid_has_all_combinations_with_the_last_path_fastest(values: dict[str, Any]) -> None:
-    plan = fx.grid(values)
+    plan = fx.plans.grid(values)
     expected = [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
     assert list(plan) == expected
     assert plan.shape == tuple(map(len, values.values()))
@@ -46,7 +46,7 @@ def test_a_grid_has_all_combinations_with_the_last_path_fastest(values: dict[str
 
 
 def test_the_columns_of_a_grid_take_its_shape() -> None:
-    plan = fx.grid({"a": [1.0, 2.0], "b": [3.0, 4.0, 5.0]})
+    plan = fx.plans.grid({"a": [1.0, 2.0], "b": [3.0, 4.0, 5.0]})
     a, b = np.meshgrid([1.0, 2.0], [3.0, 4.0, 5.0], indexing="ij")
     np.testing.assert_array_equal(plan["a"].reshape(plan.shape), a)
     np.testing.assert_array_equal(plan["b"].reshape(plan.shape), b)
@@ -56,7 +56,7 @@ def test_the_columns_of_a_grid_take_its_shape() -> None:
 def test_a_product_pairs_all_rows_and_a_union_has_one_after_the_other(
     some: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    one, other = fx.grid(some), renamed(fx.grid(more))
+    one, other = fx.plans.grid(some), renamed(fx.plans.grid(more))
     product = one * other
     assert len(product) == len(one) * len(other)
     assert list(product) == [a | b for a in one for b in other]
@@ -65,14 +65,18 @@ def test_a_product_pairs_all_rows_and_a_union_has_one_after_the_other(
 
 
 def test_samples_times_samples_have_a_dimension_each() -> None:
-    plan = fx.zipped({"a": [1.0, 2.0]}) * fx.zipped({"b": [3.0, 4.0]}) * fx.grid({"c": [5.0]})
+    plan = (
+        fx.plans.zipped({"a": [1.0, 2.0]})
+        * fx.plans.zipped({"b": [3.0, 4.0]})
+        * fx.plans.grid({"c": [5.0]})
+    )
     assert plan.dims == ("sample", "sample_2", "c")
     assert plan.coordinates["b"][0] == "sample_2"
 
 
 @given(TABLES, st.data())
 def test_a_part_of_a_plan_has_these_rows_of_it(values: dict[str, Any], data: Any) -> None:
-    plan = fx.grid(values)
+    plan = fx.plans.grid(values)
     rows = list(plan)
     bounds = st.none() | st.integers(-5, 70)
     part = slice(data.draw(bounds), data.draw(bounds), data.draw(st.sampled_from([None, 2, -1])))
@@ -86,7 +90,7 @@ def test_a_part_of_a_plan_has_these_rows_of_it(values: dict[str, Any], data: Any
 
 def test_values_with_a_shape_stay_whole_and_are_cut_only_for_other_programs() -> None:
     pandas = pytest.importorskip("pandas")
-    plan = fx.grid({"arm.x": [[0.0, 1.0], [2.0, 3.0]], "arm.A": [np.eye(2)], "pid.kp": [5.0]})
+    plan = fx.plans.grid({"arm.x": [[0.0, 1.0], [2.0, 3.0]], "arm.A": [np.eye(2)], "pid.kp": [5.0]})
     assert plan["arm.x"].shape == (2, 2)
     assert plan["arm.A"].shape == (2, 2, 2)
     frame = plan.to_pandas()
@@ -97,7 +101,7 @@ def test_values_with_a_shape_stay_whole_and_are_cut_only_for_other_programs() ->
 
 
 def test_a_plan_shows_its_size_and_ranges_and_as_a_table_its_rows() -> None:
-    plan = fx.grid({"a": [1.0, 2.0], "b": [0.5]})
+    plan = fx.plans.grid({"a": [1.0, 2.0], "b": [0.5]})
     assert repr(plan) == "<Plan of 2 samples, 2 x 1; a from 1 to 2, b = 0.5>"
     assert plan.table()["a"] == [1.0, 2.0]
     assert plan.table().columns == ("a", "b")
@@ -105,12 +109,12 @@ def test_a_plan_shows_its_size_and_ranges_and_as_a_table_its_rows() -> None:
 
 def test_plans_are_equal_when_rows_and_dimensions_are_and_cannot_be_changed() -> None:
     values = {"a": [1.0, 2.0], "b": [3.0]}
-    assert fx.grid(values) == fx.grid(values) != fx.grid({**values, "b": [3.5]})
-    assert fx.grid(values) != fx.grid(values)[:]
+    assert fx.plans.grid(values) == fx.plans.grid(values) != fx.plans.grid({**values, "b": [3.5]})
+    assert fx.plans.grid(values) != fx.plans.grid(values)[:]
     with pytest.raises(ValueError, match="read-only"):
-        fx.grid(values)["a"][0] = 7.0
+        fx.plans.grid(values)["a"][0] = 7.0
     numbers = np.array([1.0, 2.0])
-    plan = fx.zipped({"a": numbers})
+    plan = fx.plans.zipped({"a": numbers})
     numbers[0] = 7.0
     assert plan["a"].tolist() == [1.0, 2.0]
 
@@ -125,7 +129,7 @@ def test_each_stratum_of_a_latin_hypercube_is_met_once(
 ) -> None:
     pair = None if rho is None else {("a", "c"): rho}
     values = {"a": (0.0, 1.0), "b": stats.norm(3.0, 0.2), "c": stats.lognorm(0.5)}
-    plan = fx.latin_hypercube(values, n, seed=seed, correlation=pair)
+    plan = fx.plans.latin_hypercube(values, n, seed=seed, correlation=pair)
     points = [plan["a"], stats.norm(3.0, 0.2).cdf(plan["b"]), stats.lognorm(0.5).cdf(plan["c"])]
     for point in points:
         # Distribution functions round, so what lies on the edge of a stratum may leave it.
@@ -135,7 +139,7 @@ def test_each_stratum_of_a_latin_hypercube_is_met_once(
 
 @every_sampler
 def test_samples_have_the_distributions_and_correlations_that_were_asked_for(
-    sampler: Callable[..., fx.Plan],
+    sampler: Callable[..., fx.plans.Plan],
 ) -> None:
     mean, cov = [1.0, -2.0], [[0.04, 0.03], [0.03, 0.09]]
     law = {"k": stats.norm(3.0, 0.2), "m": (1.0, 2.0), "n": stats.gamma(2.0), "o": stats.norm()}
@@ -162,7 +166,9 @@ def test_samples_have_the_distributions_and_correlations_that_were_asked_for(
 
 
 @every_sampler
-def test_one_seed_gives_one_plan_and_another_one_another(sampler: Callable[..., fx.Plan]) -> None:
+def test_one_seed_gives_one_plan_and_another_one_another(
+    sampler: Callable[..., fx.plans.Plan],
+) -> None:
     values = {"a": (0.0, 1.0), "b": stats.norm()}
     plan = sampler(values, 16, seed=7)
     assert plan == sampler(values, 16, seed=7) == sampler(values, 16, seed=np.random.default_rng(7))
@@ -173,8 +179,8 @@ def test_one_seed_gives_one_plan_and_another_one_another(sampler: Callable[..., 
 @pytest.mark.parametrize(
     ("sampler", "expected"),
     [
-        (fx.latin_hypercube, [0.510243381, 0.0041319089, 0.4533175598, 0.9781888943]),
-        (fx.random, [0.6369616873, 0.2697867138, 0.0409735239, 0.0165276355]),
+        (fx.plans.latin_hypercube, [0.510243381, 0.0041319089, 0.4533175598, 0.9781888943]),
+        (fx.plans.random, [0.6369616873, 0.2697867138, 0.0409735239, 0.0165276355]),
     ],
     ids=["latin_hypercube", "random"],
 )
@@ -183,7 +189,7 @@ def test_the_numbers_of_a_seed_are_the_same_everywhere(sampler: Any, expected: A
 
 
 def test_sobol_points_are_those_of_scipy() -> None:
-    plan = fx.sobol({"a": (0.0, 2.0), "b": (0.0, 1.0)}, 8, scramble=False)
+    plan = fx.plans.sobol({"a": (0.0, 2.0), "b": (0.0, 1.0)}, 8, scramble=False)
     points = stats.qmc.Sobol(2, scramble=False).random_base2(3)
     np.testing.assert_array_equal(plan["a"], 2.0 * points[:, 0])
     np.testing.assert_array_equal(plan["b"], points[:, 1])
@@ -191,12 +197,12 @@ def test_sobol_points_are_those_of_scipy() -> None:
 
 def test_sobol_points_that_are_no_power_of_two_are_warned_of() -> None:
     with pytest.warns(UserWarning, match="10 Sobol points are not balanced.* take 8 or 16"):
-        assert len(fx.sobol({"a": (0.0, 1.0)}, 10)) == 10
+        assert len(fx.plans.sobol({"a": (0.0, 1.0)}, 10)) == 10
 
 
 @every_sampler
 def test_tolerances_are_around_the_nominal_values_of_a_context(
-    sampler: Callable[..., fx.Plan],
+    sampler: Callable[..., fx.plans.Plan],
 ) -> None:
     plant = fx.StateSpace("plant", [[-1.0, 2.0], [-4.0, -0.5]], [1.0, 2.0], [1.0, 1.0])
     context = plant.create_default_context()
@@ -213,8 +219,8 @@ def test_tolerances_are_around_the_nominal_values_of_a_context(
 
 @pytest.mark.skipif(not hasattr(stats, "Normal"), reason="this SciPy has no such distributions")
 def test_the_newer_distributions_of_scipy_serve_as_well() -> None:
-    new = fx.random({"a": stats.Normal(mu=3.0, sigma=0.2)}, 50)["a"]
-    assert new == pytest.approx(fx.random({"a": stats.norm(3.0, 0.2)}, 50)["a"])
+    new = fx.plans.random({"a": stats.Normal(mu=3.0, sigma=0.2)}, 50)["a"]
+    assert new == pytest.approx(fx.plans.random({"a": stats.norm(3.0, 0.2)}, 50)["a"])
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -227,9 +233,9 @@ def test_a_plan_comes_back_from_its_file_and_gives_the_same_file_again(
 ) -> None:
     folder = tmp_path_factory.mktemp("plans")
     first, second = folder / f"first{kind}", folder / f"second{kind}"
-    plan = fx.grid(values)
+    plan = fx.plans.grid(values)
     plan.save(first)
-    loaded = fx.load_plan(first)
+    loaded = fx.plans.load_plan(first)
     loaded.save(second)
     assert first.read_bytes() == second.read_bytes()
     assert loaded == (plan if kind == ".npz" else plan[:])
@@ -237,16 +243,18 @@ def test_a_plan_comes_back_from_its_file_and_gives_the_same_file_again(
 
 @every_kind
 def test_a_plan_of_arrays_comes_back_as_far_as_the_file_can_say(kind: str, tmp_path: Path) -> None:
-    plan = fx.zipped({"arm.x": [[0.1, 1e-300], [0.3, 1e300]]}) * fx.grid({"k": [1.0, 2.0]})
+    plan = fx.plans.zipped({"arm.x": [[0.1, 1e-300], [0.3, 1e300]]}) * fx.plans.grid(
+        {"k": [1.0, 2.0]}
+    )
     plan.save(tmp_path / f"plan{kind}")
-    loaded = fx.load_plan(tmp_path / f"plan{kind}")
+    loaded = fx.plans.load_plan(tmp_path / f"plan{kind}")
     if kind == ".npz":
         assert loaded == plan
     else:
         assert loaded["arm.x[1]"].tolist() == plan["arm.x"][:, 1].tolist()
         assert loaded.paths == ("arm.x[0]", "arm.x[1]", "k")
     plan[:0].save(tmp_path / f"plan{kind}")
-    assert len(fx.load_plan(tmp_path / f"plan{kind}")) == 0
+    assert len(fx.plans.load_plan(tmp_path / f"plan{kind}")) == 0
 
 
 CONTENTS = {
@@ -267,16 +275,16 @@ def test_files_that_hold_no_plan_are_refused_with_their_name(
     file = tmp_path / f"foreign{kind}"
     file.write_bytes(CONTENTS[content])
     with pytest.raises(ValueRefusedError, match=f"Cannot load a plan from .*foreign{kind}"):
-        fx.load_plan(file)
+        fx.plans.load_plan(file)
 
 
 @pytest.mark.parametrize("left", [10, 100, 300])
 def test_a_damaged_file_is_refused(left: int, tmp_path: Path) -> None:
     file = tmp_path / "plan.npz"
-    fx.grid({"a": [1.0, 2.0], "b": [3.0]}).save(file)
+    fx.plans.grid({"a": [1.0, 2.0], "b": [3.0]}).save(file)
     file.write_bytes(file.read_bytes()[:left])
     with pytest.raises(ValueRefusedError, match="Cannot load a plan"):
-        fx.load_plan(file)
+        fx.plans.load_plan(file)
 
 
 # Sweeps of plans ----------------------------------------------------------------------------------
@@ -284,7 +292,7 @@ def test_a_damaged_file_is_refused(left: int, tmp_path: Path) -> None:
 
 def test_a_sweep_of_a_plan_is_that_of_its_columns() -> None:
     lag = fx.FirstOrderLag("lag", 1.0)
-    plan = fx.grid({"time_constant": [0.5, 1.0, 2.0], "u": [1.0, 2.0]})
+    plan = fx.plans.grid({"time_constant": [0.5, 1.0, 2.0], "u": [1.0, 2.0]})
     swept = fx.sweep(lag, plan, 1.0)
     taus, inputs = swept.values["time_constant"], swept.values["u"][:, 0]
     np.testing.assert_array_equal(taus, plan["time_constant"])
@@ -295,70 +303,86 @@ def test_a_sweep_of_a_plan_is_that_of_its_columns() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
-    "no values": (lambda: fx.grid({}), ValueRefusedError, "at least one array"),
-    "no mapping": (lambda: fx.grid([1.0]), ValueRefusedError, "a mapping"),  # type: ignore[arg-type]
-    "a scalar": (lambda: fx.grid({"a": 3.0}), ValueRefusedError, "'a'.*in the context"),
+    "no values": (lambda: fx.plans.grid({}), ValueRefusedError, "at least one array"),
+    "no mapping": (lambda: fx.plans.grid([1.0]), ValueRefusedError, "a mapping"),  # type: ignore[arg-type]
+    "a scalar": (lambda: fx.plans.grid({"a": 3.0}), ValueRefusedError, "'a'.*in the context"),
     "lengths": (
-        lambda: fx.zipped({"a": [1.0], "b": [1.0, 2.0]}),
+        lambda: fx.plans.zipped({"a": [1.0], "b": [1.0, 2.0]}),
         ValueRefusedError,
         "1 values of 'a', 2 values of 'b'",
     ),
     "a grid beyond all machines": (
-        lambda: fx.grid({f"p{k}": np.arange(1000.0) for k in range(5)}),
+        lambda: fx.plans.grid({f"p{k}": np.arange(1000.0) for k in range(5)}),
         ValueRefusedError,
         "1000 x 1000 .*latin_hypercube",
     ),
     "a product of the same": (
-        lambda: fx.grid({"a": [1.0]}) * fx.grid({"a": [2.0]}),
+        lambda: fx.plans.grid({"a": [1.0]}) * fx.plans.grid({"a": [2.0]}),
         ValueRefusedError,
         "'a' in both.*a \\+ b",
     ),
     "a union of others": (
-        lambda: fx.grid({"a": [1.0]}) + fx.grid({"b": [2.0]}),
+        lambda: fx.plans.grid({"a": [1.0]}) + fx.plans.grid({"b": [2.0]}),
         ValueRefusedError,
         "both vary 'a'; found 'b'.*a \\* b",
     ),
     "an unknown column": (
-        lambda: fx.grid({"kpp": [1.0]})["kp"],
+        lambda: fx.plans.grid({"kpp": [1.0]})["kp"],
         UnknownNameError,
         "mean 'kpp'",
     ),
-    "rows beyond the end": (lambda: fx.grid({"a": [1.0]})[[1]], ValueRefusedError, "its 1 rows"),
+    "rows beyond the end": (
+        lambda: fx.plans.grid({"a": [1.0]})[[1]],
+        ValueRefusedError,
+        "its 1 rows",
+    ),
     "a mask of another length": (
-        lambda: fx.grid({"a": [1.0]})[np.array([True, False])],
+        lambda: fx.plans.grid({"a": [1.0]})[np.array([True, False])],
         ValueRefusedError,
         "truth value for each",
     ),
-    "no samples": (lambda: fx.random({"a": (0.0, 1.0)}, 0), ValueRefusedError, "n to be an int"),
+    "no samples": (
+        lambda: fx.plans.random({"a": (0.0, 1.0)}, 0),
+        ValueRefusedError,
+        "n to be an int",
+    ),
     "a reversed interval": (
-        lambda: fx.random({"a": (1.0, 0.0)}, 2),
+        lambda: fx.plans.random({"a": (1.0, 0.0)}, 2),
         ValueRefusedError,
         r"for 'a': .*\(1, 0\)",
     ),
-    "no distribution": (lambda: fx.sobol({"a": "x"}, 2), ValueRefusedError, "'a'.*a tolerance"),
+    "no distribution": (
+        lambda: fx.plans.sobol({"a": "x"}, 2),
+        ValueRefusedError,
+        "'a'.*a tolerance",
+    ),
     "an unfrozen distribution": (
-        lambda: fx.sobol({"a": stats.gamma}, 2),
+        lambda: fx.plans.sobol({"a": stats.gamma}, 2),
         ValueRefusedError,
         "'a'.*all of its parameters",
     ),
     "an infinite sample": (
-        lambda: fx.sobol({"a": stats.norm()}, 2, scramble=False),
+        lambda: fx.plans.sobol({"a": stats.norm()}, 2, scramble=False),
         ValueRefusedError,
         "'a'.*-inf in the sample at index 0",
     ),
     "a tolerance of zero": (
-        lambda: fx.random("x", 2, plus_minus="5 %", context=fx.FirstOrderLag("lag", 1.0)),
+        lambda: fx.plans.random("x", 2, plus_minus="5 %", context=fx.FirstOrderLag("lag", 1.0)),
         ValueRefusedError,
         "'x': .*without zeros.*interval itself",
     ),
     "a tolerance of nothing": (
-        lambda: fx.random("a", 2, plus_minus="5 %"),
+        lambda: fx.plans.random("a", 2, plus_minus="5 %"),
         ValueRefusedError,
         "context=",
     ),
-    "a list without a tolerance": (lambda: fx.random(["a"], 2), ValueRefusedError, "plus_minus="),
+    "a list without a tolerance": (
+        lambda: fx.plans.random(["a"], 2),
+        ValueRefusedError,
+        "plus_minus=",
+    ),
     "correlations that contradict": (
-        lambda: fx.random(
+        lambda: fx.plans.random(
             {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)},
             2,
             correlation={("a", "b"): 0.9, ("b", "c"): 0.9, ("a", "c"): -0.9},
@@ -367,17 +391,19 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "positive definite",
     ),
     "a correlation of a stranger": (
-        lambda: fx.random({"a": (0.0, 1.0)}, 2, correlation={("a", "z"): 0.5}),
+        lambda: fx.plans.random({"a": (0.0, 1.0)}, 2, correlation={("a", "z"): 0.5}),
         ValueRefusedError,
         "found 'z'",
     ),
     "a path twice": (
-        lambda: fx.random({"a": (0.0, 1.0), ("a", "b"): stats.multivariate_normal([0.0, 0.0])}, 2),
+        lambda: fx.plans.random(
+            {"a": (0.0, 1.0), ("a", "b"): stats.multivariate_normal([0.0, 0.0])}, 2
+        ),
         ValueRefusedError,
         "'a' more than once",
     ),
     "another end of a name": (
-        lambda: fx.grid({"a": [1.0]}).save("plan.txt"),
+        lambda: fx.plans.grid({"a": [1.0]}).save("plan.txt"),
         ValueRefusedError,
         "'.npz', '.csv'",
     ),

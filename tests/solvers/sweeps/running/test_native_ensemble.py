@@ -196,11 +196,11 @@ VALUES = {"stiffness": np.linspace(1.0, 9.0, 37), "rate": np.linspace(3.0, 1.0, 
 TIMES = np.linspace(0.0, 3.0, 16)
 
 
-def run_springs(**options: Any) -> fx.Sweep:
+def run_springs(**options: Any) -> fx.results.Sweep:
     return fx.sweep(Spring(), VALUES, 3.0, signals=["energy", "x"], times=TIMES, **options)
 
 
-def assert_same(found: fx.Sweep, expected: fx.Sweep) -> None:
+def assert_same(found: fx.results.Sweep, expected: fx.results.Sweep) -> None:
     np.testing.assert_array_equal(found.final_states, expected.final_states)
     for signal in expected.signals:
         np.testing.assert_array_equal(found[signal], expected[signal])

@@ -80,7 +80,7 @@ class HardSpring(fx.LeafSystem):
         return [v, w * w * (np.sin(context.time) - q) - 2.0 * w * v]
 
 
-def assert_lanes(sweep: fx.Sweep) -> None:
+def assert_lanes(sweep: fx.results.Sweep) -> None:
     assert in_lanes(sweep), sweep.how
     assert "Rodas5P" in sweep.how
 

@@ -25,10 +25,10 @@ from flexure.solvers.sweeps.store.study_file import StudyFile
 from tests.solvers.sweeps.test_sweep_metrics import loop
 from tests.support.native import needs_llvmlite
 
-PLAN = fx.grid({"pid.kp": np.linspace(2.0, 8.0, 6), "pid.ki": [1.0, 2.0]})
+PLAN = fx.plans.grid({"pid.kp": np.linspace(2.0, 8.0, 6), "pid.ki": [1.0, 2.0]})
 WANTED = {"peak": fx.metrics.maximum("arm.y"), "Peak": fx.metrics.minimum("pid.u")}
 OPTIONS: dict[str, Any] = {"signals": ["arm.y", "pid.x"], "times": [0.0, 0.5, 1.0, 3.0]}
-FRAIL = fx.zipped({"x": [1.0, -1.0, 2.0]})
+FRAIL = fx.plans.zipped({"x": [1.0, -1.0, 2.0]})
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "loop.study"
 
 
-def study(store: Path | None, plan: fx.Plan = PLAN, **options: Any) -> fx.Sweep:
+def study(store: Path | None, plan: fx.plans.Plan = PLAN, **options: Any) -> fx.results.Sweep:
     chosen = {"system": loop(), "metrics": WANTED, **OPTIONS, **options}
     return fx.sweep(values=plan, t_final=3.0, store=store, **chosen)
 
@@ -49,7 +49,7 @@ def query(store: Path, text: str) -> list[Any]:
         connection.close()
 
 
-def assert_same(found: fx.Sweep, expected: fx.Sweep) -> None:
+def assert_same(found: fx.results.Sweep, expected: fx.results.Sweep) -> None:
     """Compare every number of two sweeps, bit by bit."""
     assert found.signals == expected.signals
     assert found.failures == expected.failures
@@ -164,7 +164,7 @@ def test_failures_zeros_and_their_signs_come_back(tmp_path: Path) -> None:
 
 def test_a_longer_plan_runs_only_what_is_missing_whatever_the_order(store: Path) -> None:
     study(store)
-    longer = fx.grid({"pid.ki": [0.5, 1.0, 2.0], "pid.kp": np.linspace(2.0, 8.0, 6)})
+    longer = fx.plans.grid({"pid.ki": [0.5, 1.0, 2.0], "pid.kp": np.linspace(2.0, 8.0, 6)})
     found = study(store, longer)
     assert query(store, "SELECT runs FROM chunks") == [(12,), (6,)]
     assert_same(found, study(None, longer))
@@ -173,9 +173,9 @@ def test_a_longer_plan_runs_only_what_is_missing_whatever_the_order(store: Path)
 
 
 def test_equal_samples_are_runs_of_their_own(store: Path) -> None:
-    twice = fx.zipped({"pid.kp": [3.0, 2.0, 3.0]})
+    twice = fx.plans.zipped({"pid.kp": [3.0, 2.0, 3.0]})
     study(store, twice)
-    study(store, fx.zipped({"pid.kp": [3.0, 3.0, 3.0, 2.0]}))
+    study(store, fx.plans.zipped({"pid.kp": [3.0, 3.0, 3.0, 2.0]}))
     assert query(store, "SELECT runs FROM chunks") == [(3,), (1,)]
 
 
@@ -183,7 +183,7 @@ def test_equal_samples_are_runs_of_their_own(store: Path) -> None:
 def test_ctrl_c_keeps_what_is_done(
     store: Path, native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count, plan = 0, fx.zipped({"pid.kp": np.linspace(2.0, 8.0, 400 if native else 6)})
+    count, plan = 0, fx.plans.zipped({"pid.kp": np.linspace(2.0, 8.0, 400 if native else 6)})
     monkeypatch.setattr(storing, "_SECONDS", 1e-6)
     write = StudyFile.write
 
@@ -245,7 +245,10 @@ DIFFERENT: dict[str, tuple[dict[str, Any], str]] = {
     "signals": ({"signals": "arm.y"}, "the option 'signals' is 'arm.y', and 'arm.y', 'pid.x' in"),
     "metric": ({"metrics": {**WANTED, "peak": fx.metrics.final("arm.y")}}, "'metric peak'"),
     "plan": ({"values": PLAN[:4]}, "8 of its 12 finished runs missing in the plan"),
-    "paths": ({"values": fx.grid({"pid.kd": [1.0]})}, "'pid.kd' in the plan, and 'pid.kp', 'pid"),
+    "paths": (
+        {"values": fx.plans.grid({"pid.kd": [1.0]})},
+        "'pid.kd' in the plan, and 'pid.kp', 'pid",
+    ),
 }
 
 
@@ -419,7 +422,7 @@ def test_a_full_disk_is_told_and_leaves_earlier_runs(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = study(store)
-    longer = fx.zipped({"pid.kp": np.linspace(2.0, 8.0, 3000), "pid.ki": np.ones(3000)})
+    longer = fx.plans.zipped({"pid.kp": np.linspace(2.0, 8.0, 3000), "pid.ki": np.ones(3000)})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 20_000, limits[1]))
     try:
