@@ -15,10 +15,10 @@ import pytest
 from flexure.diagrams.concurrency.threads import cached_property
 from tests.support.native import needs_llvmlite
 
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(("how", "count"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])
