@@ -105,9 +105,9 @@ def texts_of(file: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
             first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    yield first.value.lineno, first.value.value
+            match first:
+                case ast.Expr(value=ast.Constant(value=str(text), lineno=line)):
+                    yield line, text
         if isinstance(node, ast.Call) and _name(node.func).endswith(_RAISED):
             for part in ast.walk(node):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
