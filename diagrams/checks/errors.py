@@ -248,9 +248,11 @@ def closest(name: object, valid: Iterable[str]) -> str | None:
 
     def ends_alike(other: str) -> bool:
         *before, end = wanted.split(".")
-        parts = [] if not before else other.casefold().split(".")
+        if not before or other.endswith("."):  # a name that stands alone, or the beginning of one
+            return True
+        parts, least = other.casefold().split("."), _ALIKE if len(end) > 3 else 0.5
         ratios = [difflib.SequenceMatcher(None, part, end).ratio() for part in parts]
-        return not before or max(ratios) >= _ALIKE or any(part.startswith(end) for part in parts)
+        return max(ratios) >= least or any(part.startswith(end) for part in parts)
 
     # Comparing takes time with the square of lengths: what is in a file may be of any.
     short = [each for each in valid if len(each) <= _COMPARED and ends_alike(each)][:1000]
