@@ -38,7 +38,7 @@ extensions = [
     "sphinx_design",
     "docs.names_of",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_generated/names.rst"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline", "deflist", "dollarmath"]
@@ -90,6 +90,8 @@ copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
 html_css_files = ["flexure.css"]
+html_js_files = ["fold.js"]
+html_search_scorer = "_static/scorer.js"
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"

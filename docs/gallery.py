@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from PIL import Image, ImageOps, ImageSequence
+
 import flexure as fx
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -91,10 +93,12 @@ _LIVE = {
 }
 #: What stands for an example that saves no picture.
 _INSTEAD = {
-    "door_page": ["compliant_door/compliant_door_step.png"],
-    "hinge_inspector": ["../door_hinge/hinge.svg"],
+    "door_page": "compliant_door/compliant_door.gif",
+    "hinge_inspector": "compliant_door/compliant_door_diagram.png",
 }
-_PICTURES = (".gif", ".png", ".svg")
+_COVER = (640, 480)
+_HEAVIEST = 700_000  # bytes of a film
+_PICTURES = (".gif", ".png")
 
 
 def make_gallery(folder: Path) -> None:
@@ -126,14 +130,37 @@ def make_gallery(folder: Path) -> None:
         _write(target / f"{script.stem}.rst", lines)
         cards += [f"   .. grid-item-card:: {title}", f"      :link: {script.stem}"]
         cards += ["      :link-type: doc"]
-        covers = [f"{script.stem}/{picture}" for picture in pictures[:1]]
-        cards += [f"      :img-top: {cover}" for cover in covers or _INSTEAD.get(script.stem, [])]
+        _draw_cover(script.stem, pictures, target)
+        cards += [f"      :img-top: covers/{script.stem}.png"]
         cards += ["", f"      {summary}", ""]
     head = ["Examples", "========", ""]
     head += ["Each is one script in the folder ``examples``, and saves what is shown here.", ""]
     head += [".. grid:: 1 2 2 3", "   :gutter: 3", ""]
     names = [f"   {script.stem}" for script in sorted(EXAMPLES.glob("*.py"))]
     _write(target / "index.rst", [*head, *cards, ".. toctree::", "   :hidden:", "", *names])
+
+
+def _shrink(film: Path) -> None:
+    """Make the pictures of a film smaller if its file is heavier than a page should be."""
+    if film.stat().st_size < _HEAVIEST:
+        return
+    with Image.open(film) as image:
+        scale = (_HEAVIEST / film.stat().st_size) ** 0.5
+        size = (int(scale * image.width), int(scale * image.height))
+        frames = [frame.convert("RGB").resize(size) for frame in ImageSequence.Iterator(image)]
+        duration = image.info["duration"]
+    small = [frame.quantize(64) for frame in frames]
+    small[0].save(film, save_all=True, append_images=small[1:], duration=duration, loop=0)
+
+
+def _draw_cover(name: str, pictures: list[str], folder: Path) -> None:
+    """Draw the cover of an example: its first picture, or the middle of its film, in one size."""
+    source = folder / (f"{name}/{pictures[0]}" if pictures else _INSTEAD[name])
+    (folder / "covers").mkdir(exist_ok=True)
+    with Image.open(source) as image:
+        image.seek(getattr(image, "n_frames", 1) // 2)
+        cover = ImageOps.pad(image.convert("RGB"), _COVER, color="white")
+    cover.quantize(128).save(folder / "covers" / f"{name}.png", optimize=True)
 
 
 def _title(script: Path) -> str:
@@ -168,6 +195,8 @@ def _run(script: Path, folder: Path) -> None:
     for file in unfinished.iterdir():
         if file.suffix not in (*_PICTURES, ".html"):
             file.unlink()
+        elif file.suffix == ".gif":
+            _shrink(file)
     unfinished.rename(folder)
 
 

@@ -3,14 +3,14 @@
 A page of the reference has tables, ``.. public-names:: blocks.multibody.joints``, with the names
 that come first. All other public names of these rooms follow by themselves, each in the table with
 the nearest room, so that a new name is in the reference as soon as its folder imports it. The
-overview takes the names of a table by ``.. names-of:: blocks Joints``.
+overview lists the names of a table, each with its summary, by ``.. names-of:: blocks Joints``.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import flexure
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PAGES = ("diagrams", "blocks", "solvers")
 #: Where autosummary finds the names for which it is to make pages.
-LISTED = HERE / "_generated" / "names.txt"
+LISTED = HERE / "_generated" / "names.rst"
 
 _TABLE = re.compile(
     r"^\.\. (?P<kind>autosummary|public-names)::(?P<rooms>.*)\n"
@@ -90,9 +90,9 @@ def list_names() -> None:
 def setup(app: Sphinx) -> None:
     """Register the directives."""
     from docutils import nodes
+    from docutils.parsers.rst import directives
     from docutils.statemachine import StringList
     from sphinx.ext.autosummary import Autosummary
-    from sphinx.util.docutils import SphinxDirective
 
     class PublicNames(Autosummary):  # type: ignore[misc, unused-ignore]
         """A table with the names that it lists, and those of its rooms."""
@@ -111,19 +111,20 @@ def setup(app: Sphinx) -> None:
             self.content = StringList(names, source="public-names")
             return list(super().run())
 
-    class NamesOf(SphinxDirective):
-        """A line with a reference to each name of a group, as ``.. names-of:: blocks Joints``."""
+    class NamesOf(Autosummary):  # type: ignore[misc, unused-ignore]
+        """A table of the names of a group with a line on each: ``.. names-of:: blocks Joints``."""
 
         required_arguments = 1
         final_argument_whitespace = True
+        has_content = False
+        option_spec: ClassVar = {"nosignatures": directives.flag}
 
         def run(self) -> list[nodes.Node]:
             page, _, heading = self.arguments[0].partition(" ")
-            entries = groups_of(page)[heading]
-            names = ", ".join(f"`{name}`" for name in entries if "." not in name)
-            found = nodes.container()
-            self.state.nested_parse(StringList([names], source="names-of"), 0, found)
-            return list(found.children)
+            names = [name for name in groups_of(page)[heading] if "." not in name]
+            self.options["nosignatures"] = None
+            self.content = StringList(names, source="names-of")
+            return list(super().run())
 
     app.add_directive("public-names", PublicNames)
     app.add_directive("names-of", NamesOf)

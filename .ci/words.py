@@ -1,0 +1,181 @@
+"""Find wording that readers stumble over, in pages, docstrings and messages.
+
+    python .ci/words.py [file or folder ...]
+
+Each rule is a pattern, its reason, and what to write instead. Pages are read without code, Python
+files as their docstrings and the texts of exceptions and warnings. Exits with 1 if a rule finds
+more than it allows: rules that the project does not satisfy yet have a count, which must only fall.
+The changelog is not read, since it quotes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: What is read if nothing is named.
+_PLACES = ("README.md", "CONTRIBUTING.md", "docs", "flexure", "diagrams", "blocks", "solvers")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A pattern that text must not contain.
+
+    Attributes
+    ----------
+    name : str
+        How the rule is called in reports.
+    pattern : str
+        A regular expression; white space matches line breaks.
+    reason : str
+        Why the wording is bad, and what to write.
+    allowed : int
+        How often the project contains it still. Lower it when you mend some; never raise it.
+    """
+
+    name: str
+    pattern: str
+    reason: str
+    allowed: int = 0
+
+
+_START = r"(?:^|^[-*] |[.:;!?] )"
+RULES = (
+    Rule("of-opening", _START + r"Of (?!course)[a-z]", "inverted: put the subject first"),
+    Rule(
+        "relative-subject",
+        _START + r"(?:What|Who|Whatever|Whoever) (?!is |are |if |do |does |can |it )"
+        r"[a-z]+s? ",
+        "a relative clause as subject: name the thing (a value, a user, a subclass)",
+    ),
+    Rule("let-go", r"\b(?:lets?|letting) go\b", "write release, delete or run"),
+    Rule("by-and-by", r"\bby and by\b", "write gradually, in steps"),
+    Rule("as-it-is", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
+    Rule("to-be-had", r"\bto be had\b", "write available"),
+    Rule("a-word", r"\ba word (?:about|on|of|in)\b", "write note, or nothing"),
+    Rule("stands-for", r"\bstands? (?:for|in) (?!the default)", "write represents, replaces, is"),
+    Rule(
+        "tells",
+        r"\b(?:it|that|which|page|report|message|line|method|error) tells\b",
+        "write states, reports, shows",
+    ),
+    Rule("whoever", r"\b[Ww]hoever\b", "write: the user, a subclass, a caller"),
+    Rule(
+        "nobody",
+        r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody)\b",
+        "write: you, no block, a user, or use the passive",
+    ),
+    Rule("in-the-place", r"\bin the place of\b", "write: instead of"),
+    Rule("had-done", r"\bhad done\b", "write: would have been enough"),
+    Rule(
+        "looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: is checked, drawn, read"
+    ),
+    Rule("on-the-way", r"\bon (?:its|their|the) way\b(?! to)", "write: in progress, during"),
+    Rule(
+        "begin-anew", r"\b(?:begins?|built|done|made|run) anew\b", "write: again, rebuild, restart"
+    ),
+    Rule("will-have-it", r"\bas rounding will have it\b|\bso to speak\b", "idiom: state the fact"),
+    Rule(
+        "no-longer",
+        r"\bno longer\b|\bany (?:longer|more)\b(?= (?:needed|used|supported))",
+        "history: describe what is",
+    ),
+    Rule("look-here", r"\ba look at\b|\bhave a look\b", "write: check, inspection, evaluation"),
+    Rule("alone-adverb", r"\bwithout\.", "a preposition without its noun: repeat the noun"),
+    Rule("cost-charm", r"\bWhat (?:it|this|that) costs\b", "write: Cost"),
+)
+_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`[^`\n]*`")
+_RAISED = ("Error", "Warning", "warn", "note")
+
+
+def texts_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Go through the texts of a file that people read, with the lines where they begin."""
+    source = file.read_text(encoding="utf-8")
+    if file.suffix == ".md":
+        yield 1, _CODE.sub(lambda match: "\n" * match[0].count("\n"), source)
+        return
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            match first:
+                case ast.Expr(value=ast.Constant(value=str(text), lineno=line)):
+                    yield line, text
+        if isinstance(node, ast.Call) and _name(node.func).endswith(_RAISED):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+def _name(function: ast.expr) -> str:
+    """Return the last name of what is called."""
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+def paragraphs(file: Path) -> Iterator[tuple[list[int], str]]:
+    """Go through the paragraphs of a file in one line each, with the line of each word."""
+    for line, text in texts_of(file):
+        words: list[str] = []
+        lines: list[int] = []
+        for number, row in enumerate([*text.splitlines(), ""], line):
+            new = not row.strip() or row.lstrip().startswith(("- ", "* ", "|", "#", ": "))
+            if new and words:
+                yield lines, " ".join(words)
+                words, lines = [], []
+            words += row.split()
+            lines += [number] * len(row.split())
+
+
+def find(file: Path) -> Iterator[tuple[str, str]]:
+    """Go through the places of a file that break a rule: its name, and the words with the line."""
+    for lines, text in paragraphs(file):
+        prose = _INLINE.sub(lambda match: "`" + "x" * (len(match[0]) - 2) + "`", text)
+        for rule in RULES:
+            for match in re.finditer(rule.pattern, prose):
+                line = lines[min(text.count(" ", 0, match.end() - 1), len(lines) - 1)]
+                words = text[max(0, match.start() - 30) : match.end() + 40]
+                yield rule.name, f"{file.relative_to(ROOT)}:{line}: {words}"
+
+
+def files_in(places: list[Path]) -> Iterator[Path]:
+    """Go through the pages and Python files below some places."""
+    for place in places:
+        found = [place] if place.is_file() else sorted(place.rglob("*"))
+        for file in found:
+            parts = file.relative_to(ROOT).parts
+            if any(part[0] == "_" and part != "__init__.py" for part in parts[:-1]):
+                continue
+            if file.suffix in (".md", ".py") and file.is_file() and file.stem != "changelog":
+                yield file
+
+
+def main() -> int:
+    """Report how often each rule is broken, and every place of those broken too often."""
+    parser = argparse.ArgumentParser(description="Find wording that readers stumble over.")
+    parser.add_argument("places", nargs="*", type=Path, default=[ROOT / name for name in _PLACES])
+    parser.add_argument("--all", action="store_true", help="list every place")
+    arguments = parser.parse_args()
+    found: dict[str, list[str]] = {rule.name: [] for rule in RULES}
+    for file in dict.fromkeys(files_in([place.absolute() for place in arguments.places])):
+        for name, place in find(file):
+            found[name].append(place)
+    broken = 0
+    for rule in RULES:
+        places = found[rule.name]
+        too_many = len(places) > rule.allowed
+        broken += too_many
+        print(f"{rule.name}: {len(places)} of {rule.allowed} allowed{' - TOO MANY' * too_many}")
+        if places and (too_many or arguments.all):
+            print("\n".join([f"  {rule.reason}", *(f"  {place}" for place in places)]))
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

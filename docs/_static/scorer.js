@@ -1,0 +1,16 @@
+// Ranks pages above the reference, and the changelog below everything else.
+var Scorer = {
+  score: ([page, , , , score]) => {
+    if (page === "changelog") return score - 100;
+    if (page.startsWith("internals/")) return score - 20;
+    return score;
+  },
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
