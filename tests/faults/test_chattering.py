@@ -116,12 +116,11 @@ def test_tolerances_below_rounding_are_named_as_the_reason(compiled: Any) -> Non
     simulator(atol=1e-14).advance_to(0.01)  # says nothing
 
 
-@pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA", "RK45"])
-def test_stairs_that_rounding_makes_are_no_jumps(method: str) -> None:
+def test_stairs_that_rounding_makes_are_no_jumps() -> None:
     """A spring on the difference of two large numbers, whose force rises by stairs of 0.01 N."""
     flow = Flow(lambda t, x: [x[1], -1e8 * ((x[0] + 1e6) - (1e6 + 1e-3)) - 1e6 * x[1]], [0.0, 0.0])
     with pytest.raises(NoProgressError, match="rounding errors of the equations") as caught:
-        fx.simulate(flow, 1.0, method=method, max_steps=1e5, compiled=False)
+        fx.simulate(flow, 1.0, method="LSODA", max_steps=1e5, compiled=False)
     assert "chattering" not in str(caught.value)
 
 

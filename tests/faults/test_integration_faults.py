@@ -476,10 +476,8 @@ def test_a_solver_that_breaks_is_named() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("load", "rtol"), [(0.1, 1e-10), (0.1, 1e-12), (1.0, 1e-12)])
-def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity(
-    load: float, rtol: float
-) -> None:
+@pytest.mark.timeout(110, method="signal")
+def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
     plant = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
     tip = plant.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.004, 0.012, 0.024)))
     joint = plant.add_joint(fx.PlanarJoint("joint", plant.world, tip))
@@ -489,15 +487,16 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity(
     leaf = fx.LeafSpring("leaf", plant.world, tip, material=steel, damping_time=1e-3, **shape)
     plant.add_force_element(leaf)
     system = plant.build()
-    context = system.create_default_context()
     force = system.input_port("generalized_force")
-    force.fix(context, [0.0, load] + [0.0] * ((force.size or 0) - 2))
-    rest = fx.equilibrium(system, context).context
-    with pytest.raises(SimulationError, match=r"rounding errors.*Loosen.*'Rodas5P'") as caught:
-        fx.simulate(system, 0.2, rest.clone(), method="BDF", rtol=rtol)
-    assert isinstance(caught.value, NoProgressError | StepSizeError)
-    assert "singularity" not in str(caught.value)
-    assert "chattering" not in str(caught.value)
+    for load, rtol in ((1.0, 1e-12), (0.1, 1e-12)):
+        context = system.create_default_context()
+        force.fix(context, [0.0, load] + [0.0] * ((force.size or 0) - 2))
+        rest = fx.equilibrium(system, context).context
+        with pytest.raises(SimulationError, match=r"rounding errors.*Loosen.*'Rodas5P'") as caught:
+            fx.simulate(system, 0.2, rest.clone(), method="BDF", rtol=rtol)
+        assert isinstance(caught.value, NoProgressError | StepSizeError)
+        assert "singularity" not in str(caught.value)
+        assert "chattering" not in str(caught.value)
     remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
     for remedy in remedies:
         assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.sampled.time_driven_values import (
     TimeDrivenValues,
     write_discrete,
 )
+from flexure.solvers.integration.methods.tableaus import RADAU_IIA
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
@@ -33,15 +34,7 @@ Passing = Callable[[Collection[Event], EventKind], tuple[list[int], list[int]]]
 _TOLERATED = 1e-9  # difference of a step and its halves, relative to states and deviations
 _MOST_STEPS = 10**4
 _NEWTON_STEPS, _SETTLED = 8, 1e-11  # relative to how far states are and move
-_ROOT = np.sqrt(6.0)
-_TIMES = np.array([(4.0 - _ROOT) / 10.0, (4.0 + _ROOT) / 10.0, 1.0])  # of Radau IIA
-_WEIGHTS = np.array(
-    [
-        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
-        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
-        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
-    ]
-)
+_TIMES, _WEIGHTS = np.array(RADAU_IIA.C), np.array(RADAU_IIA.A)
 
 
 class SampleRun:

@@ -115,6 +115,6 @@ def _jump_ahead(
         return None
     jumps = np.abs(after[2] - before[2])
     state = int(np.argmax(jumps / tolerated))
-    if jumps[state] <= _ROUNDING * rounding_errors(rhs, t, x, tolerated)[state]:
+    if jumps[state] <= _ROUNDING * rounding_errors(rhs, *before[:2], tolerated)[state]:
         return None
     return Jump(before, after, state)

@@ -22,9 +22,10 @@ __all__ = ["rounding_errors", "shortened_by_rounding"]
 
 Array = NDArray[np.float64]
 
-_RAYS = 3  # of which one may meet a kink
-_ORDER = 6  # of differences
-_ASIDE = 0.1  # of what is tolerated, where rays begin, so that a jump at the state is on none
+_LINES = 3  # of which one may meet a kink; a surface near the state is on one side of it
+_POINTS = 12  # on each side
+_ORDER, _BEFORE = 8, 4  # of differences, which are as large in both orders if they are of rounding
+_SMOOTH = 10.0  # times as large in the lower order, where they come from the curvature of equations
 _LARGEST = 3.0  # rounding errors, in standard deviations
 _NOTED = 0.1  # part of the error that a method allows, from which on rounding keeps steps short
 
@@ -34,13 +35,20 @@ def rounding_errors(
 ) -> Array:
     """Return the rounding errors of derivatives near a state."""
     random = np.random.default_rng(0)
-    sides = random.choice((-1.0, 1.0), (_RAYS, x.size)) * random.uniform(0.5, 1.0, (_RAYS, x.size))
-    along = 1.0 + np.arange(_ORDER + 1.0) / _ORDER
-    found = [[rhs(t, x + part * _ASIDE * tolerated * ray) for part in along] for ray in sides]
-    differences = np.diff(np.array(found, dtype=float), _ORDER, axis=1)[:, 0]
-    deviations = np.abs(differences) / math.sqrt(math.comb(2 * _ORDER, _ORDER))
-    errors: Array = _LARGEST * np.median(deviations, axis=0)
+    signs = random.choice((-1.0, 1.0), (_LINES, x.size))
+    lines = tolerated * signs * random.uniform(0.5, 1.0, signs.shape)
+    along = np.linspace(1.0, 2.0, _POINTS)  # away from the state, and a jump there
+    found = [[[rhs(t, x + s * k * line) for k in along] for s in (-1.0, 1.0)] for line in lines]
+    values = np.array(found, dtype=float)
+    before, deviations = _deviations(values, _BEFORE), _deviations(values, _ORDER)
+    errors: Array = np.where(before < _SMOOTH * deviations, _LARGEST * deviations, 0.0)
     return errors
+
+
+def _deviations(values: Array, order: int) -> Array:
+    """Return the standard deviations of values on rays that make their differences."""
+    squares = np.mean(np.diff(values, order, axis=2) ** 2, axis=2) / math.comb(2 * order, order)
+    return np.sqrt(np.median(np.min(squares, axis=1), axis=0))
 
 
 def shortened_by_rounding(

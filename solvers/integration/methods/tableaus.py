@@ -30,11 +30,13 @@ from dataclasses import dataclass
 __all__ = [
     "DOP853",
     "ESDIRK4",
+    "RADAU_IIA",
     "RK23",
     "RK45",
     "RODAS5P",
     "DiagonallyImplicitTableau",
     "ExplicitTableau",
+    "ImplicitTableau",
     "RosenbrockTableau",
 ]
 
@@ -195,6 +197,28 @@ class DiagonallyImplicitTableau:
     def stages(self) -> int:
         """Number of stages."""
         return len(self.alpha)
+
+
+@dataclass(frozen=True)
+class ImplicitTableau:
+    """A fully implicit Runge-Kutta method, whose last stage is the new state.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method.
+    order : int
+        Order of the result.
+    A : tuple of tuples
+        Weights of derivatives in the stages.
+    C : tuple of float
+        Times of the stages, in parts of the step.
+    """
+
+    name: str
+    order: int
+    A: Matrix
+    C: Vector
 
 
 # fmt: off
@@ -461,5 +485,17 @@ ESDIRK4 = DiagonallyImplicitTableau(
             5.245519963504626, -0.5946177931665297, -0.8106683543295747,
         ),
     ),
+)
+
+_ROOT = 6.0**0.5
+RADAU_IIA = ImplicitTableau(
+    name="Radau IIA",
+    order=5,
+    A=(
+        ((88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225),
+        ((296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225),
+        ((16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9),
+    ),
+    C=((4.0 - _ROOT) / 10.0, (4.0 + _ROOT) / 10.0, 1.0),
 )
 # fmt: on

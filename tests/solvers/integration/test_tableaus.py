@@ -17,6 +17,7 @@ from flexure.solvers.integration.methods import tableaus
 from flexure.solvers.integration.methods.tableaus import (
     DOP853,
     ESDIRK4,
+    RADAU_IIA,
     RK23,
     RK45,
     RODAS5P,
@@ -311,3 +312,16 @@ def test_its_guesses_are_exact_for_motion_along_a_parabola(stage: int) -> None:
     times = np.array(ESDIRK4.alpha)
     guess = np.array(ESDIRK4.G[stage]) @ (1.0 + 2.0 * times[:stage])  # slopes of t + t²
     assert guess == pytest.approx(times[stage] + times[stage] ** 2, abs=1e-14)
+
+
+# Fully implicit method ---------------------------------------------------------------------------
+
+
+def test_radau_iia_is_the_collocation_at_the_points_of_radau() -> None:
+    A, c = np.array(RADAU_IIA.A), np.array(RADAU_IIA.C)
+    for k in range(1, len(c) + 1):  # polynomials are integrated exactly up to each stage
+        assert A @ c ** (k - 1) == pytest.approx(c**k / k, abs=1e-15)
+    for k in range(1, RADAU_IIA.order + 1):  # and those of a higher degree over the step
+        assert A[-1] @ c ** (k - 1) == pytest.approx(1.0 / k, abs=1e-15)
+    assert c[-1] == 1.0
+    assert scipy.integrate.Radau.__init__.__globals__["C"] == pytest.approx(c, abs=1e-15)
