@@ -69,7 +69,10 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
     from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
-    from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
+    from flexure.blocks.models.mjcf.mjcf import load_mjcf
+    from flexure.blocks.models.sdf.sdf import load_sdf
+    from flexure.blocks.models.urdf.urdf import load_urdf
+    from flexure.blocks.models.urdf.urdf_writing import save_urdf
     from flexure.blocks.multibody import (
         Actuator,
         Body,

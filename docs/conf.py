@@ -38,7 +38,7 @@ extensions = [
     "sphinx_design",
     "docs.names_of",
 ]
-exclude_patterns = ["_build", f"_generated/{LISTED.name}"]
+exclude_patterns = ["_build", "_generated/names.rst"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline", "deflist", "dollarmath"]

@@ -1,4 +1,4 @@
-"""All words of the command line; nothing else is imported for them."""
+"""All words of the command line; nothing slow is imported for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from flexure import __doc__ as summary
 from flexure import __version__
 from flexure.commands.calls import DrawAction, axis, calls
 from flexure.commands.value_texts import assignment, names, number, span, tolerance
+from flexure.solvers.integration.methods.methods import METHOD_NAMES
 
 _EPILOG = """\
 exit codes: 0 done; 1 an error of the model or the library; 2 words that are not understood;
@@ -21,10 +22,7 @@ examples:
   flexure COMMAND --help"""
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
-METHODS = (
-    *("auto", "RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P", "ESDIRK4"),
-    *("Radau", "BDF", "LSODA", "euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"),
-)
+METHODS = ("auto", *METHOD_NAMES)
 
 
 class Parser(ArgumentParser):

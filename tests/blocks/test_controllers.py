@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from tests.oracle.reading import cases
+from tests.support.tiers import thinned
 
 Tick = Callable[[fx.Context], None]
 Controller = PIDController | SampledPIDController
@@ -373,7 +374,7 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
 
 
 @both_kinds
-@pytest.mark.parametrize("anti_windup", ["back_calculation", "conditional", None])
+@pytest.mark.parametrize("anti_windup", thinned(["back_calculation", "conditional", None], fast=2))
 def test_gain_ports_that_are_left_open_change_nothing(
     kind: type[Controller], anti_windup: Any
 ) -> None:

@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.javascript_runs import simulate_all
 from tests.support.native import needs_llvmlite
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 Tick = Callable[[fx.Context], None]
 Signal = Callable[[float], Any]
@@ -207,7 +207,7 @@ def test_every_reading_has_the_closed_form(delay: float, period: float, compiled
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thinned(METHODS, fast=2))
 def test_every_native_method_has_the_closed_form(method: str) -> None:
     result = fx.simulate(line(0.37, 0.1), 2.0, method=method, rtol=1e-8, compiled="native")
     assert result["area.y"][-1] == pytest.approx(1.63**2, rel=1e-6)

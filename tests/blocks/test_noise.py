@@ -125,6 +125,7 @@ def test_noise_of_a_spectral_density_has_it() -> None:
 # Noise of a bandwidth -------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_noise_of_a_bandwidth_has_the_spectrum_of_a_lag() -> None:
     density, bandwidth, period = 0.3, 2.0, 0.01
     noise = BandLimitedNoise("noise", 4, period, density, bandwidth, mean=[5.0] * 40)

@@ -33,7 +33,7 @@ from flexure.diagrams.systems.feedthrough import Probe, needs_of
 from flexure.diagrams.values import kinds
 from flexure.diagrams.values.symbolic_values import DISCRETE, PARAMETER, TIME
 from tests.support.sources import GRID, KNOTS, POINTS, before, breaks_of, times, value_at, values_at
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 
 def making(block: Any, *arguments: Any, **options: Any) -> Callable[[], Any]:
@@ -333,7 +333,7 @@ def test_square_wave_of_extreme_duty_does_not_change(duty: float, level: float) 
 
 @pytest.mark.parametrize(
     ("period", "duty", "delay", "count"),
-    [(0.1, 0.3, 0.0, 10_000), (0.1, 1 / 3, -7.7, 3000), (1 / 3, 0.5, 1e4, 3000)],
+    thinned([(0.1, 0.3, 0.0, 10_000), (0.1, 1 / 3, -7.7, 3000), (1 / 3, 0.5, 1e4, 3000)], fast=1),
 )
 def test_no_edge_of_a_square_wave_is_missed_or_hit_twice(
     period: float, duty: float, delay: float, count: int

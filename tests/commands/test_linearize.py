@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexure.commands.parser import METHODS
-from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from tests.commands.conftest import Command
 
 ARM = """\
@@ -70,7 +68,3 @@ def test_modes_are_plotted(flexure: Command, folder: Path) -> None:
     (folder / "arm.py").write_text(ARM, encoding="utf-8")
     assert flexure("modes", "arm.py", "--equilibrium", "--plot", "--out", "kept").code == 0
     assert Path("kept", "arm_modes.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_help_names_all_methods() -> None:
-    assert set(METHODS) == {"auto", *METHOD_NAMES}

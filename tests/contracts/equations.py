@@ -18,6 +18,7 @@ from flexure.diagrams.contexts.context import LeafContext
 from flexure.diagrams.values.relations import COMPARISONS
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind
 from tests.contracts.parts import random_unit_inertia
+from tests.support.tiers import by_tier
 
 #: Takes the context of a block, gives numbers or symbols.
 Equation: TypeAlias = Callable[[Any], Any]
@@ -30,6 +31,10 @@ DRAWS: dict[str, Draw] = {
     "zero": lambda rng, shape: np.zeros(shape),
     "tied": lambda rng, shape: rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0], shape),
 }
+
+
+#: How many contexts of each kind of numbers most tests fill.
+SEEDS = by_tier(fast=2, full=5)
 
 
 def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:
@@ -101,7 +106,7 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
         port.fix(context, value_for(port, draw, rng))
 
 
-def filled(context: fx.Context, seeds: int = 5) -> Iterator[np.random.Generator]:
+def filled(context: fx.Context, seeds: int = SEEDS) -> Iterator[np.random.Generator]:
     """Fill the context of a block again and again, with one kind of numbers after the other."""
     for draw in DRAWS.values():
         for seed in range(seeds):

@@ -26,7 +26,7 @@ from tests.support.force_elements import (
 from tests.support.mechanisms import chain, elements_between
 from tests.support.multibody import random_pose
 from tests.support.native import needs_llvmlite
-from tests.support.tiers import for_each
+from tests.support.tiers import by_tier, for_each
 
 #: Makes a fresh element, by its label in the catalog.
 ELEMENTS: dict[str, Callable[..., Any]] = {
@@ -125,9 +125,10 @@ def all_derivatives_of_energy(
 
 @every_element
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
-    report = fx.check_passivity(ELEMENTS[label](), count=300)
+    count = by_tier(fast=60, full=300)
+    report = fx.check_passivity(ELEMENTS[label](), count=count)
     assert report.is_passive == (label != DRAKE), report
-    assert report.num_motions > 250  # bushings refuse what is almost a half turn
+    assert report.num_motions > 0.8 * count  # bushings refuse what is almost a half turn
     assert report.power_scale > 0.0
     assert report.greatest_mismatch <= 1e-5 * report.power_scale, report
 

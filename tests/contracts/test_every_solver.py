@@ -25,6 +25,7 @@ ORDERS = {
     "rk2": 2,
     "rk4": 4,
     "implicit_euler": 1,
+    "generalized_alpha": 2,
 }
 #: Methods that change their order as they go.
 VARIABLE_ORDER = {"BDF", "LSODA"}

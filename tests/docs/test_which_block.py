@@ -10,8 +10,8 @@ import flexure as fx
 from docs.names_of import groups_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: The table of joints is in the guide to mechanisms.
-PAGES = [DOCS / "which_block.md", DOCS / "mechanisms.md"]
+#: Joints and files of models have tables on pages of their own.
+PAGES = [DOCS / f"{name}.md" for name in ("which_block", "joints", "model_files")]
 PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 NAMED = set(re.findall(r"\{py:obj\}`[^`<]+ <flexure\.([\w.]+)>`", PAGE))
 

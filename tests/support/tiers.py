@@ -55,6 +55,7 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     values = [case if len(keys) > 1 else (case,) for case in cases]
+    assert values, f"there are no cases of {names}"
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
@@ -66,12 +67,10 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
                 except (Exception, pytest.fail.Exception) as error:
                     failed.append((case, error))
             if failed:
-                listed = [", ".join(map(str, case)) for case, _ in failed]
-                error, what = failed[0][1], ", ".join(keys)
-                error.add_note(
-                    f"{len(failed)} of {len(values)} cases of {what} fail: " + "; ".join(listed)
-                )
-                raise error
+                listed = "; ".join(", ".join(map(str, case)) for case, _ in failed)
+                count = f"{len(failed)} of {len(values)} cases of {', '.join(keys)} fail"
+                failed[0][1].add_note(f"{count}: {listed}")
+                raise failed[0][1]
 
         signature = inspect.signature(test)
         left = [each for name, each in signature.parameters.items() if name not in keys]

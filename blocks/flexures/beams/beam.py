@@ -203,17 +203,15 @@ class Beam(PresentedBeam):
     --------
     A leaf spring of 100 x 20 x 0.5 mm on the world, with the stiffness of the textbook:
 
-    >>> from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
-    >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia
-    >>> from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-    >>> builder = PlantBuilder("stage")
-    >>> table = builder.add_body("table", SpatialInertia.point_mass(0.5))
-    >>> slide = builder.add_joint(PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("stage")
+    >>> table = builder.add_body("table", fx.SpatialInertia.point_mass(0.5))
+    >>> slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
     >>> leaf = Beam(
     ...     "leaf",
     ...     builder.world,
     ...     builder.add_frame("end", table, (0.1, 0.0, 0.0)),
-    ...     section=RectangleSection(width=0.02, thickness=0.0005),
+    ...     section=fx.RectangleSection(width=0.02, thickness=0.0005),
     ...     material=Material.common("structural steel S235"),
     ...     length=0.1,
     ... )

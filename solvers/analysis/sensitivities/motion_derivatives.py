@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.linear_systems.delays import TimeDelay
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.context import Context
@@ -76,6 +77,7 @@ def refuse_events(context: Context, attempt: str) -> None:
                 found=f"the block '{leaf.system.path}', whose output jumps",
                 remedy="Leave the block out, or take differences of two simulations instead",
             )
+        late = isinstance(leaf.system, TimeDelay)
         for event in leaf.system.events:
             initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
             if event.kind != "publish" and not (initial or isinstance(event.trigger, Forced)):
@@ -83,7 +85,9 @@ def refuse_events(context: Context, attempt: str) -> None:
                     attempt,
                     expected="a motion without events",
                     found=f"the {event.kind} update '{event.label}'",
-                    remedy="Take differences of two simulations instead",
+                    remedy="Put a PadeDelay in its place, or take differences of two simulations"
+                    if late
+                    else "Take differences of two simulations instead",
                 )
 
 

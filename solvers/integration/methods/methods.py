@@ -12,6 +12,7 @@
 ``rk2``                       Heun's method (explicit trapezoid), fixed step
 ``rk4``                       the classical Runge-Kutta method, fixed step
 ``implicit_euler``            Newton iterations, fixed step
+``generalized_alpha``         order 2 with as much damping of fast modes as wanted, fixed step
 ============================  =====================================================================
 
 ``DormandPrince``, ``Rodas5P`` and ``ESDIRK4`` live in
@@ -28,7 +29,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.checks.arguments import shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ _CLASSES = {
     "rk2": (_FIXED_STEP, "RungeKutta2"),
     "rk4": (_FIXED_STEP, "RungeKutta4"),
     "implicit_euler": (_FIXED_STEP, "ImplicitEuler"),
+    "generalized_alpha": (_FIXED_STEP, "GeneralizedAlpha"),
 }
-_IMPLICIT = {"Rodas5P", "ESDIRK4", "Radau", "BDF", "LSODA", "implicit_euler"}
+_IMPLICIT = {"Rodas5P", "ESDIRK4", "Radau", "BDF", "LSODA", "implicit_euler", "generalized_alpha"}
 _FOLDED = {name.casefold(): name for name in _CLASSES}
 
 # Constructor parameters that solve_ivp fills in, or that only a class passes to its base.
@@ -92,6 +93,8 @@ def resolve(method: str | type[OdeSolver]) -> type[OdeSolver]:
     if isinstance(method, str):
         return _class_of(_canonical(method))
     from scipy.integrate import OdeSolver
+
+    from flexure.diagrams.checks.arguments import shown
 
     candidate: object = method
     if not (isinstance(candidate, type) and issubclass(candidate, OdeSolver)):

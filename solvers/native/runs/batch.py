@@ -245,13 +245,15 @@ def _dense(
     idle = np.flatnonzero(np.bincount(runs, minlength=count) == 0)
     nothing = np.full((len(idle), size), np.nan)
     nothing[:, 1], nothing[:, 2] = starts[idle], boundary
-    rows = np.concatenate([*pieces, nothing])
     runs = np.append(runs, idle)
     first = np.append(0, np.cumsum(np.bincount(runs, minlength=count))).astype(np.intp)
     # Those of one run ascend; small integers are sorted in linear time.
     order = np.argsort(runs.astype(np.min_scalar_type(count)), kind="stable")
-    values = rows[order, 3:].reshape(len(rows), len(NODES), width)
-    return DenseOutput(rows[order, 1], rows[order, 2], first, values)
+    rows = np.concatenate([*pieces, nothing])
+    pieces.clear()  # there may be many
+    rows = np.take(rows, order, axis=0)
+    values = rows[:, 3:].reshape(len(rows), len(NODES), width)  # a view
+    return DenseOutput(rows[:, 1].copy(), rows[:, 2].copy(), first, values)
 
 
 def _row_size(width: int) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,20 @@ from numpy.typing import NDArray
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.interpolation_nodes import NODES, OVERSHOOT
+from flexure.solvers.results.measures.polynomials import (
+    coefficients_of,
+    horner,
+    integral_weights,
+    integrals_of,
+    nodes_of,
+    quadrature,
+    slopes_of,
+    times_matrix,
+    zero_between,
+    zeros_of,
+)
 
 _FLAT = 8.0 * float(np.finfo(float).eps)  # the part of a value below which nothing turns
-_TRIES = 80  # of the search for a zero
-_CLOSE = 2.0 * float(np.finfo(float).eps)
-_NEAR = 0.1  # beyond an end, where that is tried instead
-_ROUNDING = 2.0 * float(np.finfo(float).eps)  # of a polynomial, as a part of its coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,114 +118,6 @@ class DenseOutput:
         )
 
 
-@lru_cache
-def nodes_of(count: int) -> FloatArray:
-    """Return the nodes of pieces that have so many, from -1 to 1."""
-    return np.array([-1.0, 1.0] if count == 2 else NODES)
-
-
-@lru_cache
-def _from_values(count: int) -> FloatArray:
-    """Return the matrix that makes coefficients, of the powers of z, of values at nodes."""
-    return np.asarray(np.linalg.inv(np.vander(nodes_of(count), increasing=True)).T)
-
-
-@lru_cache
-def _weights(count: int) -> FloatArray:
-    """Return the weights of values at nodes in the integrals of y and of z y."""
-    powers = np.arange(count)
-    even = np.where(powers % 2 == 0, 2.0 / (powers + 1.0), 0.0)
-    odd = np.where(powers % 2 == 1, 2.0 / (powers + 2.0), 0.0)
-    return np.asarray(_from_values(count) @ np.column_stack([even, odd]))
-
-
-@lru_cache
-def _quadrature(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points and weights of Gauss, and the matrix from values at nodes to the points."""
-    points, weights = np.polynomial.legendre.leggauss(count)
-    at_points = _from_values(count) @ np.vander(points, count, increasing=True).T
-    return points, weights[:, np.newaxis], at_points
-
-
-def _times(values: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return a product, of which each row is the same to the last bit, whatever the others are."""
-    product: FloatArray = values[:, :1] * matrix[0]
-    for k in range(1, len(matrix)):
-        product += values[:, k : k + 1] * matrix[k]
-    return product
-
-
-def horner(c: FloatArray, z: FloatArray) -> FloatArray:
-    """Return polynomials with coefficients of shape (P, d), at z of shape (P,) or (P, k)."""
-    columns = c.T.reshape(c.shape[1], len(c), *[1] * (z.ndim - 1))
-    y = columns[-1] + 0.0 * z
-    for column in columns[-2::-1]:
-        y = column + z * y
-    return np.asarray(y)
-
-
-def _slopes(c: FloatArray) -> FloatArray:
-    """Return the coefficients of derivatives."""
-    return c[:, 1:] * np.arange(1.0, c.shape[1])
-
-
-def _integrals(c: FloatArray) -> FloatArray:
-    """Return the coefficients of integrals from 0 on."""
-    return np.hstack([np.zeros((len(c), 1)), c / np.arange(1.0, c.shape[1] + 1)])
-
-
-def _coefficients(values: FloatArray) -> FloatArray:
-    """Return the coefficients of powers of z; what is constant stays so to the last bit."""
-    base = values[:, :1]
-    c = _times(values - base, _from_values(values.shape[1]))
-    c[:, 0] += base[:, 0]
-    return c
-
-
-@np.errstate(all="ignore")
-def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return where each polynomial is zero, which changes its sign once from low to high."""
-    if c.shape[1] == 2:
-        return np.clip(-c[:, 0] / c[:, 1], low, high)
-    rising, slope = horner(c, high) > horner(c, low), _slopes(c)
-    low, high, rows = low.copy(), high.copy(), np.arange(len(c))
-    z, small = 0.5 * (low + high), _ROUNDING * np.sum(np.abs(c), axis=1)
-    for k in range(_TRIES):
-        at = z[rows]
-        y = horner(c[rows], at)
-        over = (y > 0.0) == rising[rows]
-        high[rows[over]], low[rows[~over]] = at[over], at[~over]
-        newton, middle = at - y / horner(slope[rows], at), 0.5 * (low[rows] + high[rows])
-        near = np.clip(newton, low[rows], high[rows])  # every other time, as zeros may be at ends
-        better = np.where(np.abs(newton - near) <= _NEAR * (k % 2), near, middle)
-        z[rows] = better
-        rows = rows[(np.abs(better - at) > _CLOSE) & (np.abs(y) > small[rows])]
-        if not len(rows):
-            break
-    return z
-
-
-@np.errstate(all="ignore")
-def _zeros(c: FloatArray) -> FloatArray:
-    """Return where polynomials change their sign between -1 and 1, ascending; NaN for no more."""
-    if c.shape[1] == 2:
-        z = -c[:, :1] / c[:, 1:]
-        return np.where(np.abs(z) < 1.0, z, np.nan)
-    if c.shape[1] == 3:
-        root = np.sqrt(c[:, 1] ** 2 - 4.0 * c[:, 0] * c[:, 2])
-        half = -0.5 * (c[:, 1] + np.copysign(root, c[:, 1]))
-        z = np.sort(np.column_stack([half / c[:, 2], c[:, 0] / half]), axis=1)
-        return np.where(np.abs(z) < 1.0, z, np.nan)
-    turns = np.sort(_zeros(_slopes(c)), axis=1)
-    ends = np.ones((len(c), 1))
-    edges = np.hstack([-ends, np.where(np.isnan(turns), 1.0, turns), ends])
-    above = horner(c, edges) > 0.0
-    row, k = np.nonzero(above[:, 1:] != above[:, :-1])
-    found = np.full((len(c), c.shape[1] - 1), np.nan)
-    found[row, k] = zero_between(c[row], edges[row, k], edges[row, k + 1])
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
     """A signal of N runs as arcs.
@@ -229,14 +128,14 @@ class Curve:
         The pieces of which the arcs are parts.
     values : ndarray, shape (S, nodes)
         The signal at the nodes of the pieces.
-    bottom, top : ndarray, shape (S,)
-        What the signal exceeds nowhere in a piece.
     lift : ndarray, shape (N,)
         What is added to it in each run.
     piece : ndarray of int, shape (A,)
         The piece of each arc.
     z0, z1, t0, t1, y0, y1 : ndarray, shape (A,)
         Where and when arcs begin and end, and the signal there.
+    least, greatest : ndarray, shape (A,)
+        The least and the greatest value at the nodes of the piece.
     bends : ndarray of bool, shape (A,)
         Whether the signal may turn inside of an arc.
     first : ndarray of int, shape (N + 1,)
@@ -245,8 +144,6 @@ class Curve:
 
     dense: DenseOutput
     values: FloatArray
-    bottom: FloatArray
-    top: FloatArray
     lift: FloatArray
     piece: NDArray[np.intp]
     z0: FloatArray
@@ -255,6 +152,8 @@ class Curve:
     t1: FloatArray
     y0: FloatArray
     y1: FloatArray
+    least: FloatArray
+    greatest: FloatArray
     bends: NDArray[np.bool_]
     first: NDArray[np.intp]
 
@@ -263,16 +162,12 @@ class Curve:
         """Return a signal with one component, from its values of shape (S, nodes)."""
         count, nodes = values.shape
         ends = np.ones(count)
-        bottom, top = values[:, 0], values[:, 0]
+        least, greatest = values[:, 0], values[:, 0]
         for k in range(1, nodes):
-            bottom, top = np.minimum(bottom, values[:, k]), np.maximum(top, values[:, k])
-        beyond = OVERSHOOT * (top - bottom) if nodes > 2 else 0.0
-        bottom, top = bottom - beyond, top + beyond
+            least, greatest = np.minimum(least, values[:, k]), np.maximum(greatest, values[:, k])
         return cls(
             dense,
             values,
-            bottom,
-            top,
             np.zeros(len(dense)),
             np.arange(count),
             -ends,
@@ -281,7 +176,9 @@ class Curve:
             dense.end,
             values[:, 0],
             values[:, -1],
-            (top > bottom) & (nodes > 2),
+            least,
+            greatest,
+            (greatest > least) & (nodes > 2),
             dense.first,
         )
 
@@ -293,12 +190,16 @@ class Curve:
 
     def at_extremes(self) -> Curve:
         """Return the arcs that may hold an extreme of a run, divided."""
-        least, most = self.over(np.minimum, self.low), self.over(np.maximum, self.high)
+        whole = self.bends & (self.z0 == -1.0) & (self.z1 == 1.0)
+        low, high = (
+            np.where(whole, inside, ends)
+            for inside, ends in ((self.least, self.low), (self.greatest, self.high))
+        )
+        least, most = self.over(np.minimum, low), self.over(np.maximum, high)
         least, most = least[self.run], most[self.run]
         bottom, top = self._bounds
         beyond = self.bends & ((bottom < least) | (top > most))
-        kept = beyond | (self.low == least) | (self.high == most)
-        return self._only(kept, self.first[:-1])
+        return self._only(beyond | (low == least) | (high == most), self.first[:-1])
 
     def last_outside(self, low: FloatArray, high: FloatArray) -> Curve:
         """Return the arcs of which one may be the last outside of a band of each run, divided."""
@@ -321,38 +222,33 @@ class Curve:
     def _only(self, kept: NDArray[np.bool_], at_least: NDArray[np.intp]) -> Curve:
         """Return some of the arcs and one of each run, divided."""
         kept[at_least] = True
-        found = self._take(kept)
+        found = self._take(np.flatnonzero(kept))
         return replace(found, first=np.append(0, np.cumsum(kept))[self.first]).everywhere()
 
-    def at_levels(self, *levels: FloatArray) -> Curve:
-        """Return the curve with the arcs divided that may cross levels, each of shape (N,)."""
-        if not np.any(self.bends):
-            return self
+    def at_level(self, level: FloatArray) -> Curve:
+        """Return the curve with the arcs divided that may cross a level of each run."""
         bottom, top = self._bounds
-        crosses = np.zeros(len(self.piece), dtype=bool)
-        for each in levels:
-            level = each[self.run]
-            crosses |= (bottom <= level) & (level <= top)
-        return self._divided(self.bends & crosses)
+        at = level[self.run]
+        return self._divided(self.bends & (bottom <= at) & (at <= top))
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """What the signal exceeds nowhere in each arc."""
-        lift = self.lift[self.run]
-        return self.bottom[self.piece] + lift, self.top[self.piece] + lift
+        beyond = OVERSHOOT * (self.greatest - self.least)
+        return self.least - beyond, self.greatest + beyond
 
     def _divided(self, chosen: NDArray[np.bool_]) -> Curve:
         """Return the curve with some arcs divided where the signal turns."""
         arcs = np.flatnonzero(chosen)
         if not len(arcs):
             return self
-        c = _coefficients(self.values[self.piece[arcs]])
+        c = coefficients_of(self.values[self.piece[arcs]])
         size = np.max(np.abs(self.values[self.piece[arcs]]), axis=1)
-        slopes = np.abs(_slopes(c))
+        slopes = np.abs(slopes_of(c))
         more = np.sum(slopes[:, 1:], axis=1)
         # Not where a value is NaN.
         rows = np.flatnonzero((slopes[:, 0] <= more) & (more > _FLAT * size))
-        turns = _zeros(_slopes(c[rows]))
+        turns = zeros_of(slopes_of(c[rows]))
         turning = arcs[rows]
         inside = (turns > self.z0[turning, np.newaxis]) & (turns < self.z1[turning, np.newaxis])
         turns = np.sort(np.where(inside, turns, np.nan), axis=1)
@@ -371,10 +267,10 @@ class Curve:
         found.t1[before] = found.t0[before + 1] = found._time(before, z)
         return found
 
-    def _take(self, arcs: NDArray[Any]) -> Curve:
-        """Return some of the arcs, by number or by truth; where runs begin has to be told."""
-        names = ("piece", "z0", "z1", "t0", "t1", "y0", "y1", "bends")
-        return replace(self, **{name: getattr(self, name)[arcs] for name in names})
+    def _take(self, arcs: NDArray[np.intp]) -> Curve:
+        """Return some of the arcs by number; where runs begin has to be told."""
+        names = ("piece", "z0", "z1", "t0", "t1", "y0", "y1", "least", "greatest", "bends")
+        return replace(self, **{name: np.take(getattr(self, name), arcs) for name in names})
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -455,8 +351,8 @@ class Curve:
         at_least = np.maximum(self.last_of(self.t0 <= begin[run]), self.first[:-1])
         none = ~self.over(np.logical_or, inside)
         inside[at_least[none]] = True
-        found = self._take(inside)
         first = np.append(0, np.cumsum(inside))[self.first]
+        found = replace(self._take(np.flatnonzero(inside)), first=first)
         left, right = first[:-1], first[1:] - 1
         late, early = begin > found.t0[left], end < found.t1[right]
         where = found._place(left, begin), found._place(right, end)
@@ -481,18 +377,20 @@ class Curve:
         ):
             for name, numbers in zip(names, (z, y, time), strict=True):
                 getattr(found, name)[arcs[late_or_early]] = numbers[late_or_early]
-        return replace(found, first=first)
+        return found
 
     def moved(self, by: FloatArray) -> Curve:
         """Return each run with a number added to the signal."""
         shift = by[self.run]
-        return replace(self, lift=self.lift + by, y0=self.y0 + shift, y1=self.y1 + shift)
+        names = ("y0", "y1", "least", "greatest")
+        moved = {name: getattr(self, name) + shift for name in names}
+        return replace(self, lift=self.lift + by, **moved)
 
     # Of some of the arcs --------------------------------------------------------------------
 
     def _polynomials(self, arcs: NDArray[np.intp]) -> FloatArray:
         """Return the coefficients in some arcs."""
-        c = _coefficients(self.values[self.piece[arcs]])
+        c = coefficients_of(self.values[self.piece[arcs]])
         c[:, 0] += self.lift[self.run[arcs]]
         return c
 
@@ -518,7 +416,7 @@ class Curve:
     def crossing(self, arcs: NDArray[np.intp], level: FloatArray) -> FloatArray:
         """Return when each of some arcs crosses a level, which is between its ends.
 
-        The curve has to be divided `at_levels`.
+        The curve has to be divided `at_level`, or the arcs are those of `first_crossing`.
         """
         when = self.t1[arcs]
         rows = np.flatnonzero((self.low[arcs] <= level) & (level <= self.high[arcs]))
@@ -534,8 +432,8 @@ class Curve:
         found = np.zeros(len(self.piece))
         whole = (self.z0 == -1.0) & (self.z1 == 1.0)
         some, parts = np.flatnonzero(whole), np.flatnonzero(~whole)
-        piece, weights = self.piece[some], _weights(self.values.shape[1])
-        sums = _times(self.values[piece], weights)
+        piece, weights = self.piece[some], integral_weights(self.values.shape[1])
+        sums = times_matrix(self.values[piece], weights)
         sums[:, 0] += 2.0 * self.lift[self.run[some]]
         begin, end = self.dense.begin[piece], self.dense.end[piece]
         half = 0.5 * (end - begin)
@@ -557,11 +455,11 @@ class Curve:
             *(each[self.piece[arcs]] for each in (self.dense.begin, self.dense.end)),
         )
         half, ends = 0.5 * (end - begin), (self.z0[arcs], z)
-        low, high = (horner(_integrals(c), each) for each in ends)
+        low, high = (horner(integrals_of(c), each) for each in ends)
         if since is None:
             return np.asarray(half * (high - low))
         turned = np.hstack([np.zeros((len(c), 1)), c])
-        first, second = (horner(_integrals(turned), each) for each in ends)
+        first, second = (horner(integrals_of(turned), each) for each in ends)
         late = 0.5 * (begin + end) - since
         return np.asarray(half * (late * (high - low) + half * (second - first)))
 
@@ -570,7 +468,7 @@ class Curve:
 
         With a time for each run, that of the magnitude times the time since then.
         """
-        return self.at_levels(np.zeros(len(self)))._magnitude_integral(since)
+        return self.at_level(np.zeros(len(self)))._magnitude_integral(since)
 
     def _magnitude_integral(self, since: FloatArray | None) -> FloatArray:
         """Return the same where arcs cross zero once at most."""
@@ -586,13 +484,16 @@ class Curve:
 
     def square_integral(self) -> FloatArray:
         """Return the integral of the square of the signal over each run."""
-        points, weights, at_points = _quadrature(self.values.shape[1])
+        points, weights, at_points = quadrature(self.values.shape[1])
         half, found = 0.5 * (self.z1 - self.z0), np.empty(len(self.piece))
         whole = half == 1.0
         some, parts = np.flatnonzero(whole), np.flatnonzero(~whole)
         y = self.values[self.piece[some]] + self.lift[self.run[some], np.newaxis]
-        found[some] = _times(_times(y, at_points) ** 2, weights)[:, 0]
+        found[some] = times_matrix(times_matrix(y, at_points) ** 2, weights)[:, 0]
         z = 0.5 * (self.z0 + self.z1)[parts, np.newaxis] + half[parts, np.newaxis] * points
-        found[parts] = _times(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
+        found[parts] = times_matrix(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
         length = (self.dense.end - self.dense.begin)[self.piece]
         return self.over(np.add, found * half * 0.5 * length)
+
+
+__all__ = ["Curve", "DenseOutput"]

@@ -98,7 +98,7 @@ def itae(curve: Curve, since: FloatArray | None = None) -> FloatArray:
 def first_crossing(curve: Curve, level: float, direction: str) -> FloatArray:
     """Return when the curve first crosses a level, NaN where it never does."""
     levels = np.full(len(curve), level)
-    curve = curve.at_levels(levels)
+    curve = curve.at_level(levels)
     before = np.append(curve.y0[:1], curve.y1[:-1])  # what comes before an arc
     before[curve.first[:-1]] = curve.y0[curve.first[:-1]]
     jumps = _crosses(before, curve.y0, level, direction)

@@ -45,7 +45,7 @@ _WANTED = (
     "names of step figures, metrics of fx.metrics or functions of a result, alone or in a list, or "
     "by names in a mapping"
 )
-_ROWS = 256  # runs that are measured at once, which bounds the memory for it
+_PIECES = 50_000  # of the steps that are measured at once, which bounds the memory for it
 
 
 def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
@@ -247,8 +247,9 @@ class Measuring:
         found = MetricColumns(self.metrics, count)
         shapes = {path: reader.shape for path, reader in self.followed.items()}
         columns = columns_of({**shapes, **dict.fromkeys(self.constants, ())})
-        for start in range(0, max(1, count), _ROWS) if self.metrics else ():
-            rows = slice(start, start + _ROWS)
+        size = max(1, _PIECES * max(1, count) // max(1, len(dense.begin)))
+        for start in range(0, max(1, count), size) if self.metrics else ():
+            rows = slice(start, start + size)
             some = {function: column[rows] for function, column in numbers.items()}
             known, part = part_of(steps, rows), dense.part(rows)
             for path in self.constants:

@@ -22,6 +22,7 @@ from flexure.solvers.native.runs import run_memory
 from flexure.solvers.tracing.trace import SymbolicStore
 from tests.support import rods
 from tests.support.native import needs_llvmlite
+from tests.support.tiers import thinned
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001
 STEEL = Material.common("structural steel S235")
@@ -147,7 +148,7 @@ def test_the_determinant_gives_the_frequencies_of_the_textbook() -> None:
         assert exact_frequencies(ends, 1, THICKNESS)[0] == pytest.approx(root**2 * unit, rel=1e-8)
 
 
-@pytest.mark.parametrize("ends", PLANTS)
+@pytest.mark.parametrize("ends", thinned(PLANTS, fast=1))
 def test_frequencies_of_slender_beams_converge_with_fourth_order(ends: str) -> None:
     exact = np.array(exact_frequencies(ends, 2, THICKNESS))
     coarse, fine = (bending_frequencies(PLANTS[ends](n), 2) / exact - 1.0 for n in (6, 12))
@@ -470,6 +471,7 @@ def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
     assert rest.continuous_state == pytest.approx(followed.continuous_state, abs=1e-8)
 
 
+@pytest.mark.full
 def test_a_thick_beam_that_shears_ends_beside_an_exact_rod_by_as_much_as_docs_say() -> None:
     thickness = 0.2 * LENGTH
     section = RectangleSection(width=WIDTH, thickness=thickness)

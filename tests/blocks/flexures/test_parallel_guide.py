@@ -92,6 +92,7 @@ def test_it_shortens_by_three_fifths_of_the_squared_stroke_over_the_length(segme
     np.testing.assert_allclose(x[1:], -0.6 * y[1:] ** 2 / LENGTH, rtol=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("segments", "error"), [(1, 1e-2), (4, 5e-3)])
 def test_along_its_leaves_it_gets_softer_with_the_stroke(segments: int, error: float) -> None:
     """The compliance L/EA of each leaf grows by L y²/(700 EI), as a bent leaf straightens."""

@@ -65,6 +65,7 @@ def test_stiffness_from_a_frequency_gives_that_period() -> None:
     np.testing.assert_allclose(solution.t_events[0][-3:], [2.0, 2.5, 3.0], rtol=1e-9)
 
 
+@pytest.mark.full
 @given(positive, positive)
 def test_frequency_and_stiffness_are_inverse(inertia: float, omega: float) -> None:
     stiffness = compliance.stiffness_from_frequency(inertia, omega)
@@ -120,6 +121,7 @@ def test_settling_time_is_what_step_info_measures(zeta: float) -> None:
     assert info.settling_time == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.full
 @given(st.one_of(st.floats(0.02, 0.99), st.floats(1.01, 30.0)), fractions)
 def test_the_motion_is_at_the_edge_of_the_band_and_does_not_leave_it_again(
     zeta: float, fraction: float

@@ -21,6 +21,7 @@ from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
 from flexure.blocks.forces.on_joints.joint_stop import StopLaw
 from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpringLaw
 from flexure.diagrams import scalars
+from tests.support.tiers import thinned
 
 coordinates = st.floats(-5.0, 5.0)
 rates = st.floats(-20.0, 20.0)
@@ -67,7 +68,7 @@ LAWS: dict[str, st.SearchStrategy[CoordinateLaw]] = {
         not_negative,
     ),
 }
-every_kind = pytest.mark.parametrize("kind", LAWS)
+every_kind = pytest.mark.parametrize("kind", thinned(LAWS, fast=2))
 
 
 def kinks(law: Any) -> list[float]:

@@ -18,13 +18,14 @@ from flexure.fitting import (
     fit_dynamic_stiffness,
     fit_relaxation,
 )
+from tests.support.tiers import thinned
 
 RUBBER = DynamicStiffness(1e5, branches=((3e4, 0.1), (6e4, 0.002)), friction=(20.0, 3e-4))
 SWEEP = np.tile(np.geomspace(0.3, 300.0, 25), 3)
 AMPLITUDES = np.repeat([5e-5, 3e-4, 2e-3], 25)
 
 
-@pytest.mark.parametrize("amplitude", [0.003, 0.02, 0.3])
+@pytest.mark.parametrize("amplitude", thinned([0.003, 0.02, 0.3], fast=1))
 def test_the_stiffness_of_friction_is_that_of_its_cycle_by_small_steps(amplitude: float) -> None:
     x, slip, loads = amplitude * np.sin(np.linspace(0.0, 8.0 * np.pi, 16001)), 0.0, []
     for before, now in itertools.pairwise(x):

@@ -102,6 +102,7 @@ def belt(t_final: float, c: dict[str, float], speed: float) -> list[tuple[float,
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 def test_a_mass_on_a_belt_sticks_and_slips_as_an_integration_from_mode_to_mode(
     compiled: Any,
@@ -118,6 +119,7 @@ def test_a_mass_on_a_belt_sticks_and_slips_as_an_integration_from_mode_to_mode(
     np.testing.assert_allclose(result["oscillator.slide.translation"][away], positions, atol=1e-5)
 
 
+@pytest.mark.full
 def test_smooth_friction_comes_to_the_one_that_sticks_as_it_grows_steep() -> None:
     constants = {"coulomb_friction": 2.0, "static_friction": 2.5, "stribeck_velocity": 0.2}
     plant, context = oscillator(**constants)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flexure.blocks.models import load_mjcf, load_urdf
+from flexure.blocks.models.mjcf.mjcf import load_mjcf
+from flexure.blocks.models.urdf.urdf import load_urdf
 from flexure.diagrams.checks.errors import (
     DeclarationError,
     FlexureError,

@@ -112,6 +112,7 @@ def test_constants_of_rotors_are_parameters_with_unit_and_bounds() -> None:
         context.set("motor.rotor_inertia", -0.1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_llvmlite)])
 def test_swept_rotors_move_as_those_that_were_built_in(compiled: bool) -> None:
     ratios, inertias = [1.0, 4.0, 4.0, 9.0], [0.0, 0.0, 0.02, 0.01]

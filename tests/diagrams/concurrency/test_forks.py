@@ -15,6 +15,7 @@ import pytest
 from flexure.diagrams.concurrency.threads import cached_property
 from tests.support.native import needs_llvmlite
 
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[3]
 
 

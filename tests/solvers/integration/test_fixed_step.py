@@ -15,6 +15,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import (
     ExplicitEuler,
     FixedStep,
+    GeneralizedAlpha,
     ImplicitEuler,
     RungeKutta2,
     RungeKutta4,
@@ -30,6 +31,7 @@ SOLVERS: list[tuple[type[FixedStep], dict[str, Any], int]] = [
     (RungeKutta2, {}, 2),
     (RungeKutta4, {}, 4),
     (ImplicitEuler, {}, 1),
+    (GeneralizedAlpha, {"rho_inf": 0.6}, 2),
 ]
 every_solver = pytest.mark.parametrize(
     ("solver", "options", "order"), SOLVERS, ids=[entry[0].__name__ for entry in SOLVERS]
@@ -151,6 +153,49 @@ def test_one_step_of_heun_averages_the_slopes_at_both_ends() -> None:
 def test_implicit_euler_divides_by_one_plus_rate_times_step() -> None:
     states = run(lambda t, x: -3.0 * x, (0.0, 1.0), [2.0], ImplicitEuler, step=0.25).y[0]
     assert states == pytest.approx(2.0 / 1.75 ** np.arange(5), rel=1e-9)
+
+
+def test_generalized_alpha_is_the_midpoint_rule_without_damping() -> None:
+    options = {"step": 0.25, "rho_inf": 1.0}
+    states = run(lambda t, x: -3.0 * x + t, (0.0, 1.0), [2.0], GeneralizedAlpha, **options).y[0]
+    expected = [2.0]
+    for k in range(4):  # x⁺ = x + h f(t + h/2, (x + x⁺)/2)
+        expected.append((0.625 * expected[-1] + 0.25 * (0.25 * k + 0.125)) / 1.375)
+    assert states == pytest.approx(expected, rel=1e-9)
+
+
+def test_generalized_alpha_is_bdf2_with_all_damping() -> None:
+    found = run(pendulum, (0.0, 1.0), [1.0, 0.5], GeneralizedAlpha, step=0.05, rho_inf=0.0)
+    x, t = found.y.T, found.t
+    for k in range(2, len(t)):
+        slope = pendulum(t[k], x[k])
+        assert 1.5 * x[k] - 2.0 * x[k - 1] + 0.5 * x[k - 2] == pytest.approx(0.05 * slope, rel=1e-8)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.8, 1.0])
+def test_generalized_alpha_leaves_a_part_of_the_fastest_modes(rho: float) -> None:
+    """An oscillation of a million radians in a step, whose energy has no damping of its own."""
+    omega = 1e8
+    states = run(
+        lambda t, x: np.array([omega * x[1], -omega * x[0]]),
+        (0.0, 1.0),
+        [1.0, 0.0],
+        GeneralizedAlpha,
+        step=0.01,
+        rho_inf=rho,
+        jac=lambda t, x: np.array([[0.0, omega], [-omega, 0.0]]),
+    ).y
+    sizes = np.hypot(*states)
+    # Both roots of the method tend to -rho there, so that sizes go like (a + k b) rho^k.
+    matrix = np.array([[1.0, 40.0], [1.0, 41.0]])
+    a, b = np.linalg.solve(matrix, sizes[40:42] / rho ** np.arange(40, 42))
+    assert sizes[60] == pytest.approx((a + 60 * b) * rho**60, rel=1e-3)
+
+
+@pytest.mark.parametrize("rho", [-0.1, 1.1, np.nan])
+def test_generalized_alpha_refuses_a_part_that_is_none(rho: float) -> None:
+    with pytest.raises(ValueRefusedError, match="a factor rho_inf from 0 to 1"):
+        run(pendulum, (0.0, 1.0), [1.0, 0.5], GeneralizedAlpha, step=0.05, rho_inf=rho)
 
 
 def test_semi_explicit_euler_moves_positions_with_the_new_velocities() -> None:

@@ -35,11 +35,10 @@ def test_a_solver_class_stands_for_itself() -> None:
     assert resolve("rk4") is RungeKutta4
 
 
-def test_the_kinds_of_methods() -> None:
-    fixed = {"euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"}
-    assert {name for name in METHOD_NAMES if is_fixed_step(name)} == fixed
-    implicit = {"Rodas5P", "ESDIRK4", "Radau", "BDF", "LSODA", "implicit_euler"}
-    assert {name for name in METHOD_NAMES if is_implicit(name)} == implicit
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_the_kind_of_a_method_is_that_of_its_class(name: str) -> None:
+    assert is_fixed_step(name) == is_fixed_step(resolve(name))
+    assert is_implicit(name) == is_implicit(resolve(name))
 
 
 def test_options_include_those_of_base_classes() -> None:
@@ -66,8 +65,8 @@ def test_what_is_no_solver_class_is_refused(method: Any) -> None:
     "module",
     [
         "integration.methods.methods",
-        "integration.guard.pace",
-        "integration.guard.stiffness",
+        "integration.guard.progress_limits",
+        "integration.guard.stiffness_detection",
         "tracing.differences",
     ],
 )

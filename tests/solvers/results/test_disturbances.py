@@ -105,6 +105,7 @@ def test_a_loop_is_pushed_away_from_its_setpoint() -> None:
     assert step.control_peak == pytest.approx(2.0, rel=1e-2)
 
 
+@pytest.mark.full
 def test_sweeps_and_metrics_measure_disturbances_likewise() -> None:
     loop = disturbed_loop()
     wanted = {

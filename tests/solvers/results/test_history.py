@@ -26,7 +26,7 @@ from tests.support.simulation import (
     method_options,
     together,
 )
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -109,7 +109,7 @@ def test_discrete_signals_are_held_between_their_updates(moving: bool) -> None:
 # Between the steps -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ADAPTIVE)
+@pytest.mark.parametrize("method", thinned(ADAPTIVE, fast=3))
 def test_signals_between_the_steps_are_as_accurate_as_the_steps(method: str) -> None:
     result = fx.simulate(Oscillator(), 5.0, method=method, rtol=1e-8, atol=1e-10)
     at_steps = np.max(np.abs(result["position"] - oscillation(result.time)))
@@ -153,6 +153,7 @@ def cpu_time_of_reading(ticks: int) -> float:
     return process_time() - start
 
 
+@pytest.mark.full
 def test_the_work_of_reading_a_signal_grows_in_proportion_to_its_length() -> None:
     few = min(cpu_time_of_reading(2_000) for _ in range(3))  # the first one compiles what reads
     assert cpu_time_of_reading(16_000) < 30.0 * few
@@ -249,7 +250,7 @@ def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, metho
 
 
 @for_each("name", RUNS)
-@for_each("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
+@for_each("method", thinned(["auto", "Radau", "BDF", "LSODA", "rk4", "euler"], fast=2))
 def test_times_between_the_steps_give_the_same_as_well(name: str, method: str) -> None:
     result = fx.simulate(RUNS[name](), 1.5, **method_options(method, 0.02))
     inner = np.linspace(0.0, 1.5, 331)

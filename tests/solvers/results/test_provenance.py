@@ -24,6 +24,7 @@ def printed_models() -> str:
     return json.dumps(found)
 
 
+@pytest.mark.full
 def test_models_are_the_same_in_every_process_and_different_from_each_other() -> None:
     program = f"import {__name__} as test; print(test.printed_models())"
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"

@@ -12,6 +12,7 @@ import pytest
 
 import flexure as fx
 from tests.support.simulation import Clockwork, Flow, clock, hits, together
+from tests.support.tiers import thinned
 
 READINGS = pytest.mark.parametrize("compiled", [True, "python", False])
 
@@ -57,7 +58,7 @@ def pulse(t: Any) -> Any:
 
 
 @READINGS
-@pytest.mark.parametrize("of_the_witness", [False, True])
+@pytest.mark.parametrize("of_the_witness", thinned([False, True], fast=2))
 def test_pulses_are_found_by_looking_often_enough(of_the_witness: bool, compiled: Any) -> None:
     class Pulses(Flow):
         """Watches pulses with an interval of its own."""
@@ -77,6 +78,7 @@ def test_pulses_are_found_by_looking_often_enough(of_the_witness: bool, compiled
     assert hits(flow, 1.0, compiled=compiled, **options) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.full
 def test_the_interval_means_the_same_in_every_call() -> None:
     flow = Flow(lambda t, x: [1.0], [0.0], watch=lambda t, x: pulse(t), update=lambda t, x: [0.0])
     often: dict[str, Any] = {"max_check_interval": 1e-3}

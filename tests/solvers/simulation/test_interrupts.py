@@ -137,6 +137,7 @@ def press_once(at: float) -> Callable[[float], None]:
     return press
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
 def test_a_sweep_in_lanes_keeps_the_runs_that_were_finished(

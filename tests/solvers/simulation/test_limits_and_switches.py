@@ -348,6 +348,7 @@ def test_an_endless_chain_of_witness_events_ends_with_their_names(compiled: Any)
         fx.simulate(actor, 1.0, compiled=compiled, method="RK45")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["auto", "Rodas5P", "Radau"])
 def test_an_integrator_leaves_its_limit_however_short_the_way(method: str) -> None:
     """Inputs that touch zero, go below it for an instant, or rest there before they leave."""

@@ -94,7 +94,7 @@ def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.Monk
     whole = fx.sweep(loop(), values, 8.0, **options)
     monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._MEMORY", 1)
     monkeypatch.setattr("flexure.solvers.sweeps.running.chunk_sizes._FEWEST", 4)
-    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._ROWS", 3)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._PIECES", 150)
     pieces = fx.sweep(loop(), values, 8.0, threads=1, **options)
     assert pieces.outcomes.tolist() == whole.outcomes.tolist()
     np.testing.assert_array_equal(pieces.steps, whole.steps)
@@ -158,7 +158,7 @@ def test_runs_that_still_move_are_counted_in_one_warning(
     kept = fx.sweep(loop(), {"pid.kp": GAINS}, 1.2, signals="arm.y")
     with pytest.warns(UserWarning, match="still moves at the end of") as told:
         kept.metric("settling_time")
-    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._ROWS", 7)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._PIECES", 350)
     with pytest.warns(UserWarning, match="still moves at the end of") as told_of_metrics:
         fx.sweep(loop(), {"pid.kp": GAINS}, 1.2, metrics=WANTED[1])
     assert [str(each.message) for each in told_of_metrics] == [str(each.message) for each in told]

@@ -21,7 +21,7 @@ from flexure.solvers.tracing.trace_check import (
     interpreted_numbers,
 )
 from tests.support.native import needs_llvmlite
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 NAN, INF = np.nan, np.inf
 
@@ -128,14 +128,17 @@ def read_in_lanes(system: fx.Diagram) -> tuple[float, None]:
 
 @pytest.mark.parametrize(
     "use",
-    [
-        pytest.param(partial(simulated, compiled=True), marks=needs_llvmlite, id="native"),
-        pytest.param(partial(simulated, compiled="python"), id="straight-line"),
-        pytest.param(swept, marks=needs_llvmlite),
-        pytest.param(solved, marks=needs_llvmlite),
-        differentiated,
-        read_in_lanes,
-    ],
+    thinned(
+        [
+            pytest.param(partial(simulated, compiled=True), marks=needs_llvmlite, id="native"),
+            pytest.param(partial(simulated, compiled="python"), id="straight-line"),
+            pytest.param(swept, marks=needs_llvmlite),
+            pytest.param(solved, marks=needs_llvmlite),
+            differentiated,
+            read_in_lanes,
+        ],
+        fast=2,
+    ),
 )
 def test_whoever_uses_traces_leaves_one_that_gives_other_numbers(
     use: Callable[[fx.Diagram], tuple[float, str | None]],

@@ -14,6 +14,7 @@ from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.mechanics import ForeignPendulum, Pendulum, servo
+from tests.support.tiers import thinned
 
 IMPLICIT = ["Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"]
 
@@ -96,7 +97,7 @@ def test_explicit_methods_do_not_ask_for_it() -> None:
     assert "Jacobian" not in fx.simulate(Chain(3), 0.5, method="RK45").message
 
 
-@pytest.mark.parametrize("method", IMPLICIT)
+@pytest.mark.parametrize("method", thinned(IMPLICIT, fast=2))
 def test_a_large_chain_runs_on_sparse_matrices(method: str) -> None:
     chain = Chain(20)
     derivatives = Derivatives(chain.create_default_context().store, compiled=True)

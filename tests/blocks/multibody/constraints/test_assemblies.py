@@ -67,6 +67,7 @@ def slider_crank(offset: float = 0.1, lowest: float = 0.0) -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_slider_is_where_its_limits_let_it_be() -> None:
     """x = r cos φ ± √(l² - (r sin φ - e)²), of which the positive one is within its limits."""
     plant = slider_crank()
@@ -117,6 +118,7 @@ def rssr(**lengths: float) -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("angle", [0.3, 2.5])
 def test_a_spatial_linkage_has_the_two_roots_of_its_closed_form(angle: float) -> None:
     """|s + b (cos ψ, 0, -sin ψ) - t|² = l², which is A cos ψ + B sin ψ = C."""

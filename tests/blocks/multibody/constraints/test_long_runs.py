@@ -9,6 +9,7 @@ import flexure as fx
 from tests.blocks.multibody.constraints.test_closed_loops import four_bar
 
 
+@pytest.mark.full
 def test_a_linkage_that_swings_for_long_neither_opens_nor_loses_energy() -> None:
     linkage, context = four_bar()
     linkage.joint("shaft").damping.set(context, 0.0)

@@ -51,6 +51,7 @@ def test_a_joint_follows_a_profile_and_tells_the_effort_by_which_a_motor_would_d
     assert needed[1] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.full
 def test_a_constant_motion_holds_a_joint_as_a_lock_does() -> None:
     driven, locked = arm(is_driven=True), arm(is_driven=False)
     contexts = [plant.create_default_context() for plant in (driven, locked)]

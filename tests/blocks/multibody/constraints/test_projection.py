@@ -217,7 +217,7 @@ def test_a_prescribed_motion_that_sets_off_at_once_takes_all_joints_along(compil
     )
 
 
-@pytest.mark.parametrize("method", ["RK45", "DOP853", "Rodas5P", "BDF"])
+@pytest.mark.parametrize("method", thinned(["RK45", "DOP853", "Rodas5P", "BDF"], fast=1))
 def test_a_knife_edge_does_not_slip(method: str) -> None:
     plant, context = sleigh("knife edge")
     tolerance = 1e-9
@@ -253,7 +253,7 @@ def stretched() -> tuple[fx.Plant, fx.Context]:
 
 
 @pytest.mark.filterwarnings("ignore:'parallelogram' is beside")
-@pytest.mark.parametrize("compiled", ["python", True])
+@pytest.mark.parametrize("compiled", thinned(["python", True], fast=1))
 def test_a_linkage_passes_positions_in_which_it_is_stretched_out(compiled: Any) -> None:
     plant, context = stretched()
     result = fx.simulate(plant, 5.0, context, rtol=1e-8, compiled=compiled)

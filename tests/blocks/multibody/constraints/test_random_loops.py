@@ -19,7 +19,7 @@ from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace
 from tests.support.mechanisms import CLOSING, MECHANISMS, closed_by, random_context
 from tests.support.multibody import KINDS, random_inertia, random_pose
-from tests.support.tiers import by_tier
+from tests.support.tiers import by_tier, thinned
 
 
 def random_tree(seed: int, count: int, cut: int | None) -> fx.Plant:
@@ -130,7 +130,7 @@ def complex_slopes(store: Any, values: Any, direction: Any) -> list[Any]:
     return [np.imag(complex_value(each, numbers, known)) / 1e-30 for each in values]
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", thinned(LOOPS, fast=4))
 def test_jacobians_of_constraints_are_those_of_a_complex_step(name: str) -> None:
     """The other route: errors and slips themselves at a state with a small imaginary part."""
     plant, context = assembled(name)
@@ -159,7 +159,7 @@ def test_jacobians_of_constraints_are_those_of_a_complex_step(name: str) -> None
     np.testing.assert_allclose(found.J.T, columns, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", thinned(LOOPS, fast=4))
 def test_forces_of_constraints_do_no_work(name: str) -> None:
     """The other route: energies and works a moment before and after."""
     plant, context = assembled(name)

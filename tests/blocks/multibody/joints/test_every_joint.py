@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,7 +241,9 @@ def on_a_swing(name: str, *, as_chain: bool) -> tuple[fx.Plant, fx.Context]:
     for place, (piece, along) in zip(rows, pieces, strict=True):
         last = place in (count - 1, slice(None))
         outer = M if last else builder.add_body(f"between_{place}", fx.SpatialInertia(0.0))
-        options = {} if piece == name and not kind.has_axis else {"axis": along or axis}
+        options: dict[str, Any] = (
+            {} if piece == name and not kind.has_axis else {"axis": along or axis}
+        )
         joint = JOINTS[piece].make(
             f"joint_{place}" if not last else "joint",
             inner,

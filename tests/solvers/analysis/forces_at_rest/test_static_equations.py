@@ -232,6 +232,7 @@ def test_traced_equations_serve_other_contexts_of_the_system(
     np.testing.assert_allclose(change[0, 0], 20.0, rtol=1e-9)
 
 
+@pytest.mark.full
 def test_constraints_are_met_and_their_multipliers_turn_with_the_rows() -> None:
     """The other route: differences of the forces with given multipliers, from the dynamics."""
     plant = MECHANISMS["loops and couplings"]()

@@ -15,6 +15,7 @@ import pytest
 
 import flexure as fx
 from tests.support.linear_models import free_model, transfer_model
+from tests.support.tiers import thinned
 
 FREQUENCY = np.geomspace(0.1, 10.0, 41)
 #: A loop gain 3/(s + 1)³: |L| = 1 at √(9^(1/3) - 1), phase -180° at √3, where L = -3/8.
@@ -304,15 +305,20 @@ def covered(ax: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     "draw",
-    [
-        lambda: fx.bode(transfer_model(*LAGS))[0],
-        lambda: fx.bode(transfer_model(*LAGS))[1],
-        lambda: fx.nyquist(transfer_model(*LAGS)),
-        lambda: fx.nyquist(transfer_model([1.0], [1.0, 0.5, 0.0])),
-        lambda: fx.nichols(transfer_model([2.0], [1.0, 1.0, 0.0])),
-        lambda: fx.bode([transfer_model(*LAGS), transfer_model([2.0], [1.0, 1.0, 0.0])])[0],
-        lambda: fx.nyquist({"a": transfer_model(*LAGS), "b": transfer_model([1.0], [1.0, 1.0])}),
-    ],
+    thinned(
+        [
+            lambda: fx.bode(transfer_model(*LAGS))[0],
+            lambda: fx.bode(transfer_model(*LAGS))[1],
+            lambda: fx.nyquist(transfer_model(*LAGS)),
+            lambda: fx.nyquist(transfer_model([1.0], [1.0, 0.5, 0.0])),
+            lambda: fx.nichols(transfer_model([2.0], [1.0, 1.0, 0.0])),
+            lambda: fx.bode([transfer_model(*LAGS), transfer_model([2.0], [1.0, 1.0, 0.0])])[0],
+            lambda: fx.nyquist(
+                {"a": transfer_model(*LAGS), "b": transfer_model([1.0], [1.0, 1.0])}
+            ),
+        ],
+        fast=2,
+    ),
 )
 def test_texts_and_legends_cover_no_curve(draw: Callable[[], Any]) -> None:
     assert covered(draw()) == []

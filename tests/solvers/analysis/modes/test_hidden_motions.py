@@ -25,6 +25,7 @@ def stage(joint: Any, **options: Any) -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_the_hidden_modes_are_those_of_the_free_stage() -> None:
     free = [mode.frequency for mode in fx.modes(stage(fx.RpyFloatingJoint))]
     planar = stage(fx.PlanarJoint)

@@ -44,6 +44,7 @@ def shares(parts: dict[str, float]) -> dict[str, float]:
     return {name: part / total for name, part in parts.items() if abs(part) > 1e-6 * total}
 
 
+@pytest.mark.full
 def test_strain_energies_are_second_differences_of_stored_energies(
     crane: tuple[fx.Plant, fx.Context],
 ) -> None:

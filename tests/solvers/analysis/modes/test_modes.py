@@ -224,6 +224,7 @@ def test_a_cantilever_of_links_agrees_with_its_matrices() -> None:
         assert abs(shape @ M @ expected) == pytest.approx(1.0, rel=1e-8)
 
 
+@pytest.mark.full
 def test_free_bodies_have_six_free_motions_and_nothing_else_at_zero() -> None:
     plant = free_pair()
     context = plant.create_default_context()
@@ -503,6 +504,7 @@ def leaf(*, free: bool = False, damping_time: float | None = None) -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_damping_in_proportion_to_stiffness_leaves_every_mode_at_its_place() -> None:
     time = 1e-4
     undamped = [mode.poles[0].imag for mode in fx.modes(leaf())]

@@ -305,6 +305,7 @@ def ring() -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_closed_chain_of_free_blocks_ends_where_it_is_in_equilibrium() -> None:
     plant = ring()
     softer = [[40.0, 50.0, 60.0], [20.0, 20.0, 20.0]]
@@ -403,6 +404,7 @@ def test_a_table_has_a_row_for_each_point_and_says_what_is_special() -> None:
     assert repr(path).endswith("2 limit points>")
 
 
+@pytest.mark.full
 def test_a_path_becomes_a_data_set() -> None:
     pytest.importorskip("xarray")
     path = fx.load_path(truss(), {"generalized_force[1]": -0.5}, signals=["tip.position"])

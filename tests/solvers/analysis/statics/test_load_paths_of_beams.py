@@ -173,6 +173,7 @@ def shoot(turn: float, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     return forces, run(forces)[1]
 
 
+@pytest.mark.full
 def test_lees_frame_snaps_through_and_back_like_the_elastica() -> None:
     path = fx.load_path(lees_frame(4), {"load[4]": -20.0})
     limits = [point.values["load[4]"] for point in path.limit_points]
@@ -236,6 +237,7 @@ def toggle_force(height: float) -> float:
     return float(10.0 * found[1])
 
 
+@pytest.mark.full
 def test_williams_toggle_follows_the_extensible_elastica() -> None:
     heights = RISE - np.array([0.0, 0.1, 0.25, 0.4, 0.5, 0.6])
     path = fx.load_path(toggle(4), {"top.position[y]": heights})
@@ -252,6 +254,7 @@ def test_williams_toggle_follows_the_extensible_elastica() -> None:
     assert pushed.num_unstable.max() == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("segments", "load", "axial"), [(1, 2.0, 1e5), (1, 10.0, 1e5), (2, 20.0, 1.2e7)]
 )
@@ -357,6 +360,7 @@ def test_what_is_too_large_for_exact_derivatives_is_refused(
         fx.load_path(unit_cantilever(2), {"load[4]": 1.0})
 
 
+@pytest.mark.full
 def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
     """The moment is the same everywhere, so that one integration from the clamp has the shape."""
     L, d, E = 0.3, 1e-3, 193e9

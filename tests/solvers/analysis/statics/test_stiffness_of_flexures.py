@@ -64,6 +64,7 @@ def guide() -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_parallel_guide_over_its_stroke() -> None:
     plant, y = guide(), np.array([0.0, 1e-3, 2e-3, 4e-3])
     path = fx.load_path(plant, {"table.position[y]": y})

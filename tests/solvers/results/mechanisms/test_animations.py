@@ -147,6 +147,7 @@ def test_what_cannot_be_animated_is_refused(
     plt.close("all")
 
 
+@pytest.mark.full
 def test_what_a_notebook_shows_is_small_however_long_the_motion() -> None:
     builder = fx.PlantBuilder("many")
     for k in range(20):

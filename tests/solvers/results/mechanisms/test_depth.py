@@ -16,6 +16,7 @@ from flexure.solvers.results.mechanisms.drawing import SeenPiece
 from flexure.solvers.results.mechanisms.facets import pieces_of
 from flexure.solvers.results.mechanisms.pictures import poses_in
 from tests.support.scenes import contains, plant_of, seen_first, things
+from tests.support.tiers import by_tier
 
 STILL = np.array([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], dtype=float)
 SHAPES = {
@@ -34,7 +35,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(by_tier(fast=1, full=4)))
 def test_things_are_painted_in_the_order_in_which_they_are_seen(seed: int) -> None:
     made = things(seed)
     plant = plant_of(made)

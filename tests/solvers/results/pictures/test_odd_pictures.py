@@ -15,6 +15,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.drawing.formats.style import readable
 from flexure.solvers.results.pictures.panels import drawable
+from tests.support.tiers import thinned
 
 Signal = Callable[[Any], Any]
 #: Until 0.5 s a ramp, in which nothing is wrong.
@@ -55,7 +56,7 @@ def strictly() -> Iterator[None]:
     plt.close("all")
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", thinned(ODD, fast=2))
 def test_curves_have_gaps_where_there_are_no_numbers(name: str) -> None:
     result = run(ODD[name])
     (line,) = result.plot("y").axes[0].lines
@@ -88,7 +89,7 @@ def test_numbers_that_can_be_drawn_are_left_as_they_are() -> None:
 HOSTILE = ["$x_$", r"<b>\frac", "%s {y", "n" * 200]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", thinned(HOSTILE, fast=1))
 def test_hostile_names_are_drawn_as_they_are_written(name: str, tmp_path: Path) -> None:
     result = run(lambda t: np.array([t, t * t]), names=["one", name], unit=name)
     figure = result.plot("y", path=tmp_path / "plot.svg")

@@ -24,6 +24,8 @@ from tests.support.executors import STUDIES, Fatal, Post, bytes_of, lanes, singl
 from tests.support.native import needs_llvmlite
 from tests.support.sweeps import Pendulum, servo
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Executor]:

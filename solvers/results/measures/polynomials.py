@@ -1,0 +1,140 @@
+"""Polynomials by their values at the nodes of pieces: coefficients, values, zeros, integrals.
+
+There are many at once, and nothing of one depends on what others it is computed with.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.results.measures.interpolation_nodes import NODES
+
+_TRIES = 80  # of the search for a zero
+_CLOSE = 2.0 * float(np.finfo(float).eps)
+_NEAR = 0.1  # beyond an end, where that is tried instead
+_ROUNDING = 2.0 * float(np.finfo(float).eps)  # of a polynomial, as a part of its coefficients
+
+
+@lru_cache
+def nodes_of(count: int) -> FloatArray:
+    """Return the nodes of pieces that have so many, from -1 to 1."""
+    return np.array([-1.0, 1.0] if count == 2 else NODES)
+
+
+@lru_cache
+def from_values(count: int) -> FloatArray:
+    """Return the matrix that makes coefficients, of the powers of z, of values at nodes."""
+    return np.asarray(np.linalg.inv(np.vander(nodes_of(count), increasing=True)).T)
+
+
+@lru_cache
+def integral_weights(count: int) -> FloatArray:
+    """Return the weights of values at nodes in the integrals of y and of z y."""
+    powers = np.arange(count)
+    even = np.where(powers % 2 == 0, 2.0 / (powers + 1.0), 0.0)
+    odd = np.where(powers % 2 == 1, 2.0 / (powers + 2.0), 0.0)
+    return np.asarray(from_values(count) @ np.column_stack([even, odd]))
+
+
+@lru_cache
+def quadrature(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return points and weights of Gauss, and the matrix from values at nodes to the points."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    at_points = from_values(count) @ np.vander(points, count, increasing=True).T
+    return points, weights[:, np.newaxis], at_points
+
+
+def times_matrix(values: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return a product, of which each row is the same to the last bit, whatever the others are."""
+    product: FloatArray = values[:, :1] * matrix[0]
+    for k in range(1, len(matrix)):
+        product += values[:, k : k + 1] * matrix[k]
+    return product
+
+
+def horner(c: FloatArray, z: FloatArray) -> FloatArray:
+    """Return polynomials with coefficients of shape (P, d), at z of shape (P,) or (P, k)."""
+    columns = c.T.reshape(c.shape[1], len(c), *[1] * (z.ndim - 1))
+    y = columns[-1] + 0.0 * z
+    for column in columns[-2::-1]:
+        y = column + z * y
+    return np.asarray(y)
+
+
+def slopes_of(c: FloatArray) -> FloatArray:
+    """Return the coefficients of derivatives."""
+    return c[:, 1:] * np.arange(1.0, c.shape[1])
+
+
+def integrals_of(c: FloatArray) -> FloatArray:
+    """Return the coefficients of integrals from 0 on."""
+    return np.hstack([np.zeros((len(c), 1)), c / np.arange(1.0, c.shape[1] + 1)])
+
+
+def coefficients_of(values: FloatArray) -> FloatArray:
+    """Return the coefficients of powers of z; what is constant stays so to the last bit."""
+    base = values[:, :1]
+    c = times_matrix(values - base, from_values(values.shape[1]))
+    c[:, 0] += base[:, 0]
+    return c
+
+
+@np.errstate(all="ignore")
+def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return where each polynomial is zero, which changes its sign once from low to high."""
+    if c.shape[1] == 2:
+        return np.clip(-c[:, 0] / c[:, 1], low, high)
+    rising, slope = horner(c, high) > horner(c, low), slopes_of(c)
+    low, high, rows = low.copy(), high.copy(), np.arange(len(c))
+    z, small = 0.5 * (low + high), _ROUNDING * np.sum(np.abs(c), axis=1)
+    for k in range(_TRIES):
+        at = z[rows]
+        y = horner(c[rows], at)
+        over = (y > 0.0) == rising[rows]
+        high[rows[over]], low[rows[~over]] = at[over], at[~over]
+        newton, middle = at - y / horner(slope[rows], at), 0.5 * (low[rows] + high[rows])
+        near = np.clip(newton, low[rows], high[rows])  # every other time, as zeros may be at ends
+        better = np.where(np.abs(newton - near) <= _NEAR * (k % 2), near, middle)
+        z[rows] = better
+        rows = rows[(np.abs(better - at) > _CLOSE) & (np.abs(y) > small[rows])]
+        if not len(rows):
+            break
+    return z
+
+
+@np.errstate(all="ignore")
+def zeros_of(c: FloatArray) -> FloatArray:
+    """Return where polynomials change their sign between -1 and 1, ascending; NaN for no more."""
+    if c.shape[1] == 2:
+        z = -c[:, :1] / c[:, 1:]
+        return np.where(np.abs(z) < 1.0, z, np.nan)
+    if c.shape[1] == 3:
+        root = np.sqrt(c[:, 1] ** 2 - 4.0 * c[:, 0] * c[:, 2])
+        half = -0.5 * (c[:, 1] + np.copysign(root, c[:, 1]))
+        z = np.sort(np.column_stack([half / c[:, 2], c[:, 0] / half]), axis=1)
+        return np.where(np.abs(z) < 1.0, z, np.nan)
+    turns = np.sort(zeros_of(slopes_of(c)), axis=1)
+    ends = np.ones((len(c), 1))
+    edges = np.hstack([-ends, np.where(np.isnan(turns), 1.0, turns), ends])
+    above = horner(c, edges) > 0.0
+    row, k = np.nonzero(above[:, 1:] != above[:, :-1])
+    found = np.full((len(c), c.shape[1] - 1), np.nan)
+    found[row, k] = zero_between(c[row], edges[row, k], edges[row, k + 1])
+    return found
+
+
+__all__ = [
+    "coefficients_of",
+    "horner",
+    "integral_weights",
+    "integrals_of",
+    "nodes_of",
+    "quadrature",
+    "slopes_of",
+    "times_matrix",
+    "zero_between",
+    "zeros_of",
+]
