@@ -47,7 +47,6 @@ class Rule:
 
 _START = r"(?:^|^[-*] |[.:;!?] )"
 RULES = (
-<<<<<<< HEAD
     Rule("of-opening", _START + r"Of (?!course)[a-z]", "inverted: put the subject first", 50),
     Rule(
         "relative-subject",
@@ -77,50 +76,6 @@ RULES = (
     Rule(
         "looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read", 28
     ),
-=======
-    Rule("of-opening", _START + r"Of (?!course)[a-z]", "inverted: put the subject first"),
-    Rule(
-        "relative-subject",
-        _START + r"(?:What|Who|Whatever|Whoever) (?!is |are |if |do |does |can |it )"
-        r"[a-z]+s? ",
-        "a relative clause as subject: name the thing (a value, a user, a subclass)",
-    ),
-    Rule("let-go", r"\b(?:lets?|letting) go\b", "write release, delete or run"),
-    Rule("by-and-by", r"\bby and by\b", "write gradually, in steps"),
-    Rule("as-it-is", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
-    Rule("to-be-had", r"\bto be had\b", "write available"),
-    Rule("a-word", r"\ba word (?:about|on|of|in)\b", "write note, or nothing"),
-    Rule("stands-for", r"\bstands? (?:for|in) (?!the default)", "write represents, replaces, is"),
-    Rule(
-        "tells",
-        r"\b(?:it|that|which|page|report|message|line|method|error) tells\b",
-        "write states, reports, shows",
-    ),
-    Rule("whoever", r"\b[Ww]hoever\b", "write: the user, a subclass, a caller"),
-    Rule(
-        "nobody",
-        r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody)\b",
-        "write: you, no block, a user, or use the passive",
-    ),
-    Rule("in-the-place", r"\bin the place of\b", "write: instead of"),
-    Rule("had-done", r"\bhad done\b", "write: would have been enough"),
-    Rule(
-        "looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: is checked, drawn, read"
-    ),
-    Rule("on-the-way", r"\bon (?:its|their|the) way\b(?! to)", "write: in progress, during"),
-    Rule(
-        "begin-anew", r"\b(?:begins?|built|done|made|run) anew\b", "write: again, rebuild, restart"
-    ),
-    Rule("will-have-it", r"\bas rounding will have it\b|\bso to speak\b", "idiom: state the fact"),
-    Rule(
-        "no-longer",
-        r"\bno longer\b|\bany (?:longer|more)\b(?= (?:needed|used|supported))",
-        "history: describe what is",
-    ),
-    Rule("look-here", r"\ba look at\b|\bhave a look\b", "write: check, inspection, evaluation"),
-    Rule("alone-adverb", r"\bwithout\.", "a preposition without its noun: repeat the noun"),
-    Rule("cost-charm", r"\bWhat (?:it|this|that) costs\b", "write: Cost"),
->>>>>>> main
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")
@@ -137,15 +92,9 @@ def texts_of(file: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
             first = node.body[0]
-<<<<<<< HEAD
-            value = first.value if isinstance(first, ast.Expr) else None
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield value.lineno, value.value
-=======
             match first:
                 case ast.Expr(value=ast.Constant(value=str(text), lineno=line)):
                     yield line, text
->>>>>>> main
         if isinstance(node, ast.Call) and _name(node.func).endswith(_RAISED):
             for part in ast.walk(node):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
