@@ -418,6 +418,7 @@ def test_hostile_names_survive_in_mermaid() -> None:
     assert "→ u[1]" in {label for _, _, label in edges}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", ["to_svg", "to_dot", "to_mermaid"])
 def test_equal_diagrams_give_equal_texts(make: str) -> None:
     for build, depth in PICTURES.values():

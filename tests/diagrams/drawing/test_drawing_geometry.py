@@ -39,9 +39,17 @@ from tests.support.drawings import (
     robot,
     servo,
 )
+from tests.support.tiers import by_tier, by_turn
 
 
-@pytest.fixture(params=itertools.product(PICTURES, ("used", "all")), ids="-".join, scope="module")
+@pytest.fixture(
+    params=by_tier(
+        fast=by_turn(PICTURES, last=("used", "all")),
+        full=[*itertools.product(PICTURES, ("used", "all"))],
+    ),
+    ids="-".join,
+    scope="module",
+)
 def content(request: pytest.FixtureRequest) -> Content:
     name, ports = request.param
     make, depth = PICTURES[name]
