@@ -75,7 +75,11 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # its live door is wide
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "index": [],  # its live door is wide
+        "coming-from-*": [],  # their code is in two columns
+    },
     "show_toc_level": 2,
     "pygments_light_style": "tango",
     "pygments_dark_style": "github-dark",
@@ -91,7 +95,7 @@ copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
 html_css_files = ["flexure.css"]
 html_js_files = ["fold.js"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
