@@ -14,7 +14,7 @@ from flexure.diagrams.values.events import Initialization, Periodic
 
 
 class PIDController(PIDLaw):
-    """Continuous PID controller with limits, setpoint weights and protection from windup.
+    """Continuous PID controller with limits, setpoint weights and anti-windup.
 
     With setpoint r, measurement y, feedforward f and error e = r − y::
 
@@ -227,7 +227,7 @@ class PIDController(PIDLaw):
 
 
 class SampledPIDController(PIDLaw):
-    """Sampled PID controller: computes at tₖ = offset + k period, and holds its output between.
+    """Sampled PID controller: computes at tₖ = offset + k period, holds in between.
 
     At tₖ, with setpoint r, measurement y, feedforward f, error e = r − y and the period T::
 

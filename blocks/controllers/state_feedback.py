@@ -188,7 +188,7 @@ class ObserverEquations(LinearEquations):
 
 
 class LuenbergerObserver(ObserverEquations):
-    """Estimate of the state of a linear system from its input and output.
+    """Observer: estimates the state of a linear system from its input and output.
 
     ``x̂˙ = A x̂ + B u + f₀ + L (y − y₀ − C x̂ − D u)``. For an exact model the error of the estimate
     decays with the eigenvalues of A − L C.
@@ -275,7 +275,7 @@ class LuenbergerObserver(ObserverEquations):
 
 
 class SampledLuenbergerObserver(ObserverEquations):
-    """Estimate of the state of a system from samples of its input and output.
+    """Sampled observer: estimates a system's state from samples of input and output.
 
     At each sample, the estimate is carried on with the input since the sample before, and then
     corrected by what is measured now::

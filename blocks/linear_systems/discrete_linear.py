@@ -26,7 +26,7 @@ from flexure.diagrams.values.state import DiscreteState
 
 
 class DiscreteStateSpace(LinearEquations):
-    """Linear difference equations ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``.
+    """Difference equations ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``.
 
     Parameters
     ----------

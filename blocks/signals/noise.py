@@ -205,7 +205,7 @@ class Noise(SampledNoise):
 
 
 class BandLimitedNoise(SampledNoise):
-    """Gaussian noise of a bandwidth, such as gusts or a rough road, sampled and held.
+    """Gaussian noise of limited bandwidth, such as gusts or road roughness, sampled.
 
     White noise through a first-order lag, which is exact at the samples. With the period T and
     w_k as those of `Noise`::

@@ -34,7 +34,7 @@ __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
 class Context(Shown, Completing):
-    """The values of one system; for a block inside of a diagram, a window onto the root's values.
+    """The values of one system; for a block in a diagram, a view of the root's values.
 
     Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
 

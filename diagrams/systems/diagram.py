@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Diagram(System):
-    """Blocks and the wires between them, made by `DiagramBuilder.build`.
+    """A system of blocks and wires, made by `DiagramBuilder.build`.
 
     A diagram is a system like any other: it has the ports that were exported, it can be added to
     another builder, and its contexts hold the values of everything inside.

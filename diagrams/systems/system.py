@@ -58,7 +58,7 @@ class MadeByBase:
 
 
 class System(HandleOwner, Shown, Completing, ABC):
-    """A block or a diagram: ports, and the ways to make contexts.
+    """Base class of blocks and diagrams: ports, and methods that make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
     holds no values, so that one serves any number of contexts. ``copy.deepcopy`` and pickle make a

@@ -146,7 +146,7 @@ class NumericParameter(Handle):
 
 
 class AbstractParameter(Handle):
-    """A parameter that is no number: a table, a mode, a callable.
+    """A parameter that is not a number: a table, a mode, a callable.
 
     Values are copied on the way in and must not be modified once handed out.
     """

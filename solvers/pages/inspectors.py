@@ -42,16 +42,16 @@ def inspect_block(
     title: str | None = None,
     path: str | Path | None = None,
 ) -> Page:
-    """Make a page that shows what a block without states does, with a slider for each constant.
+    """Make a page that plots a block without states, with sliders for its constants.
 
-    Of a force element it shows the force or torque over the coordinate and over its rate with the
-    parts that it consists of, the stored energy with its wells, and the powers. Elements on joints
-    move along the coordinates of the joint, those between two points along the length, and others,
-    such as bushings, along roll, pitch and yaw of the last frame in the first, and along its
-    position x, y and z there; the other coordinates are held. Of a `NotchHinge` it also shows the
-    stress of each section along the notch, which is bent a little if nothing else is said. A beam
-    with several segments, which has bodies inside, is shown with one. Of any other block without
-    states, or of a diagram of such blocks, it shows the outputs over each input.
+    For a force element, it plots the force or torque and its parts over the coordinate and over the
+    rate, the stored energy with its wells, and the powers. Elements on joints move along the
+    coordinates of the joint, those between two points along the length, and others, such as
+    bushings, along roll, pitch and yaw of the last frame in the first, and along its position x, y
+    and z there; the other coordinates are held. For a `NotchHinge`, it also plots the stress of
+    each section along the notch, which is bent a little by default. A beam with several segments,
+    which has bodies inside, is shown with one. For any other block without states, or a diagram of
+    such blocks, it plots the outputs over each input.
 
     The page holds the traced equations of the block as JavaScript (see `to_javascript`), and needs
     neither Python nor a network. It gives the constants back as Python.

@@ -59,7 +59,7 @@ Panels = Sequence[Signal | Sequence[Signal]]
 
 @dataclass(frozen=True, repr=False)
 class Page(Answer):
-    """A page of HTML that needs nothing but itself: no server, no network, no Python.
+    """A self-contained HTML page: it needs no server, no network, no Python.
 
     In a notebook it shows itself.
 
@@ -125,7 +125,7 @@ def page(
     samples: int = _SAMPLES,
     path: str | Path | None = None,
 ) -> Page:
-    """Make a page in which a diagram runs: sliders, responses, figures, and the diagram itself.
+    """Make a web page that simulates a diagram, with sliders and plots.
 
     The page is a single file. It holds the equations of the diagram and the loop that integrates
     them as JavaScript (see `to_javascript`), so whoever opens it can change values and see the

@@ -32,7 +32,7 @@ def report(
     title: str | None = None,
     path: str | Path | None = None,
 ) -> Page:
-    """Write an experiment as a page to send, or to print.
+    """Write an experiment as a page to send or print.
 
     It says what was asked, and shows the diagram, the values that differ from the defaults, the
     equations, and where the numbers come from. Of a run it also shows signals, figures of step

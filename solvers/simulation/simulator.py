@@ -81,7 +81,7 @@ from flexure.solvers.simulation.run_control.tolerances import LOOSEST_RTOL, Tole
 
 
 class Simulator:
-    """Moves a context through time.
+    """Integrates the state of a system over time.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def step_response(
     control: Signal | None = None,
     **options: Any,
 ) -> StepResponse:
-    """Put a step on a free input port and record how a signal responds.
+    """Apply a step to a free input port and record the response of a signal.
 
     The step takes place at the time of the context: the input has had its old value up to then,
     the states are those of the context, and from then on the input is ``to``.

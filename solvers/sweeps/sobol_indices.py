@@ -219,7 +219,7 @@ def sobol_indices(
     seed: Seed = 0,
     **options: Unpack[SweepOptions],
 ) -> SobolIndices:
-    """Simulate samples of values, and find which share of the variance each is responsible for.
+    """Simulate samples, and compute the share of variance due to each parameter.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from flexure.solvers.tracing.signals import resolve
 def load_study(
     path: str | Path, *, system: System | None = None, context: Context | None = None
 ) -> Sweep:
-    """Read what `sweep` has stored with ``store=``, also while it is still at work.
+    """Read the runs that `sweep` stored with ``store=``, also while it is running.
 
     Nothing of the model is needed, imported or executed.
 

@@ -36,7 +36,7 @@ BAND = 0.02  # half the width of the settling band, unless it is given
 
 
 class Sweep(SweepPictures, Answer, HasSignals):
-    """What the runs of a sweep did: a table with a row for each run, and its pictures.
+    """The result of a sweep: a table with a row for each run, and its pictures.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
     for a signal with several components.

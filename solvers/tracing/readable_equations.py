@@ -56,7 +56,7 @@ _RATE = f"<mfrac>{_UPRIGHT_D}<mrow>{_UPRIGHT_D}<mi>t</mi></mrow></mfrac><mo>&#x2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Equation(Answer):
-    """How an output, or the time derivative of a state, is computed; made by `equation`.
+    """The equation of an output or a time derivative, made by `equation`.
 
     Notebooks show it as mathematics.
 
@@ -133,7 +133,7 @@ class Equation(Answer):
 
 
 def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equation:
-    """Write down how a signal is computed, through all blocks, from the values behind it.
+    """Write the equation of a signal, through all blocks that it depends on.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class NotchCompliance(NamedTuple):
-    """How far a notch gives way in its middle; there, no load turns and shifts at a time.
+    """The compliance of a notch at its center, where rotation and translation decouple.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ _LEAST_SHEAR = 1.0 / 3.0 - 1e-12
 
 @dataclass(frozen=True, init=False)
 class Material:
-    """The elastic constants of a material, its density, and which stresses it stands.
+    """Elastic constants, density and permissible stresses of a material.
 
     Of an isotropic material G = E / (2 (1 + ν)), so one of ν and G is enough. With both given they
     are taken as they are, as for a rolled sheet or a crystal, of which E is that along the flexure.

@@ -26,7 +26,7 @@ _ATTEMPT = "Cannot make BushingConstants"
 
 @dataclass(frozen=True, init=False)
 class BushingConstants:
-    """Stiffness and damping of a bushing for each axis, none of them negative.
+    """Stiffness and damping of a bushing along each axis; none may be negative.
 
     Each argument is one number for all three axes, or three of them. The constructors named after
     joints choose the axes that are stiff. Their damping is zero; `with_damping_ratio` and

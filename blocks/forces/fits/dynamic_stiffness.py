@@ -283,7 +283,7 @@ class DynamicStiffness:
 
 
 def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
-    """Return arguments of a `GeneralBushing` that has given laws along its directions.
+    """Return the arguments of a `GeneralBushing` with given laws per direction.
 
     Parameters
     ----------

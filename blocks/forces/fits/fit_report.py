@@ -28,7 +28,7 @@ _Entry = TypeVar("_Entry")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitReport(Shown):
-    """What a fit found, and how much the measurements say about it.
+    """Fitted constants, and their uncertainty.
 
     ``report["spring_constant"]`` is the number that was found for a constant.
 

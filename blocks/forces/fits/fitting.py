@@ -151,7 +151,7 @@ def fit_bushing(
     loss: Loss = "linear",
     max_evaluations: int | None = None,
 ) -> tuple[BushingConstants, dict[str, FitReport]]:
-    """Fit the constants of a bushing to torques and forces measured at displacements and rates.
+    """Fit the constants of a bushing to loads measured at displacements and rates.
 
     Each axis by itself, ``τ = -(k q + d q̇)`` or ``f = -(k x + d ẋ)``, by least squares, which are
     linear unless an option says otherwise, with k >= 0 and d >= 0.

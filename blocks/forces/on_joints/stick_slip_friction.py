@@ -18,7 +18,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 
 class StickSlipFriction(StickingConstraint):
-    """Dry and viscous friction along every velocity of a joint, which sticks and slips.
+    """Dry and viscous friction in a joint, with true sticking and slipping.
 
     It has the constants of `JointFriction`, but for the rate within which that one is smooth. For
     each velocity v::

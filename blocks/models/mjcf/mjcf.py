@@ -48,7 +48,9 @@ def load_mjcf(
     name: str | None = None,
     gravity: npt.ArrayLike | None = None,
 ) -> PlantBuilder:
-    """Read a model from an MJCF file into a new builder, to which more can be added.
+    """Read a model from an MJCF file into a new builder.
+
+    You can add more to the builder.
 
     Parameters
     ----------

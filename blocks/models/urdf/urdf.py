@@ -70,7 +70,9 @@ def load_urdf(
     base: Base = "weld",
     unphysical: Unphysical = "refuse",
 ) -> PlantBuilder:
-    """Read a robot from a URDF file into a new builder, to which more can be added.
+    """Read a robot from a URDF file into a new builder.
+
+    You can add more to the builder.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Primitive(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShape:
-    """What a body looks like in pictures: decoration that has no influence on any motion.
+    """The shape of a body in pictures; it has no influence on the motion.
 
     The constructors put shapes around the origin; `moved`, `colored` and ``+`` make others of them.
     The solids of `SpatialInertia` have the shape of their name already. A shape stays as it is when

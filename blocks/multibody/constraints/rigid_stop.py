@@ -22,7 +22,7 @@ _TOUCHING = 1e-13  # how far counts as touching, likewise
 
 
 class RigidStop(SwitchedConstraint):
-    """Rigid stops at the limits of the coordinates of a joint, which it strikes and rests on.
+    """Rigid stops at the limits of the coordinates of a joint, with impacts.
 
     With the distance g >= 0 of a coordinate from its limit, and its rate ġ, a stop is open or in
     contact::

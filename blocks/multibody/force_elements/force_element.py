@@ -53,7 +53,7 @@ class JointEnd(NamedTuple):
 
 
 class ForceElement(Presented, Limited):
-    """Base class of the blocks that store and dissipate energy between bodies.
+    """Base class of blocks that store and dissipate energy between bodies.
 
     Who writes an element keeps to the contract of `LeafSystem`, and to this one:
 

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 
 
 class BallQuaternionJoint(QuaternionJoint, BallJoint):
-    """A joint that keeps Mo at Fo and lets M turn in any way, described by a quaternion.
+    """A ball joint with Mo at Fo; its orientation is a quaternion.
 
     With the quaternion q = (w, x, y, z) and the angular velocity v = w_FM expressed in F::
 

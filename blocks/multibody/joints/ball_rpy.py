@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import RollPitchYawJoint
 
 
 class BallRpyJoint(RollPitchYawJoint, BallJoint):
-    """A joint that keeps Mo at Fo and lets M turn in any way, described by three angles.
+    """A ball joint with Mo at Fo; its orientation is roll, pitch and yaw.
 
     With the angles q = (r, p, y), roll, pitch and yaw, and the angular velocity v = w_FM expressed
     in F::

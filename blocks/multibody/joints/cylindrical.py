@@ -22,7 +22,7 @@ _ROTATION, _TRANSLATION = 0, 1
 
 
 class CylindricalJoint(AxisJoint):
-    """A joint that lets M turn about an axis λ, and Mo slide along it, as a rod in a bushing.
+    """A joint with rotation about an axis λ and translation along it, as in a bushing.
 
     With the angle θ and the distance x, q = (θ, x), and the rates v = q̇::
 

@@ -18,7 +18,7 @@ _TRANSLATION, _ROTATION = slice(0, 2), 2
 
 
 class PlanarJoint(Joint):
-    """A joint that lets Mo move in the x-y plane of F, and M turn about the common z axis.
+    """A joint with motion of Mo in the x-y plane of F and rotation about its z axis.
 
     With q = (x, y, θ) and v = q̇::
 

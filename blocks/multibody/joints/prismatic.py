@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PrismaticJoint(AxialJoint):
-    """A joint that lets Mo move along an axis λ through Fo, without rotation.
+    """A joint with translation of Mo along an axis λ through Fo, without rotation.
 
     With the distance q and its rate v = q̇::
 

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 
 
 class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
-    """A joint that lets M move in F in any way, with a quaternion for the orientation.
+    """A joint with six degrees of freedom; its orientation is a quaternion.
 
     With q = (q_FM, p_FM), the quaternion (w, x, y, z) and the position, and v = (w_FM, v_FMo), all
     expressed in F::

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RevoluteJoint(AxialJoint):
-    """A joint that lets M turn about an axis λ through Fo and Mo, which stay together.
+    """A joint with rotation about an axis λ through Fo and Mo, which coincide.
 
     With the angle q and its rate v = q̇::
 

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import RollPitchYawJoint
 
 
 class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
-    """A joint that lets M move in F in any way, with three angles for the orientation.
+    """A joint with six degrees of freedom; its orientation is roll, pitch and yaw.
 
     With q = (r, p, y, p_FM), the angles roll, pitch and yaw and the position, and v = (w_FM,
     v_FMo), all expressed in F::

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ScrewJoint(AxialJoint):
-    """A joint that lets M turn about an axis λ, and Mo move along it in proportion to the angle.
+    """A joint with rotation about an axis λ and proportional translation along it.
 
     With the angle q, its rate v = q̇ and the pitch h, the advance per turn::
 

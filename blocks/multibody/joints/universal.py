@@ -16,7 +16,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class UniversalJoint(Joint):
-    """A joint that lets M turn about the x axis of F and about its own y axis.
+    """A joint with rotations about the x axis of F and about the y axis of M.
 
     The two axes belong to a cross, whose mass is neglected. With the angles q = (q₁, q₂) and
     their rates v = q̇::

@@ -13,7 +13,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray, freeze
 
 
 class WeldJoint(Joint):
-    """A joint that holds M in F in a pose that never changes.
+    """A joint that holds M in F in a constant pose.
 
     It has no positions and no velocities; X_FM is constant and V_FM = 0.
 

@@ -102,7 +102,7 @@ class PlantModel(LeafSystem):
 
 
 class InverseDynamics(PlantModel):
-    """The forces under which the joints of a plant accelerate as wanted: computed torque.
+    """The forces that produce desired joint accelerations of a plant: computed torque.
 
     With the mass matrix M, the Coriolis, centripetal and gyroscopic terms C v, the viscous damping
     D of the joints and gravity, all from the parameters of this block, and the wanted acceleration
@@ -200,7 +200,7 @@ class InverseDynamics(PlantModel):
 
 
 class GravityCompensation(PlantModel):
-    """The forces that hold a plant at rest against its weight, wherever it is.
+    """The forces that hold a plant at rest against gravity, in any position.
 
     With the masses and centers of mass of this block::
 

@@ -15,7 +15,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class EnergyTotals(LeafSystem):
-    """The energies and powers of a plant, summed over gravity, force elements and joints.
+    """Energies and powers of a plant, summed over gravity, force elements and joints.
 
     With the kinetic energy T, the stored energies V_i with the conservative powers P_i, and the
     non-conservative powers P_j::
@@ -82,7 +82,7 @@ class EnergyTotals(LeafSystem):
 
 
 class EnergyLedger(LeafSystem):
-    """Integrates the powers of a plant, so that its energies can be seen to add up.
+    """Integrates the powers of a plant, to check its energy balance.
 
     With the kinetic energy T, the stored energies V_i with the conservative powers P_i, and the
     works W_j of the non-conservative powers, two numbers stay constant in exact arithmetic::

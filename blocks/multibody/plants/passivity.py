@@ -31,7 +31,7 @@ _MISMATCH = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class PassivityReport:
-    """What `check_passivity` found.
+    """The report of `check_passivity`.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ _J = TypeVar("_J", bound=Joint)
 
 
 class PlantBuilder:
-    """Collects bodies, joints and force elements, and builds a plant diagram of them, once.
+    """Collects bodies, joints and force elements, and builds one plant from them.
 
     A refused call raises an error and leaves the builder as it was. Bodies that no joint connects
     to the world get a `QuaternionFloatingJoint` of their name when the plant is built.

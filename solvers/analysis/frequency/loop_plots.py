@@ -224,7 +224,7 @@ def nichols(
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Plot loop gains in dB over their phase, with the magnitudes of the closed loop.
+    """Plot loop gains in dB over their phase, with contours of the closed loop.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def root_locus(
     *,
     period: float | None = None,
 ) -> RootLocus:
-    """Follow the poles of a system over the values of any of its parameters.
+    """Follow the poles of a system over the values of a parameter.
 
     Parameters
     ----------

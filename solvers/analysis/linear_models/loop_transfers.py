@@ -31,7 +31,10 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 def loop_gain(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the loop gain L at a wire: what comes back, of what goes on, with the wire opened.
+    """Return the loop gain L at a wire, with the loop opened there.
+
+    The loop is broken at the wire. L is the (negative-feedback) transfer function from the signal
+    injected after the break to the signal returning before it.
 
     Parameters
     ----------
@@ -41,9 +44,9 @@ def loop_gain(
         A port on a wire between blocks, or a component of one: an output port for all that read
         it, an input port for its block alone. Other loops stay closed.
     context : Context, optional
-        Where, a root context; it is not changed. A default context when omitted.
+        Operating point, a root context; it is not changed. A default context when omitted.
     period : float, optional
-        Of a model from one sample instant to the next, in s, as for `linearize`.
+        Sampling period in s, for a discrete-time model, as for `linearize`.
 
     Returns
     -------
@@ -78,7 +81,9 @@ def loop_gain(
 def sensitivity_function(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the sensitivity S = (I + L)⁻¹ at a wire: what goes on, of what is added there.
+    """Return the sensitivity S = (I + L)⁻¹ at a wire.
+
+    S is the transfer function from a signal added at the wire to the signal that leaves it.
 
     Parameters
     ----------
@@ -106,7 +111,10 @@ def sensitivity_function(
 def complementary_sensitivity(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire: what comes back, negated.
+    """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire.
+
+    T is the negative of the transfer function from a signal added at the wire to the signal that
+    returns to it.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _ROWS = 40  # modes in a notebook
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mode:
-    """One way in which a system moves by itself: all states in a fixed proportion.
+    """One mode of free motion: all states in a fixed proportion.
 
     ``kind`` is one of
 
@@ -326,15 +326,15 @@ class Modes(Answer):
 
 @in_one_thread
 def modes(system: System, context: Context | None = None) -> Modes:
-    """Find the natural frequencies, damping ratios, time constants and shapes of a system.
+    """Find the natural frequencies, damping ratios and mode shapes of a system.
 
     Parameters
     ----------
     system : System
         A plant, or any other diagram or block with continuous states.
     context : Context, optional
-        Where, a root context, which should be an equilibrium; it is not changed. A default context
-        when omitted.
+        Operating point, a root context, which should be an equilibrium; it is not changed. A
+        default context when omitted.
 
     Returns
     -------

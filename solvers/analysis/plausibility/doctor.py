@@ -31,14 +31,14 @@ RULES = (
 
 
 def doctor(system: System, context: Context | None = None) -> Checkup:
-    """Look for numbers that are far out of proportion, such as mistaken units.
+    """Check a model for numbers out of proportion, such as mistaken units.
 
     Parameters
     ----------
     system : System
         A block or diagram.
     context : Context, optional
-        The values to look at, a root context; it is not changed. A default context when omitted.
+        The values to check, a root context; it is not changed. A default context when omitted.
 
     Returns
     -------

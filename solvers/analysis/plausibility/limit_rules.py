@@ -91,7 +91,7 @@ class Usage:
 
 
 class LimitCheck(Answer):
-    """What `check_limits` found.
+    """The report of `check_limits`.
 
     Going through it gives the limits that are exceeded. It is true when there are none, so that a
     script can ``assert fx.check_limits(result)``.
@@ -162,7 +162,7 @@ class LimitCheck(Answer):
 def check_limits(
     of: System | SimulationResult | Points | Any, context: Context | None = None
 ) -> LimitCheck:
-    """Tell which force elements are beyond their limits: stress, angles, slenderness and others.
+    """Check force elements against their limits of stress, angles, slenderness etc.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def parameter_sensitivity(
     rtol: float | None = 1e-8,
     atol: float | None = None,
 ) -> ParameterSensitivity:
-    """Simulate a system together with the derivatives of states and outputs by parameters.
+    """Simulate a system and the derivatives of states and outputs by parameters.
 
     Parameters
     ----------

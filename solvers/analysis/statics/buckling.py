@@ -67,7 +67,7 @@ class CriticalLoad:
 
 
 class Buckling(Answer):
-    """Critical factors of a load; what `buckling` returns: a sequence of `CriticalLoad` objects.
+    """Critical factors of a load: a sequence of `CriticalLoad`, made by `buckling`.
 
     Factors of the smallest magnitude come first.
 
@@ -147,7 +147,7 @@ def buckling(
     count: int = 4,
     refine: bool = True,
 ) -> Buckling:
-    """Find the factors of a load at which an equilibrium loses its stiffness.
+    """Find the load factors at which an equilibrium loses its stiffness.
 
     Parameters
     ----------

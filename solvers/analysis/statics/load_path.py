@@ -56,7 +56,7 @@ _NAMED = 6  # of how many coordinates
 
 @dataclass(frozen=True, eq=False)
 class SpecialPoint:
-    """A point of a load path at which some stiffness is zero, or constraints are singular.
+    """A point of a load path with a zero stiffness or singular constraints.
 
     Attributes
     ----------

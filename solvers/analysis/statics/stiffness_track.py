@@ -227,7 +227,7 @@ def track_stiffness(
     expressed_in: FrameLike | str | None = None,
     since: int = 0,
 ) -> StiffnessTrack:
-    """Follow the stiffness of a mechanism at a frame over a stroke, a load or a parameter.
+    """Follow the stiffness at a frame over a stroke, a load or a parameter.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _Entry = TypeVar("_Entry")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Answer, FitReport):
-    """What a fit of a system to records found, and how much the measurements say about it.
+    """Parameters fitted to records, and their uncertainty.
 
     ``fit["spring.stiffness"]`` is a fitted number. It is a `flexure.fitting.FitReport`, as the fits
     of laws return it, which says what the attributes are; here is what it has of its own.
@@ -133,7 +133,7 @@ def fit(
     atol: float | None = None,
     max_evaluations: int = 100,
 ) -> Fit:
-    """Fit parameters, initial states and offsets of a block or diagram to measured time series.
+    """Fit parameters, initial states and offsets of a system to measured time series.
 
     Parameters
     ----------

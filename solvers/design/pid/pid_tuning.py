@@ -38,7 +38,7 @@ _MOST_SENSITIVE = 1.6  # when nothing is said
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PIDTuning(Shown):
-    """Gains of a PID controller, and what the linear loop does with them.
+    """Gains of a PID controller, and measures of the linear loop with them.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def tune_pid(
     step: Mapping[str, float] | None = None,
     t_final: float | None = None,
 ) -> PIDTuning:
-    """Find the gains of a PID controller that serve a goal best within a bound for robustness.
+    """Tune a PID controller for a goal, within a bound on robustness.
 
     The loop is opened at the output of the controller, and linearized from there to the
     measurement; the way through the setpoint, where another controller is around this one, is not

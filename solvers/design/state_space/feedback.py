@@ -39,7 +39,7 @@ from flexure.solvers.design.state_space.weights import Weights, chosen, cost, we
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeedbackDesign(Shown):
-    """Feedback of the state of a linear model, ``u = u₀ - K (x - x₀) + N ∫ (r - y) dt``.
+    """State feedback of a linear model, ``u = u₀ - K (x - x₀) + N ∫ (r - y) dt``.
 
     Of a sampled model, the integral is the sum of r - y at the samples, times the period.
 
@@ -166,7 +166,7 @@ def lqr(
     largest: Mapping[str, float] | None = None,
     integral: Mapping[str, float] | None = None,
 ) -> FeedbackDesign:
-    """Design the feedback of the state that is optimal for quadratic weights (LQR).
+    """Design the state feedback that is optimal for quadratic weights (LQR).
 
     It minimizes ``∫ (xᵀ Q x + uᵀ R u + Σ qᵢ zᵢ²) dt`` with the deviations x and u, and the
     integrals zᵢ of errors of outputs. Of a sampled model, a sum over samples takes the place of the
@@ -269,7 +269,7 @@ def lqr(
 def place(
     model: LinearModel, poles: npt.ArrayLike, *, integral: str | Iterable[str] = ()
 ) -> FeedbackDesign:
-    """Design the feedback of the state that gives the closed loop these poles.
+    """Design the state feedback that places the poles of the closed loop.
 
     Parameters
     ----------

@@ -146,10 +146,10 @@ def lqe(
     *,
     disturbances: str | Iterable[str] = (),
 ) -> ObserverDesign:
-    """Design the observer that is optimal for white noise: the Kalman filter in its steady state.
+    """Design the steady-state Kalman filter, the optimal observer for white noise.
 
-    Of ``ẋ = A x + B u + w`` and ``y = C x + D u + v``, with noise w and v of the intensities W and
-    V, it minimizes the variance of the error of the estimate.
+    For ``ẋ = A x + B u + w`` and ``y = C x + D u + v``, with noise w and v of the intensities W and
+    V, it minimizes the variance of the estimation error.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def lqe(
 def place_observer(
     model: LinearModel, poles: npt.ArrayLike, *, disturbances: str | Iterable[str] = ()
 ) -> ObserverDesign:
-    """Design the observer whose error decays with these poles.
+    """Design the observer whose error decays with given poles.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from flexure.solvers.design.state_space.weights import Weights, chosen
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputFeedbackDesign(Shown):
-    """Feedback of the estimate of an observer: both of one model.
+    """An observer and the feedback of its estimate, for one model.
 
     Attributes
     ----------

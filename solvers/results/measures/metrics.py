@@ -116,7 +116,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A number that says how a run went, such as ``fx.metrics.rms("pid.u")``.
+    """A number computed from a run, such as ``fx.metrics.rms("pid.u")``.
 
     The functions of `flexure.metrics` return them, for `flexure.sweep` and other studies of many
     runs. They can be added, subtracted, multiplied and divided, with each other and with numbers,

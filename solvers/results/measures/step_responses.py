@@ -42,7 +42,7 @@ def step_info(
     band: float = 0.02,
     control: npt.ArrayLike | None = None,
 ) -> StepInfo:
-    """Measure a step response.
+    """Measure rise time, overshoot, settling time etc. of a step response.
 
     The response has come to rest when the motion that is still to come is less than a tenth of the
     band, taken that it goes on as it did in the second half of the record: when it moves over a
@@ -209,7 +209,7 @@ def straight(time: npt.ArrayLike, values: npt.ArrayLike, attempt: str) -> Curve:
 
 @dataclass(frozen=True)
 class StepResponse(Answer):
-    """A recorded step response with its figures.
+    """A recorded step response with its measures.
 
     Attributes
     ----------

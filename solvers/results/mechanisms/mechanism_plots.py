@@ -40,7 +40,7 @@ def plot_mechanism(
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Draw a plant: bodies with their shapes, or as stick figures, and what is between them.
+    """Draw a plant: its bodies, joints and force elements.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _PANELS = 12  # of a plot for which nobody named signals
 
 
 class SimulationResult(Shown, HasSignals, ResultPictures):
-    """What a simulation did.
+    """The result of a simulation: signals, events and the final context.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
     result keeps the motion and evaluates the equations where a signal is asked for.

@@ -18,7 +18,7 @@ _TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
 def one_at_a_time(
     values: Sampled, context: Context | System, *, plus_minus: float | str | None = None
 ) -> Plan:
-    """Plan a nominal run, and two runs for each value in which it alone is low, then high.
+    """Plan a nominal run, and a low and a high run for each value alone.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def latin_hypercube(
     context: Context | System | None = None,
     seed: Seed = 0,
 ) -> Plan:
-    """Plan runs by Latin hypercube sampling: of n equally probable strata, each is met once.
+    """Plan runs by Latin hypercube sampling: one sample in each of n strata.
 
     That holds for each path by itself, so means and quantiles come out with far less scatter than
     from as many independent samples.
@@ -132,7 +132,7 @@ def sobol(
     context: Context | System | None = None,
     seed: Seed = 0,
 ) -> Plan:
-    """Plan runs by points of a Sobol sequence, which fill space more evenly than random ones do.
+    """Plan runs by points of a Sobol sequence, which fill space evenly.
 
     Parameters
     ----------
