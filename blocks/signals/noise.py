@@ -28,7 +28,7 @@ _SQUARINGS = 11
 
 
 class SampledNoise(LeafSystem):
-    """What noises have in common: the stream of random numbers w_k, and the state (k, sample).
+    """Base class of noises: the stream of random numbers w_k, and the state (k, sample).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Leaf systems: the base class of every block, and what a block promises."""
+"""Leaf systems: the base class of every block, and the rules that blocks follow."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ class LeafSystem(DeclaringSystem):
     def calc_time_derivatives(self, context: Any) -> Any:
         """Return the time derivative of the continuous state ``(q, v, z)``.
 
-        Blocks with continuous state override this method. Whoever wants the numbers of any system
-        calls `eval_time_derivatives`.
+        Blocks with continuous state override this method. To get the numbers of any system, call
+        `eval_time_derivatives`.
         """
         raise DeclarationError(
             f"Cannot compute the time derivatives of '{self.label}'",
@@ -217,8 +217,8 @@ class LeafSystem(DeclaringSystem):
         -------
         iterable of tuple
             Each holds handles of ports and states of equal size, which have one unit; a pair of a
-            handle and a slice, or indices, stands for components. With a text at the end, those
-            after the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
+            handle and a slice, or indices, means components. With a text at the end, those after
+            the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
             integrator.
         """
         return ()

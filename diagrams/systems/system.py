@@ -210,7 +210,7 @@ class System(HandleOwner, Shown, Completing, ABC):
         return parameters_of(self, pattern)
 
     def signals(self, pattern: str | None = None) -> Table:
-        """Return a table of all that can be looked at in a result of this system.
+        """Return a table of all signals that a result of this system contains.
 
         Parameters
         ----------

@@ -252,7 +252,7 @@ Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness | Se
 
 
 class Labeled(Protocol):
-    """What an event needs of its block."""
+    """The interface of a block that its events use."""
 
     @property
     def label(self) -> str:

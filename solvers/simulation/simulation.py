@@ -1,4 +1,4 @@
-"""`simulate`: from a diagram to a result in one call."""
+"""`simulate`: runs a diagram and returns the result, in one call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The simulator: time, updates, motion and publishes in a fixed order.
+"""The simulator: runs updates, integration steps and publishes in a fixed order.
 
-At an instant at which values jump, x- stands for the values before the updates of that instant and
-x+ for the values after them. A handler reads the values that the phase names::
+At an instant at which values jump, x- denotes the values before the updates of that instant and x+
+the values after them. A handler reads the values that the phase names::
 
     initialize:
         unrestricted updates with the trigger Initialization        read x-, write x+
@@ -101,9 +101,9 @@ class Simulator:
         Longest step of methods with error control, in seconds. Without continuous state, the
         longest stretch of time in which witness functions are searched at once.
     max_check_interval : float
-        Longest stretch of time that witness functions are left alone, in seconds. What goes up and
-        down within it may be missed. Shorter ones are chosen where a function is seen to vary fast;
-        give one where it rests in between, as pulses do.
+        Longest interval between two checks of witness functions, in seconds. A pulse shorter than
+        that may be missed. Shorter ones are chosen where a function is seen to vary fast; give one
+        where it rests in between, as pulses do.
     max_steps : float
         A run is given up when it would need more steps than this up to its end, by the pace of its
         latest 20,000 steps; the slower it is, the sooner. Steps of a length that was asked for, by
@@ -121,7 +121,7 @@ class Simulator:
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
         DormandPrince, Rodas5P, ESDIRK4); else, once they have been evaluated often, as
         straight-line Python; and stiff methods get exact Jacobians. The results are the same.
-        "native" insists on native code, "python" does without.
+        "native" requires native code, "python" does not use it.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
@@ -220,7 +220,7 @@ class Simulator:
 
     @property
     def statistics(self) -> Statistics:
-        """What was counted since the initialization."""
+        """Counters since the initialization."""
         return self._state.statistics
 
     @property

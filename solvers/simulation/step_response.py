@@ -1,4 +1,4 @@
-"""Step responses of systems: a step is put on an input, and what comes out is measured."""
+"""Step responses: applies a step to an input of a system and measures an output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readable equations: what a diagram computes, from the values behind it to an output."""
+"""Readable equations: the formula of a signal or a derivative, through all blocks of a diagram."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     UnknownNameError
         When there is no such output port with a vector, and no such continuous state.
     TraceError
-        When a block on the way cannot be traced; the text names it.
+        When a block that contributes cannot be traced; the text names it.
 
     Notes
     -----

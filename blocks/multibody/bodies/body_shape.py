@@ -1,4 +1,4 @@
-"""What bodies look like: boxes, balls, tubes, meshes and their likes, at places on the body."""
+"""Shapes of bodies: boxes, balls, tubes, meshes and the like, placed on the body."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ class BodyShape:
 
         Notes
         -----
-        The file is read at once. Of more than 4000 triangles, neighbors are joined until there are
-        fewer.
+        The file is read at once. If it has more than 4000 triangles, neighbors are joined until
+        there are fewer.
         """
         attempt = "Cannot make a mesh with scale"
         factors = as_numbers(scale, attempt)

@@ -1,4 +1,4 @@
-"""Mass, center of mass and inertia of a rigid body: plain numbers that are known to be physical."""
+"""Mass, center of mass and inertia of a rigid body, checked to be physical."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from flexure.diagrams.values.arrays import Array
 class CoordinateTerms(NamedTuple):
     """Equations of coordinates: φ, ∂φ̇/∂v, φ̇ and what is left of φ̈ at v̇ = 0.
 
-    Those between velocities alone have no φ, and w in the place of φ̇.
+    Those between velocities alone have no φ, and w instead of φ̇.
     """
 
     errors: Array

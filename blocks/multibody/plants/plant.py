@@ -528,7 +528,7 @@ def _tolerance(tolerance: float, attempt: str) -> float:
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:

@@ -82,7 +82,7 @@ class Variable:
         return np.array([number_behind(store, key) for key in self.keys])
 
     def write(self, store: Store, numbers: FloatArray) -> None:
-        """Set the components without a look at bounds."""
+        """Set the components without checking bounds."""
         (what, where, index), _ = self.keys[0]
         before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
         whole = np.array(before)

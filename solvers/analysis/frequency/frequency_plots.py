@@ -62,8 +62,8 @@ def bode(
     Parameters
     ----------
     models : LinearModel, or list or dict of them
-        What to plot, continuous or sampled; a dictionary gives their labels. Of several inputs or
-        outputs, each pair gets a curve.
+        What to plot, continuous or sampled; a dictionary gives their labels. With several inputs or
+        outputs, each pair has a curve.
     frequency : array_like, optional
         Ascending frequencies in ``units``. By default from below the lowest pole or zero to above
         the highest one, with the crossings of the magnitude 1, and of a sampled model up to half of

@@ -1,4 +1,4 @@
-"""Pictures of loop gains around the point -1: Nyquist and Nichols plots."""
+"""Nyquist and Nichols plots of loop gains."""
 
 from __future__ import annotations
 

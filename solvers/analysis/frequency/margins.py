@@ -1,4 +1,4 @@
-"""Margins of a feedback loop: how much its gain, phase and delay may change until it is unstable.
+"""Stability margins of a feedback loop: gain, phase, delay, modulus and disk margins.
 
 With L in the convention of negative feedback, the closed loop is at the boundary of stability where
 L(jω) = -1, so margins are distances of the Nyquist curve from that point, in several measures.
@@ -26,8 +26,8 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 class Margins(Answer):
     """Margins of a feedback loop with one input and one output.
 
-    Where the closed loop is not stable, it has no margins: the single figures are NaN, and the
-    lists of all crossings say where the curve is.
+    If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
+    contain all crossings of the curve.
 
     Attributes
     ----------

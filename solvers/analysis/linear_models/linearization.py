@@ -58,9 +58,9 @@ def linearize(
         Where, a root context; it is not changed. A default context when omitted.
     inputs : Handle, str or iterable of them, optional
         Inputs of the model, by handle or path: free input ports, parameters such as the value of a
-        `Constant`, and ports on the wires between blocks, or components of them. What enters at a
-        wire is added to the signal there: behind an output port, for all that read it; in front of
-        an input port, for its block alone. By default all vector inputs of the system.
+        `Constant`, and ports on the wires between blocks, or components of them. An input at a wire
+        is added to the signal there: behind an output port, for all that read it; in front of an
+        input port, for its block alone. By default all vector inputs of the system.
     outputs : Handle, str or iterable of them, optional
         Outputs of the model: ports of the system or of blocks inside, or components of them. An
         output port shows what its block gives, before anything is added; an input port what its

@@ -1,4 +1,4 @@
-"""What a feedback loop does at one of its wires: loop gain and sensitivities.
+"""Loop gain and sensitivities of a feedback loop at one of its wires.
 
 A disturbance d is added to the signal m that comes to a port, and v = m + d goes on. Around the
 loop, v comes back as m = -L v, in the convention of negative feedback, so that

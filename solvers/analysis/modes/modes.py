@@ -1,4 +1,4 @@
-"""Modes: in which ways a system swings, creeps or drifts by itself, from its exact linear model."""
+"""Modes: the free motions of a system (vibration, decay, drift) from its exact linear model."""
 
 from __future__ import annotations
 

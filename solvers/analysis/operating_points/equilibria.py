@@ -1,4 +1,4 @@
-"""Equilibria: states at which nothing moves, found by damped Newton steps."""
+"""Equilibria: states with zero derivatives, found by damped Newton steps and homotopy."""
 
 from __future__ import annotations
 
@@ -359,9 +359,9 @@ def _standstill(
     """Stop what must stand still; return the point, what is left to be found and to become zero.
 
     Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
-    friction and damping out of the search, which would hold anything at a small velocity. Of what
-    nothing accelerates the positions stay as well, and so do those of locked joints, whose
-    velocities move nothing.
+    friction and damping out of the search, which would hold anything at a small velocity. Positions
+    that nothing accelerates stay as well, and so do those of locked joints, whose velocities move
+    nothing.
     """
     point, unknown = equations.point(), unknown.copy()
     parts = []
@@ -417,11 +417,11 @@ def _ways(
 
 
 def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
-    """Return the states of a mechanism where the forces that hold it at some are let go.
+    """Return the states of a mechanism after the forces that hold it at some are released.
 
     Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
-    them to rest. Forces that balance its own ones are let go along the arc length of their curve,
-    which is the load path of a mechanism whose start is without stress.
+    them to rest. Forces that balance its own ones are released along the arc length of their curve,
+    which is the load path of a mechanism that starts without stress.
 
     Returns
     -------

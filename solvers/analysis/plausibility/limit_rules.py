@@ -1,4 +1,4 @@
-"""How much force elements use of their limits, at one time, over a run, or along a load path."""
+"""Utilization of the limits of force elements, at one time, over a run, or along a load path."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LimitCheck(Answer):
     Attributes
     ----------
     name : str
-        The system that was looked at.
+        The system that was checked.
     usages : tuple of Usage
         All limits of all elements, the most used one first.
     """
@@ -188,10 +188,10 @@ def check_limits(
     Notes
     -----
     Flexures declare their limits; elements of your own do so by ``declare_limits``. Simulations do
-    not stop at them, and do not warn: beyond a limit equations still have a solution, which the
-    element no longer stands for. Statics warn where a single element stands for so much that its
-    equilibria may be others, as of a beam at three times its limits. Each element has the output
-    ``utilization``, that can be plotted, and watched by `StopWhen`.
+    not stop at them, and do not warn: beyond a limit the equations still have a solution, but it
+    does not describe the element. Statics warn if a single element is so far beyond its limits that
+    the equilibria may be wrong, as for a beam at three times its limits. Each element has the
+    output ``utilization``, that can be plotted, and watched by `StopWhen`.
 
     Examples
     --------

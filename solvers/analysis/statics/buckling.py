@@ -1,4 +1,4 @@
-"""Buckling: factors of a load at which an equilibrium loses its stiffness in some direction."""
+"""Buckling: load factors at which an equilibrium loses its stiffness in some direction."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def buckling(
         The load: from free inputs or parameters, by handle or path, to what is added to their
         values in the context at a factor of 1.
     context : Context, optional
-        All other values, a root context; it is not changed. What acts there is a prestress that
-        stays. A default context when omitted.
+        All other values, a root context; it is not changed. The loads there are a constant
+        prestress. A default context when omitted.
     count : int
         How many factors, those of the smallest magnitude, positive or negative.
     refine : bool

@@ -62,9 +62,10 @@ class SpecialPoint:
     ----------
     kind : str
         ``"limit"`` where the load, or the stroke, turns back, and ``"branch"`` where another path
-        crosses. Of mechanisms with constraints also ``"change point"``, where the mechanism can go
-        on in another way, whatever the forces are, and ``"dead point"``, where a stroke or a drive
-        turns back, since it cannot drive the mechanism, and its force grows without bounds.
+        crosses. Mechanisms with constraints also have ``"change point"``, at which the mechanism
+        can move on in a second way, whatever the forces are, and ``"dead point"``, at which the
+        driven joint cannot move the mechanism: the path reverses, and the driving force tends to
+        infinity.
     index : int
         Number of the point in the path.
     values : dict
@@ -82,7 +83,7 @@ class SpecialPoint:
 
     @property
     def moves(self) -> str:
-        """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
+        """The moving coordinates, in words: those with at least 5 % of the largest amplitude."""
         ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
         parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
         more = len(parts) - _NAMED
@@ -386,7 +387,7 @@ class LoadPath(Answer):
         Notes
         -----
         It takes four seconds, in which bodies move evenly, as far as there are points: this is no
-        motion in time. What was varied is told above, and where the equilibrium is unstable.
+        motion in time. The title states the varied value, and whether the equilibrium is unstable.
         """
         from flexure.solvers.analysis.statics.load_path_drawings import animate_path
 
@@ -471,10 +472,10 @@ def load_path(
     the mechanism.
 
     An equilibrium is stable if small displacements take work: no eigenvalue of the stiffness
-    ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. What follower
-    forces or controllers make flutter is not seen by that; `linearize` and `modes` see it.
-    Where an eigenvalue becomes zero, the point is found: a *limit point* if the load turns there,
-    and a *branch point* otherwise, as where a column buckles.
+    ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. Flutter caused by
+    follower forces or controllers is not detected by that; use `linearize` and `modes`. Where an
+    eigenvalue becomes zero, the point is found: a *limit point* if the load turns there, and a
+    *branch point* otherwise, as where a column buckles.
 
     Examples
     --------

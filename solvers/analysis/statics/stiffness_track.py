@@ -1,4 +1,4 @@
-"""Stiffness over a stroke or another path of equilibria, and motions that come with the stroke."""
+"""Stiffness over a stroke or another path of equilibria, and parasitic motions."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class StiffnessTrack(Shown):
 
     @property
     def centers_of_compliance(self) -> FloatArray:
-        """Where the centers of compliance are in the world, shape (K, 3), in m.
+        """Positions of the centers of compliance in the world, shape (K, 3), in m.
 
-        Of a line of centers the points next to the frame.
+        If there is a line of centers, its points next to the frame.
         """
         return np.array([e.pose.p + e.pose.R @ e.center_of_compliance.point for e in self])
 
