@@ -80,7 +80,7 @@ html_theme_options = {
     "secondary_sidebar_items": {
         "**": ["page-toc"],
         "index": [],  # its live door is wide
-        "coming-from-*": [],  # their code is in two columns
+        **{page.stem: [] for page in HERE.glob("coming-from-*.md")},  # code in two columns
     },
     "show_toc_level": 2,
     "pygments_light_style": "tango",
@@ -142,8 +142,10 @@ def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
     """Find what docstrings call by its last name and the reference has by its full name."""
     if node.get("refdomain") != "py" or "refspecific" in node:
         return None
-    node["refspecific"] = True
     domain = env.get_domain("py")
+    if f"flexure.{node['reftarget']}" in domain.objects:  # rather than a member of the same name
+        node["reftarget"] = f"flexure.{node['reftarget']}"
+    node["refspecific"] = True
     return domain.resolve_xref(
         env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, contnode
     )
