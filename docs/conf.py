@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))  # this checkout, installed or not
 os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
-from docs.gallery import make_gallery  # noqa: E402
+from docs.gallery import lighten, make_gallery  # noqa: E402
 from docs.lesson_notebooks import write_notebooks  # noqa: E402
 from docs.names_of import LISTED, list_names  # noqa: E402
 from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
@@ -136,6 +136,8 @@ def make_pictures(app: Sphinx) -> None:
             folder = HERE / "_generated" / name_of(page)
             folder.mkdir(parents=True, exist_ok=True)
             run(page, folder)
+            for picture in folder.iterdir():
+                lighten(picture)
 
 
 def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
