@@ -170,7 +170,7 @@ def fit(
         How residuals count, as in ``scipy.optimize.least_squares``. All but the first give those
         beyond one standard deviation less weight; they need ``deviations``.
     method, rtol, atol
-        As for `sensitivity`.
+        As for `parameter_sensitivity`.
     max_evaluations : int, optional
         Most motions of all records that the search may try.
 
@@ -195,7 +195,7 @@ def fit(
     UserWarning
         When the data cannot tell parameters apart, or when the fit explains little of a signal; the
         text names a unit or a gap in the times that may be the reason. When a motion will take more
-        than a minute in Python, see `sensitivity`.
+        than a minute in Python, see `parameter_sensitivity`.
 
     Notes
     -----
