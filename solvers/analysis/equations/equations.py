@@ -1,8 +1,8 @@
 """The equations of a context as functions of chosen numbers, and their Jacobian.
 
-What `linearize`, `equilibrium` and `sensitivity` share: finding the inputs and parameters that the
-user names, setting them, and differentiating by them, exactly where the equations can be traced
-and by central differences elsewhere.
+Common to `linearize`, `equilibrium` and `parameter_sensitivity`: finding the inputs and parameters
+that the user names, setting them, and differentiating by them, exactly where the equations can be
+traced and by central differences elsewhere.
 """
 
 from __future__ import annotations
