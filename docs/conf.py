@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
 
 if TYPE_CHECKING:
@@ -75,7 +77,11 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # its live door is wide
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "index": [],  # its live door is wide
+        "coming-from-*": [],  # their code is in two columns
+    },
     "show_toc_level": 2,
     "pygments_light_style": "tango",
     "pygments_dark_style": "github-dark",
@@ -91,10 +97,24 @@ copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
 html_css_files = ["flexure.css"]
 html_js_files = ["fold.js"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
+
+
+class OneEnvironment:
+    """Keeps the template of docstrings, which numpydoc would compile for each of them."""
+
+    kept: Any = None
+
+    def __new__(cls, loader: Any) -> Any:
+        """Return the environment that was made first."""
+        cls.kept = cls.kept or SandboxedEnvironment(loader=loader)
+        return cls.kept
+
+
+docscrape_sphinx.SandboxedEnvironment = OneEnvironment
 
 
 def write_inline_math(translator: Any, node: Any) -> None:

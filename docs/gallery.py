@@ -149,7 +149,8 @@ def _shrink(film: Path) -> None:
         size = (int(scale * image.width), int(scale * image.height))
         frames = [frame.convert("RGB").resize(size) for frame in ImageSequence.Iterator(image)]
         duration = image.info["duration"]
-    small = [frame.quantize(64) for frame in frames]
+    first = frames[0].quantize(64)
+    small = [frame.quantize(palette=first, dither=Image.Dither.NONE) for frame in frames]
     small[0].save(film, save_all=True, append_images=small[1:], duration=duration, loop=0)
 
 

@@ -28,8 +28,8 @@ def lessons() -> list[Path]:
 def notebook_of(page: Path) -> dict[str, Any]:
     """Return the notebook of a page.
 
-    Samples become cells of code. What they print and draw is left out, since a kernel shows it, and
-    so are links into the site.
+    Samples become cells of code, without their output and pictures, which a kernel shows. Links
+    into the site become plain text.
     """
     cells: list[dict[str, Any]] = []
 

@@ -212,6 +212,7 @@ class MissingExtraError(FlexureError, ImportError):
     """An optional package is needed and not installed."""
 
 
+_ALIKE = 0.7  # of the end of a path and a part of another: a common beginning is no reason
 _COMPARED = 200  # letters of names for which the closest one is looked for
 
 
@@ -242,11 +243,20 @@ def closest(name: object, valid: Iterable[str]) -> str | None:
     """Return which of the valid names was probably meant; None when none is similar."""
     import difflib  # here, as only refusals need it
 
-    # Comparing takes time with the square of lengths: what is in a file may be of any.
-    short = [each for each in valid if len(each) <= _COMPARED][:1000]
-    folded = {each.casefold(): each for each in reversed(short)}
     known = isinstance(name, str) and len(name) <= _COMPARED
     wanted = str(name).casefold() if known else ""
+
+    def ends_alike(other: str) -> bool:
+        *before, end = wanted.split(".")
+        if not before or other.endswith("."):  # a name that stands alone, or the beginning of one
+            return True
+        parts, least = other.casefold().split("."), _ALIKE if len(end) > 3 else 0.5
+        ratios = [difflib.SequenceMatcher(None, part, end).ratio() for part in parts]
+        return max(ratios) >= least or any(part.startswith(end) for part in parts)
+
+    # Comparing takes time with the square of lengths: what is in a file may be of any.
+    short = [each for each in valid if len(each) <= _COMPARED and ends_alike(each)][:1000]
+    folded = {each.casefold(): each for each in reversed(short)}
     close = [each.casefold() for each in difflib.get_close_matches(str(name), short, n=1) if wanted]
     close = close or difflib.get_close_matches(wanted, folded, n=1)
     if wanted and not close:

@@ -85,7 +85,7 @@ def on_demand(
             value = getattr(import_module(f"{root or package}.{homes[name]}"), name)
         elif name.startswith("_"):  # machinery asks for those, and shall import nothing
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        elif find_spec(module) is None:
+        elif not hasattr(sys.modules[package], "__path__") or find_spec(module) is None:
             imports = _is_import(sys._getframe(1))
             here = _synonym(package, name, synonyms) or _where(package, name, homes, elsewhere)
             raise _missing(package, name, here, imports=imports)

@@ -77,6 +77,11 @@ def test_a_name_that_is_missing_imports_no_packages() -> None:
     assert not {"numpy", "networkx", "flexure.diagrams.systems.system"} & set(shown)
 
 
+def test_unknown_names_in_namespaces_are_attribute_errors() -> None:
+    modules = [importlib.import_module(f"flexure.{namespace}") for namespace in NAMESPACES]
+    assert not any(hasattr(module, "nothing") for module in modules)
+
+
 def test_namespaces_are_listed_before_they_are_imported() -> None:
     code = "import sys, flexure; print(*dir(flexure), '|', *sys.modules)"
     command = [sys.executable, "-c", code]

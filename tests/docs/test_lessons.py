@@ -45,6 +45,7 @@ def test_each_lesson_leads_to_the_next_one_and_the_overview_to_all() -> None:
         assert f"({following.name})" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_a_notebook_runs_in_a_kernel_and_shows_its_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ from tests.support.simulation import (
     method_options,
     together,
 )
+from tests.support.tiers import thinned
 
 pytestmark = pytest.mark.timeout(10, method="signal")
 
@@ -63,7 +64,7 @@ def every_way_of(methods: Iterable[str]) -> pytest.MarkDecorator:
 
 every_way = every_way_of(TRIED_METHODS)
 BAD_NUMBERS = [math.nan, math.inf, -math.inf]
-every_bad_number = pytest.mark.parametrize("bad", BAD_NUMBERS)
+every_bad_number = pytest.mark.parametrize("bad", thinned(BAD_NUMBERS, fast=1))
 
 
 def simulator_of(system: fx.System, method: str, **options: Any) -> fx.Simulator:
@@ -210,7 +211,7 @@ def without_times(text: str) -> str:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", thinned(NATIVE, fast=2))
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_native_runs_fail_like_interpreted_ones(place: Place, method: str) -> None:
     """The same error, at the same time, with the same text; the context at the same step."""

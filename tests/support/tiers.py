@@ -18,6 +18,8 @@ import pytest
 T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
 
+#: The class of what `pytest.param` returns.
+_PARAM = type(pytest.param())
 #: Whether this run includes the full tier; `conftest.py` of the root sets the variable.
 FULL = os.environ.get("FLEXURE_TIER") == "full"
 
@@ -51,26 +53,32 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
     """Run a test with all cases, one after the other; if it fails, the error lists which fail.
 
     It replaces ``pytest.mark.parametrize``, with the same arguments, for hundreds of cases that
-    take milliseconds. Cases share the fixtures of the test.
+    take milliseconds. Cases share the fixtures of the test, and have no marks of their own.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    values = [case if len(keys) > 1 else (case,) for case in cases]
-    assert values, f"there are no cases of {names}"
+    tried: list[tuple[str, Sequence[Any]]] = []
+    for case in cases:
+        values = case if len(keys) > 1 else (case,)
+        if isinstance(case, _PARAM):
+            assert not case.marks
+            values = case.values
+        tried.append((getattr(case, "id", None) or ", ".join(map(str, values)), values))
+    assert tried, f"there are no cases of {names}"
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
-            failed: list[tuple[Any, BaseException]] = []
-            for case in values:
+            failed: dict[str, BaseException] = {}
+            for label, values in tried:
                 try:
-                    test(**fixtures, **dict(zip(keys, case, strict=True)))
+                    test(**fixtures, **dict(zip(keys, values, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:
-                    failed.append((case, error))
+                    failed[label] = error
             if failed:
-                listed = "; ".join(", ".join(map(str, case)) for case, _ in failed)
-                count = f"{len(failed)} of {len(values)} cases of {', '.join(keys)} fail"
-                failed[0][1].add_note(f"{count}: {listed}")
-                raise failed[0][1]
+                first = next(iter(failed.values()))
+                count = f"{len(failed)} of {len(tried)} cases of {', '.join(keys)} fail"
+                first.add_note(f"{count}: {'; '.join(failed)}")
+                raise first
 
         signature = inspect.signature(test)
         left = [each for name, each in signature.parameters.items() if name not in keys]

@@ -48,7 +48,8 @@ def rounding_errors(
 def _deviations(values: Array, order: int) -> Array:
     """Return the standard deviations of values on rays that make their differences."""
     squares = np.mean(np.diff(values, order, axis=2) ** 2, axis=2) / math.comb(2 * order, order)
-    return np.sqrt(np.median(np.min(squares, axis=1), axis=0))
+    deviations: Array = np.sqrt(np.median(np.min(squares, axis=1), axis=0))
+    return deviations
 
 
 def shortened_by_rounding(

@@ -270,7 +270,8 @@ class Curve:
     def _take(self, arcs: NDArray[np.intp]) -> Curve:
         """Return some of the arcs by number; where runs begin has to be told."""
         names = ("piece", "z0", "z1", "t0", "t1", "y0", "y1", "least", "greatest", "bends")
-        return replace(self, **{name: np.take(getattr(self, name), arcs) for name in names})
+        taken: dict[str, Any] = {name: np.take(getattr(self, name), arcs) for name in names}
+        return replace(self, **taken)
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -383,7 +384,7 @@ class Curve:
         """Return each run with a number added to the signal."""
         shift = by[self.run]
         names = ("y0", "y1", "least", "greatest")
-        moved = {name: getattr(self, name) + shift for name in names}
+        moved: dict[str, Any] = {name: getattr(self, name) + shift for name in names}
         return replace(self, lift=self.lift + by, **moved)
 
     # Of some of the arcs --------------------------------------------------------------------

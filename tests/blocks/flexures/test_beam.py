@@ -403,6 +403,7 @@ def test_a_length_begins_where_its_frames_fit_as_if_the_plant_were_built_for_it(
     assert len(fx.linearize(tight.system, tight).A) == 2
 
 
+@pytest.mark.full
 def test_sweeps_and_searches_refuse_a_length_that_does_not_fit() -> None:
     plant, stress = table_on_x(), fx.metrics.final("leaf.greatest_stress")
     lengths = [L, 1.001 * L, 1.1 * L]

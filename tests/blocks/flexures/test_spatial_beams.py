@@ -106,6 +106,7 @@ LOADS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("load", LOADS)
 def test_errors_of_a_rod_bent_in_space_fall_with_fourth_order(load: str) -> None:
     R, p = rod(*LOADS[load])

@@ -23,9 +23,9 @@ from tests.support.bushings import (
 )
 from tests.support.tiers import for_each
 
-every_law = pytest.mark.parametrize("kind", LAWS)
-conservative_laws = pytest.mark.parametrize("kind", ["consistent", "gimbal_free"])
-seeds = pytest.mark.parametrize("seed", range(10))
+every_law = for_each("kind", LAWS)
+conservative_laws = for_each("kind", ["consistent", "gimbal_free"])
+seeds = for_each("seed", range(10))
 
 NONE = np.zeros(3)
 UNEQUAL = np.array([1000.0, 100.0, 10.0])
@@ -154,7 +154,7 @@ def test_spring_forces_are_the_slopes_of_the_energy(kind: str, seed: int) -> Non
 
 
 @conservative_laws
-@pytest.mark.parametrize("seed", range(50))
+@for_each("seed", range(50))
 def test_nothing_but_dampers_has_non_conservative_power(kind: str, seed: int) -> None:
     sample = random_sample(seed, turn=3.1)
     found = compute(LAWS[kind](*sample.constants), *sample[1:])

@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.diagrams.checks.errors import DeclarationError
 from tests.oracle.reading import DATA
+from tests.support.joints import JOINTS
 from tests.support.robots import ARM, DOOR
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
@@ -201,10 +202,15 @@ def test_what_urdf_cannot_hold_is_listed_by_name(tmp_path: Path) -> None:
 
 def test_joints_that_urdf_has_not_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     builder = fx.PlantBuilder("hips")
-    for k, kind in enumerate((fx.BallRpyJoint, fx.UniversalJoint)):
-        body = builder.add_body(f"b{k}", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
-        builder.add_joint(kind(f"j{k}", builder.world, body))
-    with pytest.raises(DeclarationError, match=r"ball_rpy joint 'j0'; the universal joint 'j1'"):
+    known = ("weld", "revolute", "prismatic", "planar", "rpy_floating", "quaternion_floating")
+    refused = [name for name in JOINTS if name not in known]
+    assert {"ball_rpy", "universal", "screw", "cylindrical"} <= set(refused)
+    for name in refused:
+        body = builder.add_body(f"b_{name}", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+        kind = JOINTS[name]
+        builder.add_joint(kind.make(f"j_{name}", builder.world, body, **kind.options))
+    told = "; ".join(f"the {name} joint 'j_{name}'" for name in refused)
+    with pytest.raises(DeclarationError, match=told):
         fx.save_urdf(builder.build(), tmp_path / "hips.urdf")
     assert not list(tmp_path.iterdir())
 

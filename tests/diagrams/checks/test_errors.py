@@ -105,3 +105,21 @@ def test_the_call_site_is_this_line_of_this_file() -> None:
     file, line = here.split(":")
     assert file == Path(__file__).name
     assert "here = call_site()" in Path(__file__).read_text().splitlines()[int(line) - 1]
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("slide.translaton", None),  # the beginning is common to all
+        ("slide.translation", None),
+        ("slide.dampng", "slide.damping"),
+        ("slide.lock", "slide.locked"),
+        ("slde.damping", "slide.damping"),
+        ("plant.slide.dampin", "plant.slide.damping"),
+        ("plant.slide.position", None),
+    ],
+)
+def test_the_beginning_of_a_path_is_no_reason_for_a_guess(path: str, meant: str | None) -> None:
+    names = ["slide.damping", "slide.locked", "slide.reaction", "slide.q", "slide.v"]
+    names += [f"plant.{name}" for name in names]
+    assert errors.closest(path, names) == meant

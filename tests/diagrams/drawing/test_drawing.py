@@ -418,6 +418,7 @@ def test_hostile_names_survive_in_mermaid() -> None:
     assert "→ u[1]" in {label for _, _, label in edges}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", ["to_svg", "to_dot", "to_mermaid"])
 def test_equal_diagrams_give_equal_texts(make: str) -> None:
     for build, depth in PICTURES.values():
@@ -446,6 +447,7 @@ print(diagram.to_svg(), diagram.to_dot(), diagram.to_mermaid(), "matplotlib" in 
 """
 
 
+@pytest.mark.full
 def test_texts_need_no_matplotlib_and_do_not_depend_on_the_run() -> None:
     outputs = [
         subprocess.run(

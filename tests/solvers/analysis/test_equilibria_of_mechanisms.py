@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.diagrams.checks.errors import EvaluationError
+from flexure.solvers.analysis.equations.equations import Equations
 from tests.support.tiers import thinned
 
 LINK = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
@@ -125,6 +126,7 @@ def slow_poles(plant: fx.Plant, context: fx.Context) -> int:
 # Free directions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [fx.BallQuaternionJoint, fx.BallRpyJoint])
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("seed", thinned(range(3), fast=1))
@@ -175,6 +177,7 @@ def test_free_directions_are_poles_at_zero() -> None:
 # Known positions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [fx.QuaternionFloatingJoint, fx.RpyFloatingJoint])
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("size", thinned([0.05, 0.0, 0.2], fast=1))
@@ -317,3 +320,33 @@ def test_an_equilibrium_that_is_not_near_the_start_is_told_with_the_body_and_its
     with pytest.warns(UserWarning, match=r"'arm' is not near the start: 'bar1' turned by 171°"):
         found = fx.equilibrium(plant, context).context
     assert np.max(np.abs(plant.calc_vdot(found))) < 1e-7
+
+
+def test_a_leaf_that_bends_far_takes_few_slopes_of_its_equations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Damped steps crawl here; a release leads to the end of the load path soon."""
+    builder = fx.PlantBuilder("leaf", gravity=(0.0, 0.0, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_box(0.01, size=(0.01, 0.02, 0.01)))
+    joint = builder.add_joint(fx.PlanarJoint("end", builder.world, tip))
+    joint.default_pose = np.eye(3), (0.2, 0.0, 0.0)
+    shape: Any = {"length": 0.2, "width": 0.02, "thickness": 0.001, "segments": 4, "planar": True}
+    steel = fx.Material(210e9, shear_modulus=81e9, density=7800.0)
+    builder.add_force_element(fx.LeafSpring("beam", builder.world, tip, material=steel, **shape))
+    builder.add_external_force("load", tip)
+    plant = builder.build()
+    load = [0.0, 0.0, 0.0, 0.0, 10.0, 0.0]
+    context = plant.create_default_context()
+    plant.input_port("load").fix(context, load)
+    slopes, jacobian = [], Equations.jacobian
+
+    def counted(equations: Equations, point: Any) -> Any:
+        slopes.append(point)
+        return jacobian(equations, point)
+
+    monkeypatch.setattr(Equations, "jacobian", counted)
+    found = fx.equilibrium(plant, context).context
+    assert len(slopes) < 100  # as damped steps alone take
+    expected = fx.load_path(plant, {"load": [np.zeros(6), load]}).context(-1)
+    n = len(found.continuous_state) // 2
+    assert found.continuous_state[:n] == pytest.approx(expected.continuous_state[:n], abs=1e-9)

@@ -14,7 +14,7 @@ from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.events.zeno import PileUp
 from tests.support.simulation import TRIED_METHODS, Flow, ball, method_options
-from tests.support.tiers import by_turn
+from tests.support.tiers import by_turn, thinned
 
 READINGS = [True, "python", False]
 FALL = math.sqrt(2.0 / 9.81)
@@ -229,7 +229,7 @@ class Passing(fx.LeafSystem):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("power", [1, 3, 5])
+@pytest.mark.parametrize("power", thinned([3, 1, 5], fast=1))
 @pytest.mark.parametrize("method", ["auto", "Rodas5P", "BDF", "euler", "rk4"])
 def test_an_update_that_changes_other_states_is_no_obstacle(
     method: str, power: int, compiled: bool

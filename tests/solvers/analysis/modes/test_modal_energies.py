@@ -67,6 +67,7 @@ def test_strain_energies_are_second_differences_of_stored_energies(
         assert "inputs" not in mode.strain_energy
 
 
+@pytest.mark.full
 def test_losses_are_the_powers_of_small_motions(crane: tuple[fx.Plant, fx.Context]) -> None:
     plant, context = crane
     tree = plant.tree

@@ -16,6 +16,8 @@ import flexure as fx
 from examples.four_bar_linkage import build as four_bar
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.results.mechanisms.mechanism_lines import strokes
+from flexure.solvers.results.mechanisms.pictures import poses_in
+from flexure.solvers.results.mechanisms.scene import make_scene
 
 
 @pytest.fixture
@@ -354,3 +356,43 @@ def test_the_pin_of_a_joint_that_closes_a_loop_is_drawn_as_those_of_others() -> 
     assert len([each for each in pins if np.linalg.norm(each - pin[[0, 2]]) < 1e-9]) == 1
     assert len(pins) == 4
     plt.close("all")
+
+
+def test_the_axis_of_a_joint_reaches_over_what_turns_about_it_and_slides_along_it() -> None:
+    builder = fx.PlantBuilder("bushing")
+    solid = fx.SpatialInertia.solid_cylinder(1.0, radius=0.02, length=0.4, axis="x")
+    rod = builder.add_body("rod", solid)
+    joint = fx.CylindricalJoint("joint", builder.world, rod, axis=(1, 0, 0))
+    builder.add_joint(joint)
+    plant = builder.build()
+    context = plant.create_default_context()
+    poses = []
+    for x in (0.0, 0.5):
+        joint.translation.set(context, x)
+        poses.append(poses_in(plant, [context])[0])
+    scene = make_scene(plant, context, np.array(poses))
+    (axis,) = [each for each in scene.strokes if each.kind == "axis"]
+    assert axis.points[0, 0] < -0.2
+    assert axis.points[1, 0] > 0.7
+    np.testing.assert_array_equal(axis.points[:, 1:], 0.0)
+
+
+class Magnet(fx.LinearSpringDamper):
+    """An element that is not to be seen."""
+
+    drawn_as = ""
+
+
+@pytest.mark.parametrize(("kind", "count"), [(fx.LinearSpringDamper, 1), (Magnet, 0)])
+def test_an_element_says_itself_how_it_is_drawn(kind: Any, count: int) -> None:
+    builder = fx.PlantBuilder("magnets")
+    body = builder.add_body("body", fx.SpatialInertia.point_mass(1.0))
+    builder.add_joint(fx.PrismaticJoint("slide", builder.world, body, axis=(1, 0, 0)))
+    options = {"free_length": 0.1, "stiffness": 5.0, "damping": 0.0}
+    builder.add_force_element(
+        kind("pull", builder.world, (1.0, 0.0, 0.0), body, (0.0, 0.0, 0.0), **options)
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    scene = make_scene(plant, context, poses_in(plant, [context]))
+    assert [each.kind for each in scene.strokes].count("spring") == count
