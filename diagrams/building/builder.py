@@ -45,6 +45,10 @@ class DiagramBuilder:
     name : str
         Name of the diagram.
 
+    See Also
+    --------
+    PlantBuilder : Build a mechanism.
+
     Examples
     --------
     >>> import flexure as fx

@@ -105,17 +105,16 @@ class Simulator:
         that may be missed. Shorter ones are chosen where a function is seen to vary fast; give one
         where it rests in between, as pulses do.
     max_steps : float
-        A run is given up when it would need more steps than this up to its end, by the pace of its
-        latest 20,000 steps; the slower it is, the sooner. Steps of a length that was asked for, by
-        ``step``, ``max_step`` or the period of an event, are never too many. Infinity never gives
-        up.
+        A run is ended with an error when, at the pace of its latest 20,000 steps, it would need
+        more steps than this; the slower it is, the sooner. Steps whose length you set by ``step``,
+        ``max_step`` or the period of an event do not count. Infinity disables the limit.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional
         Further options of the solver class.
     isolate : bool
-        Whether witness events are located inside of steps. Without, they take place at the end
-        of the step that crossed.
+        Whether witness events are located inside of steps. If False, they take place at the end of
+        the step in which the witness crosses zero.
     compiled : bool or {"native", "python"}
         Whether the equations may be traced and compiled. Then they run as native code where the
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
@@ -127,10 +126,14 @@ class Simulator:
     progress : bool
         Whether to show progress: on a terminal, in a notebook, or every ten seconds in a pipe.
     record : bool
-        Whether to keep the motion, for ``history``.
+        Whether to record the motion, for ``history``.
     max_record : float, optional
-        Memory that the kept motion may take, in bytes; what would take more ends with a
-        `SimulationError`. Half of the memory that is free when omitted.
+        Largest memory of the recorded motion, in bytes; a run that needs more raises a
+        `SimulationError`. Half of the free memory when omitted.
+
+    See Also
+    --------
+    simulate : Run to a final time in one call.
 
     Examples
     --------

@@ -267,6 +267,10 @@ def evaluate_batch(
     UnknownNameError
         There is no such signal.
 
+    See Also
+    --------
+    sweep : Simulate many runs.
+
     Examples
     --------
     >>> import flexure as fx

@@ -144,7 +144,7 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
         the equation of its time derivative; by handle or path. ``"plant.y[0]"`` and
         ``"plant.x[rate]"`` are single components.
     shorten : bool
-        Whether names lose the front of their paths where they stay different.
+        Whether to omit the front of paths if the remaining names are unique.
 
     Returns
     -------
@@ -156,6 +156,11 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
         When there is no such output port with a vector, and no such continuous state.
     TraceError
         When a block that contributes cannot be traced; the text names it.
+
+    See Also
+    --------
+    linearize : The linear model at a point.
+    compiled_equations : The equations as a fast function.
 
     Notes
     -----

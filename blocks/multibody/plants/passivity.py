@@ -110,6 +110,10 @@ def check_passivity(
     -------
     PassivityReport
 
+    See Also
+    --------
+    doctor : Check a whole model for mistakes.
+
     Examples
     --------
     >>> import flexure as fx

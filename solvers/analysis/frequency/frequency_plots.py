@@ -93,6 +93,13 @@ def bode(
         When there is no model, one has no inputs or outputs or contains NaN, frequencies are not
         positive and ascending, or a pole lies at a given frequency.
 
+    See Also
+    --------
+    nyquist : Loop gains around the point -1.
+    nichols : Magnitude over phase.
+    margins : The margins as numbers.
+    singular_values : Systems with several inputs.
+
     Notes
     -----
     The phase is continuous, also across sharp resonances and beyond a half turn, and at an undamped
@@ -252,6 +259,10 @@ def singular_values(
     ------
     ValueRefusedError
         As for `bode`.
+
+    See Also
+    --------
+    bode : Magnitude and phase of each pair of input and output.
 
     Examples
     --------

@@ -142,8 +142,7 @@ def margins(loop: LinearModel) -> Margins:
     Parameters
     ----------
     loop : LinearModel
-        L in the convention of negative feedback, as `loop_gain` gives it, in continuous time or
-        sampled.
+        L in the convention of negative feedback, as `loop_gain` returns it, continuous or sampled.
 
     Returns
     -------
@@ -154,13 +153,19 @@ def margins(loop: LinearModel) -> Margins:
     ValueRefusedError
         When it is no such model or has several inputs or outputs.
 
+    See Also
+    --------
+    loop_gain : The loop gain at a wire.
+    bode : Plot with margins.
+    nyquist : Plot around the point -1.
+
     Notes
     -----
     All crossings are found, however sharp: from the eigenvalues of the loop gain together with its
     adjoint, each refined as a root. Peaks are those of bounded-real conditions of the closed loop.
-    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do
-    not count, unless they grow. Those that stay are named in ``notes``; where a block passes no
-    small changes, such as a `Saturation` beyond its limits, they count as well.
+    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do not
+    count, unless they grow. Those that neither decay nor grow are named in ``notes``; where a block
+    passes no small changes, such as a `Saturation` beyond its limits, they count as well.
 
     Examples
     --------

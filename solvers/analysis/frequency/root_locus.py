@@ -145,6 +145,11 @@ def root_locus(
     EvaluationError
         As for `equilibrium` and `linearize`.
 
+    See Also
+    --------
+    pole_zero : Poles and zeros of one model.
+    track_modes : Mode shapes over a parameter.
+
     Notes
     -----
     At each value, an equilibrium is found from that at the value before, and the system is

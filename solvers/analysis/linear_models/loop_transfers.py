@@ -60,6 +60,13 @@ def loop_gain(
     EvaluationError
         As for `linearize`.
 
+    See Also
+    --------
+    margins : Stability margins of the loop gain.
+    bode : Plot it.
+    sensitivity_function : Closed-loop sensitivity.
+    complementary_sensitivity : Closed-loop response.
+
     Examples
     --------
     >>> import flexure as fx
@@ -94,6 +101,11 @@ def sensitivity_function(
     -------
     LinearModel
 
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    complementary_sensitivity : T = I - S.
+
     Examples
     --------
     >>> import flexure as fx
@@ -124,6 +136,11 @@ def complementary_sensitivity(
     Returns
     -------
     LinearModel
+
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    sensitivity_function : S = I - T.
 
     Examples
     --------

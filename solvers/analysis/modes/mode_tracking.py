@@ -181,6 +181,11 @@ def track_modes(
     EvaluationError
         As for `equilibrium` and `modes`.
 
+    See Also
+    --------
+    modes : The modes at one operating point.
+    root_locus : Follow the poles of a closed loop.
+
     Notes
     -----
     At each value an equilibrium is found, from that at the value before; of a load path, whose

@@ -358,16 +358,22 @@ def modes(system: System, context: Context | None = None) -> Modes:
         motion, so that the diagram has no continuous equations, or a mechanism moves that has
         constraints between velocities.
 
+    See Also
+    --------
+    track_modes : Follow modes over a parameter.
+    linearize : The linear model itself.
+    equilibrium : Find the operating point.
+
     Notes
     -----
     The modes are eigenvalues λ and eigenvectors of the exact linear model, ``ẋ = A x``. Mechanisms
     are described by as many displacements as they have velocities: quaternions turn in three ways,
-    and locked joints do not move. So nothing but the motion has a pole.
+    and locked joints do not move. Only motions therefore have poles.
 
-    A mode counts as free when what is left of its stiffness is less than 1e-12 of the terms that
-    cancel in it, joint by joint, so that it does not matter what else is in the diagram. Where
-    several modes have equal poles, any combination of them is a mode, too; their shapes are chosen
-    orthogonal in the mass matrix, each next to one joint coordinate.
+    A mode counts as free when its stiffness is less than 1e-12 of the terms that cancel in it,
+    joint by joint, so that the rest of the diagram has no influence. Where several modes have equal
+    poles, any combination of them is a mode, too; their shapes are chosen orthogonal in the mass
+    matrix, each next to one joint coordinate.
 
     Discrete states stay what they are. Two real poles of a mechanism that have one shape are one
     overdamped mode. Where controllers or other blocks take part, each real pole is a mode.

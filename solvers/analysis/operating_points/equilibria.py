@@ -122,7 +122,7 @@ def equilibrium(
         sampled block follows the motion, so that the diagram has no continuous equations; with
         ``period``, as for `linearize`.
     UnknownNameError
-        When something is not there, or an input is not free.
+        When a path or name does not exist, or an input is not free.
     ValueRefusedError
         When a parameter would have to leave its bounds.
 
@@ -130,6 +130,11 @@ def equilibrium(
     -----
     UserWarning
         When a body turns by more than 90 degrees, so that another equilibrium may be nearer.
+
+    See Also
+    --------
+    linearize : The linear model at the equilibrium.
+    load_path : Follow equilibria over a load or stroke.
 
     Notes
     -----

@@ -169,7 +169,7 @@ def check_limits(
     of : System, SimulationResult or LoadPath
         A block or diagram, a run, or a load path. Over runs and paths, the worst counts.
     context : Context, optional
-        Of a system the values to look at, a root context; a default context when omitted.
+        For a system, the values to check, a root context; a default context when omitted.
 
     Returns
     -------
@@ -184,6 +184,10 @@ def check_limits(
         When the context is not a root context of the system.
     EvaluationError
         When an element cannot be evaluated there, such as one without its inputs.
+
+    See Also
+    --------
+    doctor : Check a whole model for mistakes.
 
     Notes
     -----

@@ -162,7 +162,7 @@ class MotionDerivatives:
         grid : ndarray, shape (k,)
             Ascending times of the samples, none beyond the end.
         method, rtol, atol
-            As for `sensitivity`; what "auto" chooses in the first run serves all.
+            As for `parameter_sensitivity`; the choice of "auto" in the first run applies to all.
         """
         store, n = self._store, self._size
         self._drive(store.time)

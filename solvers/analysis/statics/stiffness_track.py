@@ -234,9 +234,8 @@ def track_stiffness(
     system, frame, p_FP, measured_in, expressed_in
         As for `stiffness`. Axes that are those of a frame move with it.
     along : mapping or LoadPath
-        From inputs and parameters, by handle or path, to arrays with one entry for each of K
-        values, which are varied together. Or equilibria over a load or a stroke, as `load_path`
-        finds them.
+        For inputs and parameters, by handle or path, arrays with one entry for each of K values,
+        which are varied together. Or equilibria over a load or a stroke, as `load_path` finds them.
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
         changed. A default context when omitted. A load path has its own.
@@ -257,11 +256,16 @@ def track_stiffness(
     EvaluationError
         As for `stiffness`.
 
+    See Also
+    --------
+    stiffness : Stiffness at one operating point.
+    load_path : The path of equilibria.
+
     Notes
     -----
-    Each equilibrium is looked for from the one before. So values have to be as close as it takes
-    not to lose it; `load_path` chooses its steps itself, and goes on where the load turns back. The
-    forces that hold its strokes stay what they are: the stiffness is that without a holder.
+    Each search starts from the equilibrium before, so values must be close enough to find the next
+    one. `load_path` chooses its steps itself, and continues where the load turns back. The forces
+    that hold its strokes stay constant: the stiffness is that of the mechanism with free strokes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Optimization: parameters, inputs and initial states that make a metric of runs small.
+"""Optimization: finds parameters, inputs and initial states that minimize a metric of runs.
 
 A population of candidates covers the box of bounds, and differential evolution moves it: each
 generation is one sweep. From the best candidate, a local method goes downhill, with the exact
@@ -289,6 +289,12 @@ def optimize(
         When the executor loses its workers. Its attribute ``result`` is as of an interruption.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
+
+    See Also
+    --------
+    sweep : Simulate a given set of values.
+    tune_pid : Tune a PID controller on the linear model.
+    fit : Fit a model to measurements.
 
     Notes
     -----

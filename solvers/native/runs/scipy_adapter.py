@@ -196,6 +196,11 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     ContextError
         When the context belongs to another system.
 
+    See Also
+    --------
+    simulate : Flexure's own integration.
+    equation : The equation as text.
+
     Notes
     -----
     Events are for `flexure.Simulator`: here nothing updates and nothing is published.

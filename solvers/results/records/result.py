@@ -48,7 +48,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
     result keeps the motion and evaluates the equations where a signal is asked for.
 
     At an instant at which something jumps, `time` holds the instant twice: first with the values
-    before, then with the values after. A single time given to `sample` stands for after.
+    before, then with the values after. A single time passed to `sample` means after.
 
     Attributes
     ----------
@@ -502,7 +502,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         path : str or Path
             Where to write it.
         signals, times, jumps
-            As for `to_dict`. What happens between the times is not stored.
+            As for `to_dict`. Values between the times are not stored.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a simulator counts."""
+"""Counters of a simulator."""
 
 from __future__ import annotations
 

@@ -197,6 +197,10 @@ def load_result(path: str | Path) -> StoredResult:
     RecordFileError
         When it cannot be read, or holds no result.
 
+    See Also
+    --------
+    load_study : Read the runs of a sweep.
+
     Examples
     --------
     >>> import flexure as fx

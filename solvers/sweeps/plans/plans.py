@@ -301,8 +301,8 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     Parameters
     ----------
     values : mapping
-        The values of each path or handle: an array, whose first axis goes through the values. Of
-        what has a shape, an array of shape ``(n, *shape)``.
+        The values of each path or handle: an array, whose first axis goes through the values. For
+        values with a shape, an array of shape ``(n, *shape)``.
 
     Returns
     -------

@@ -39,7 +39,7 @@ _MOST = 2**_BITS  # samples
 
 
 class Options(NamedTuple):
-    """What all ways to draw have in common."""
+    """Base class of the sampling methods."""
 
     plus_minus: float | str | None
     correlation: Correlations | None
@@ -64,9 +64,9 @@ def latin_hypercube(
     Parameters
     ----------
     values : mapping, or paths
-        What is drawn, by path or handle. For each, one of
+        Distributions of the values, by path or handle. For each, one of
 
-        - ``(low, high)``: uniform between two numbers, or arrays, which stand for each component;
+        - ``(low, high)``: uniform between two numbers, or arrays with bounds of each component;
         - a frozen distribution of ``scipy.stats``, such as ``norm(3.0, 0.2)``;
         - a tolerance, such as ``"5 %"``: uniform around the nominal value in ``context``;
         - for several paths as a key, ``scipy.stats.multivariate_normal(mean, cov)``.
@@ -281,7 +281,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Marginal:
-    """What one path is drawn from.
+    """The distribution of one path.
 
     Attributes
     ----------
