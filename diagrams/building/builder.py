@@ -276,7 +276,7 @@ class DiagramBuilder:
     # Building ------------------------------------------------------------------------------
 
     def build(self) -> Diagram:
-        """Build the diagram and end the work of this builder.
+        """Build the diagram; the builder cannot be used afterwards.
 
         Raises
         ------
