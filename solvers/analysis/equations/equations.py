@@ -1,8 +1,8 @@
 """The equations of a context as functions of chosen numbers, and their Jacobian.
 
-Common to `linearize`, `equilibrium` and `parameter_sensitivity`: finding the inputs and parameters
-that the user names, setting them, and differentiating by them, exactly where the equations can be
-traced and by central differences elsewhere.
+`linearize`, `equilibrium` and `parameter_sensitivity` share these steps: find the inputs and
+parameters that the user names, set them, and differentiate by them, exactly if the equations can be
+traced and by central differences otherwise.
 """
 
 from __future__ import annotations
