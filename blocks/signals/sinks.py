@@ -77,7 +77,7 @@ class Log:
         self._length = end
 
     def clear(self) -> None:
-        """Forget all samples."""
+        """Delete all samples."""
         self._length = 0
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The builder: blocks go in, wires are drawn and checked one by one, a diagram comes out."""
+"""The diagram builder: collects blocks and wires, checks each wire, and builds a diagram."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class DiagramBuilder:
     # Building ------------------------------------------------------------------------------
 
     def build(self) -> Diagram:
-        """Build the diagram and end the work of this builder.
+        """Build the diagram; the builder cannot be used afterwards.
 
         Raises
         ------

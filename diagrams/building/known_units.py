@@ -1,4 +1,4 @@
-"""What is known of the units of ports and states: what is declared, and what follows from wires."""
+"""Units of ports and states: those declared, and those that follow from wires."""
 
 from __future__ import annotations
 

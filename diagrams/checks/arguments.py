@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind are refused in one form: what is wanted, and what was passed."""
+"""Checks of arguments, with uniform error messages: what is expected, and what was passed."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Context(Shown, Completing):
 
     @property
     def accuracy(self) -> float | None:
-        """Wish of the user to integrators and event location, or None."""
+        """Relative accuracy requested of integrators and event location, or None."""
         return self.store.accuracy
 
     @accuracy.setter
@@ -237,11 +237,11 @@ class Context(Shown, Completing):
         return self.store.value(self._input_slot(index))
 
     def input_is_free(self, index: int) -> bool:
-        """Tell whether an input port of this system can be fixed."""
+        """Return whether an input port of this system can be fixed."""
         return self.store.layout.slot_leaf[self._input_slot(index)] < 0
 
     def input_source_name(self, index: int) -> str:
-        """Path of what feeds an input port of this system."""
+        """Path of the source of an input port of this system."""
         port: Handle = self.store.layout.slot_port[self._input_slot(index)]
         return port.full_name
 
@@ -290,7 +290,7 @@ class Context(Shown, Completing):
         return _restored, (self.system, store.time, store.accuracy, store.x, inputs, leaves)
 
     def copy_from(self, other: Context) -> None:
-        """Take over all values of another root context of the same system."""
+        """Copy all values from another root context of the same system."""
         self._require_root("copy into")
         require_context(other, f"'{self.system.label}'")
         other._require_root("copy from")

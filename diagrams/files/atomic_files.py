@@ -1,4 +1,4 @@
-"""Files that are whole or as they were before."""
+"""Atomic writing of files: a file is written completely or stays unchanged."""
 
 from __future__ import annotations
 

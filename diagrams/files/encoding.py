@@ -1,4 +1,4 @@
-"""Values as what JSON knows, with every bit of a number, and back without trusting anybody.
+"""Values as JSON with every bit of a number, and back without executing untrusted code.
 
 What is read may come from anywhere: no more is made of it than its own size, and what `encode`
 cannot have written is refused by a ``ValueError``.

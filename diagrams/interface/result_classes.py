@@ -1,4 +1,4 @@
-"""What functions return: whoever calls the class in the place of its function is told so."""
+"""Base of result classes: calling the class itself raises an error that names its function."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ class System(HandleOwner, Shown, Completing, ABC):
 
     @property
     def layout(self) -> Layout:
-        """Where everything is in the contexts of this system as a root; made when first needed."""
+        """Places of all values in contexts of this system as a root; made when first needed."""
         from flexure.diagrams.systems.layout import Layout
 
         with _LAYOUT_LOCK:  # threads that make the first contexts at once share one layout

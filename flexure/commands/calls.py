@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What a grid goes through: values that are listed, or a range of them."""
+    """The values of a grid: a list, or a range."""
 
     path: str
     values: tuple[float, ...]

@@ -25,7 +25,7 @@ _FUNCTION = "build"
 
 @dataclass(frozen=True)
 class Model:
-    """What a model file makes.
+    """The result of a model file.
 
     Attributes
     ----------

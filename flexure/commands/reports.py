@@ -1,4 +1,4 @@
-"""What a command tells: lines and tables for people, or one JSON object, and files."""
+"""The output of a command: lines and tables for people, or one JSON object, and files."""
 
 from __future__ import annotations
 

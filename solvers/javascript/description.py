@@ -1,4 +1,4 @@
-"""What a model in JavaScript says about itself, and where the values that can be set are."""
+"""The description of a JavaScript model, and the places of its adjustable values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of runs as JavaScript: for each method what `simulate.js` calls.
+"""Integration loops as JavaScript: for each method the functions that `simulate.js` calls.
 
 It is made of the kernels that native code is made of, for the methods that are wanted. The text
 does not depend on a model.

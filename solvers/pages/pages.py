@@ -83,7 +83,7 @@ class Page(Answer):
         return len(self.html.encode())
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, which takes the place of an older one as a whole, or not at all.
+        """Write the page to a file; an older file is replaced completely or not at all.
 
         Parameters
         ----------

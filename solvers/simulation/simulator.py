@@ -203,7 +203,7 @@ class Simulator:
 
     @property
     def context(self) -> Context:
-        """The context that moves."""
+        """The context that the simulator changes."""
         return self._state.context
 
     @property
@@ -228,7 +228,7 @@ class Simulator:
 
     @property
     def termination(self) -> Terminate | None:
-        """Why a publish or the monitor has ended the latest advance; None when none has."""
+        """The reason why a publish or the monitor ended the latest advance; None when none has."""
         return self._state.events.termination
 
     @property
@@ -317,7 +317,7 @@ class Simulator:
         self.advance_to(self._state.store.time)
 
     def explain(self) -> str:
-        """Say which methods were used, when and why, and how the equations are evaluated."""
+        """Describe which methods were used, when and why, and how the equations are evaluated."""
         lines = [
             f"from t = {time:.6g} s: {name}, {why}" for time, name, why in self.statistics.methods
         ]

@@ -182,7 +182,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
         return sweep_tables.failure_table(self.failures)
 
     def regression(self, metric: str) -> Regression:
-        """Return the plane through a metric over all values that were swept, by least squares.
+        """Return the linear regression of a metric over all values of the sweep.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
         return context
 
     def rerun(self, index: int, *, signals: Signal | Iterable[Signal] = ()) -> Sweep:
-        """Run one of the runs again, by itself: to the last bit what it was among the others.
+        """Repeat one of the runs on its own, with the same result bit for bit.
 
         Common decisions are the same as for all runs, so that the run is in a lane again if it was
         in one. Which lane, thread or chunk that is has no influence.
@@ -271,7 +271,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
         return found
 
     def simulate(self, index: int) -> SimulationResult:
-        """Simulate one of the runs by itself, with its whole history, by the same options.
+        """Simulate one of the runs on its own, with its whole history and the same options.
 
         Where the sweep ran single simulations, the numbers are those of the sweep to the last bit.
         Lanes compute sine, exponential and their like by other routines, and add in another order:

@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class NotchCompliance(NamedTuple):
-    """The compliance of a notch at its center; there, rotation and translation decouple.
+    """Compliance of a notch at its center, where rotation and translation decouple.
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ class DynamicStiffness:
         )
 
     def relaxation(self, time: npt.ArrayLike) -> FloatArray:
-        """Return the load over the deformation while a deformation is held.
+        """Return the relaxation modulus: load over deformation at a constant deformation.
 
         Parameters
         ----------

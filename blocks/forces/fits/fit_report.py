@@ -129,7 +129,7 @@ class FitReport(Shown):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Samples beyond those that the fit takes, n - p; infinite when deviations were given."""
+        """Degrees of freedom, n - p; infinite when deviations were given."""
         return np.inf if self.known_deviations else float(self.residuals.size - len(self.fitted))
 
     def confidence_intervals(self, confidence: float = 0.95) -> dict[str, tuple[float, float]]:

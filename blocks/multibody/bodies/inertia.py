@@ -443,7 +443,7 @@ class SpatialInertia:
         return self._of(m, self.com, self.unit_inertia, self.shape, attempt)
 
     def with_shape(self, shape: BodyShape) -> SpatialInertia:
-        """Return the same inertia with what the body looks like; ``BodyShape()`` is nothing.
+        """Return the same inertia with another shape for pictures; ``BodyShape()`` is empty.
 
         Examples
         --------

@@ -220,7 +220,7 @@ class PlantBuilder:
         *,
         color: str | None = None,
     ) -> None:
-        """Add a shape to what a body looks like in pictures, which has no influence on its motion.
+        """Add a shape to the pictures of a body; it has no influence on the motion.
 
         Bodies with the inertia of a solid have its shape already; ``inertia.with_shape(...)`` gives
         them another one.
@@ -419,7 +419,7 @@ class PlantBuilder:
         self._ledger = name
 
     def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
-        """Put the mechanism together before each motion, with the values that it is given.
+        """Assemble the mechanism before each motion, with the values that it is given.
 
         Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
         and angles with which a loop would not be closed. Then positions and velocities are changed
@@ -449,7 +449,7 @@ class PlantBuilder:
     # Building --------------------------------------------------------------------------------
 
     def build(self) -> Plant:
-        """Build the plant and end the work of this builder.
+        """Build the plant; the builder cannot be used afterwards.
 
         Raises
         ------

@@ -117,7 +117,7 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
 
 
 def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
-    """Put other expressions, or numbers, in the place of the inputs of expressions.
+    """Substitute other expressions, or numbers, for the inputs of expressions.
 
     Parameters
     ----------

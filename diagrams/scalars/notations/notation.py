@@ -178,7 +178,7 @@ class Level(IntEnum):
 
 
 class Rank(IntEnum):
-    """What a phrase is made of, in the order of factors."""
+    """Parts of a phrase, in the order of factors."""
 
     NUMBER = 0
     CONSTANT = 1
@@ -246,7 +246,7 @@ def comparison(sign: str) -> Form:
 
 
 class Notation:
-    """What all notations have in common: signs, parentheses, and the order of operands."""
+    """Base class of notations: signs, parentheses, and the order of operands."""
 
     brackets: ClassVar[tuple[str, str]]
     forms: ClassVar[Mapping[str, Form]]

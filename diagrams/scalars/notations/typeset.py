@@ -1,4 +1,4 @@
-"""What formulas have in common, in whatever language: choices in rows, names with subscripts."""
+"""Base class of typeset formulas in any language: choices in rows, names with subscripts."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Margins(Answer):
 
     @property
     def gain_frequency(self) -> float:
-        """Where the gain margin is, in rad/s; NaN where there is none."""
+        """Frequency of the gain margin, in rad/s; NaN if there is none."""
         return self._frequency(self.gain_margins, self.gain_margin_frequencies, self.gain_margin)
 
     @property
@@ -92,13 +92,13 @@ class Margins(Answer):
 
     @property
     def phase_frequency(self) -> float:
-        """Where the phase margin is, in rad/s; NaN where there is none."""
+        """Frequency of the phase margin, in rad/s; NaN if there is none."""
         angles = np.abs(self.phase_margins)
         return self._frequency(angles, self.phase_margin_frequencies, self.phase_margin)
 
     @property
     def disk_gain_margins(self) -> tuple[float, float]:
-        """Between which factors the gain may vary, with phases up to a trade-off."""
+        """Range of gain factors with a stable loop, with phases up to a trade-off."""
         half = 0.5 * self.disk_margin
         low = (1.0 - half) / (1.0 + half) if half != math.inf else -1.0
         high = (1.0 + half) / (1.0 - half) if not half >= 1.0 else math.inf
@@ -106,7 +106,7 @@ class Margins(Answer):
 
     @property
     def disk_phase_margin(self) -> float:
-        """Up to which angle in rad the phase may vary, with gains up to a trade-off."""
+        """Largest phase change in rad with a stable loop, with gains up to a trade-off."""
         return 2.0 * math.atan(0.5 * self.disk_margin)
 
     @staticmethod

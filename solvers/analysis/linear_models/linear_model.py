@@ -116,7 +116,7 @@ class LinearModel(Shown):
         return tangent(self.x0, self.quaternions, self.locked, self.normals)
 
     def on_tangent(self) -> LinearModel:
-        """Return the model in the coordinates z of `tangent`, in which nothing but motion is left.
+        """Return the model in the coordinates z of `tangent`, without constrained directions.
 
         Programs that know no quaternions need that: ``model.on_tangent().to_control()``. Names of a
         quaternion are those of x, y and z. A model without quaternions and locked joints is

@@ -85,7 +85,7 @@ class Mode:
 
     @property
     def damped_frequency(self) -> float:
-        """Frequency in Hz with which it swings; zero if it does not."""
+        """Damped natural frequency in Hz; zero if the mode does not oscillate."""
         return abs(self.poles[0].imag) / (2.0 * np.pi)
 
     @property
@@ -106,7 +106,7 @@ class Mode:
 
     @property
     def participation(self) -> dict[str, float]:
-        """How much each joint coordinate and each other state takes part; the sum is 1.
+        """Participation of each joint coordinate and each other state; the sum is 1.
 
         The shares are products of right and left eigenvectors, so that units do not matter.
         """
@@ -241,7 +241,7 @@ class Modes(Answer):
         return Table(MODE_COLUMNS, rows)
 
     def energy_table(self) -> Table:
-        """Return a table of the shares of energies, one row for each mode and what has a share.
+        """Return a table of energy shares, one row for each mode and each element with a share.
 
         Its columns are the number of the mode, the ``path`` of a body, an element or what else has
         a share, and ``kinetic_energy``, ``strain_energy`` and ``dissipated_energy``; None for none.
@@ -278,7 +278,7 @@ class Modes(Answer):
         view: View = "auto",
         fps: int = 25,
     ) -> FuncAnimation:
-        """Animate a mode of a plant, which swings along its shape.
+        """Animate a mode shape of a plant.
 
         Parameters
         ----------

@@ -110,7 +110,7 @@ class Buckling(Answer):
 
     @property
     def linear_factors(self) -> FloatArray:
-        """Those of a stiffness that changes linearly with the load."""
+        """The factors for a stiffness that changes linearly with the load."""
         return np.array([each.linear_factor for each in self])
 
     def table(self) -> Table:

@@ -172,7 +172,7 @@ class Stiffness(Answer):
 
     @property
     def rotation(self) -> Principal:
-        """Principal axes of the angles under couples; they are those at all points of the body."""
+        """Principal axes of the angles under couples; they are equal at all points of the body."""
         return principal_directions(self.compliance[:3, :3])
 
     @property

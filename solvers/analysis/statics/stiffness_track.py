@@ -94,7 +94,7 @@ class StiffnessTrack(Shown):
         return np.array([e.pose.p + e.pose.R @ e.center_of_compliance.point for e in self])
 
     def stroke(self) -> str:
-        """Return the name of the direction in which the frame moves farthest, such as ``"x"``.
+        """Return the name of the direction with the largest motion of the frame, such as ``"x"``.
 
         It is a translation, unless the frame does nothing but turn.
         """

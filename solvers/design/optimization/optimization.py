@@ -157,7 +157,7 @@ class Optimization(Answer):
         return simulate(self.system, self.t_final, self.context, **self._options)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot the objective of all candidates, and below what the best one does.
+        """Plot the objective of all candidates, and below it the signals of the best one.
 
         Parameters
         ----------

@@ -83,7 +83,7 @@ class PIDTuning(Shown):
     component: int = 0
 
     def apply(self, context: Context) -> None:
-        """Set the gains in a context, where the controller goes on with the output it has.
+        """Set the gains in a context; with an integral, the output does not jump.
 
         Its integral is scaled by the old and new gain, so that their product stays. Without a new
         integral gain, there is nothing that could hold it.

@@ -1,4 +1,4 @@
-"""What the errors of a failed integration say: the method, the time, what was found, a way out."""
+"""Messages of a failed integration: the method, the time, the cause, and a way out."""
 
 from __future__ import annotations
 

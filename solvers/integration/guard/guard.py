@@ -365,8 +365,8 @@ class GuardedSolver(OdeSolver):
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
         Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``. The
-        first two have one from the beginning, in the attribute ``J``; where it is by differences,
-        it is looked at for what jumps have made of it.
+        first two have one from the beginning, in the attribute ``J``; if it comes from differences,
+        it is checked for errors at jumps.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)

@@ -1,4 +1,4 @@
-"""Choosing between an explicit and a stiff method, before a run and during it.
+"""Chooses an explicit or a stiff method, before a run and during it.
 
 An explicit Runge-Kutta method is stable as long as its step times the rate of every decaying mode
 stays below a bound (3.3 for RK45). Where a mode is strongly damped and fast, that bound and not

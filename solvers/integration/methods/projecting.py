@@ -1,4 +1,4 @@
-"""Steps whose ends are moved to where equations hold: how often it is tried, and what is inside."""
+"""Steps whose ends are projected onto constraints: number of tries, and dense output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel says before it is written in any target language.
+"""Reading of a kernel: its analysis before it is written in a target language.
 
 Here is what all targets have in common: what is known while translating, which branches and rounds
 are left by it, and which values of a call become part of the kernel that is called. A target

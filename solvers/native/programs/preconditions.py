@@ -1,4 +1,4 @@
-"""What native code of any kind presupposes: each precondition, and how it is said, once.
+"""Preconditions of native code, and their messages.
 
 A reason is the end of a sentence, after "no native code, because".
 """

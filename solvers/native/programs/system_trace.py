@@ -1,4 +1,4 @@
-"""What a system computes, as expressions: the first of three steps to its native code.
+"""A system as expressions: the first of three steps to its native code.
 
 Derivatives, witness functions, updates and logged signals come from one run of the equations on
 symbols. Of many blocks the derivatives are not traced as a whole, but for one block of each kind

@@ -318,7 +318,7 @@ class Constraint:
         return np.maximum(0.0, np.maximum(found - self.upper, self.lower - found))
 
     def holds(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Tell which values of the metric meet the bound; NaN does not."""
+        """Return which values of the metric meet the bound; NaN does not."""
         found = as_numbers(values, f"Cannot compare {self.metric.label}")
         return np.asarray((found >= self.lower) & (found <= self.upper))
 

@@ -136,7 +136,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
 
     @property
     def foremost(self) -> tuple[str, ...]:
-        """Paths of the signals to look at first, which `plot` shows unless it is told others.
+        """Paths of the most important signals, which `plot` shows by default.
 
         The outputs of the system; of a system without outputs, what its wires carry, or else its
         states, the first twelve of them.
@@ -355,7 +355,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         tolerance: float | None = None,
         control: Signal | None = None,
     ) -> DisturbanceInfo:
-        """Return peak deviation, recovery time and more of a signal that is pushed away.
+        """Return peak deviation, recovery time and more of a signal after a disturbance.
 
         Parameters
         ----------

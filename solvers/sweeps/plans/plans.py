@@ -87,7 +87,7 @@ class Plan(Shown):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What is varied."""
+        """Paths of the varied values."""
         return tuple(path for axis in self.axes for path in axis.columns)
 
     @property
@@ -248,7 +248,7 @@ class Plan(Shown):
         return [*self.paths]
 
     def table(self) -> Table:
-        """Return the rows as a table to look at."""
+        """Return the rows as a table."""
         columns = self.columns()
         return Table(columns, zip(*map(list, columns.values()), strict=True))
 
