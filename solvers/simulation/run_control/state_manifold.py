@@ -100,8 +100,8 @@ class Manifold:
         store.set_motion(*before)
         warn(
             f"The state of '{self._simulation.system.label}' was projected after each of"
-            f" {TIMES} steps, more than {PULLED:.0f} times farther than the error of the method: found"
-            f" {found} at t = {time:.9g} s. Check for equations that contradict each other"
+            f" {TIMES} steps, more than {PULLED:.0f} times farther than the error of the method:"
+            f" found {found} at t = {time:.9g} s. Check for equations that contradict each other"
             + self._on_driven(
                 ", and whether velocities and accelerations of {} are the rates of its positions"
             )
@@ -192,8 +192,8 @@ class Manifold:
             self._said = deviation
             warn(
                 f"The state of '{label}' misses its tolerance at t = {time:.9g} s: found"
-                f" {found}, which {MOST_PROJECTIONS} projections leave. Check for a singular position there, or "
-                "for equations that contradict each other; this is said once"
+                f" {found}, which {MOST_PROJECTIONS} projections leave. Check for a singular"
+                " position there, or for equations that contradict each other; this is said once"
             )
 
     def _on_driven(self, text: str) -> str:
