@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
 
 if TYPE_CHECKING:
@@ -99,6 +101,20 @@ html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
+
+
+class OneEnvironment:
+    """Keeps the template of docstrings, which numpydoc would compile for each of them."""
+
+    kept: Any = None
+
+    def __new__(cls, loader: Any) -> Any:
+        """Return the environment that was made first."""
+        cls.kept = cls.kept or SandboxedEnvironment(loader=loader)
+        return cls.kept
+
+
+docscrape_sphinx.SandboxedEnvironment = OneEnvironment
 
 
 def write_inline_math(translator: Any, node: Any) -> None:

@@ -14,7 +14,7 @@ from flexure.diagrams.values.events import Initialization, Periodic
 
 
 class PIDController(PIDLaw):
-    """Continuous PID controller with limits, setpoint weights and protection from windup.
+    """Continuous PID controller with limits, setpoint weights and anti-windup.
 
     With setpoint r, measurement y, feedforward f and error e = r − y::
 
@@ -101,6 +101,11 @@ class PIDController(PIDLaw):
         are rate inputs without ``kd``.
     ValueRefusedError
         When a time constant is not positive, or a gain is not finite.
+
+    See Also
+    --------
+    SampledPIDController : The sampled version.
+    tune_pid : Tune the gains.
 
     Notes
     -----
@@ -227,7 +232,7 @@ class PIDController(PIDLaw):
 
 
 class SampledPIDController(PIDLaw):
-    """Sampled PID controller: computes at tₖ = offset + k period, and holds its output between.
+    """Sampled PID controller: computes at tₖ = offset + k period, holds in between.
 
     At tₖ, with setpoint r, measurement y, feedforward f, error e = r − y and the period T::
 
@@ -284,6 +289,11 @@ class SampledPIDController(PIDLaw):
         As in `PIDController`, or when the period is not positive.
     ValueRefusedError
         When a time constant is too short, or a gain is not finite.
+
+    See Also
+    --------
+    PIDController : The continuous version.
+    tune_pid : Tune the gains.
 
     Notes
     -----

@@ -141,7 +141,7 @@ def _with_nearest(values: Array, reference: Array, starts: tuple[int, ...]) -> A
 
 
 class ObserverEquations(LinearEquations):
-    """What observers share: model with offsets, gain and the measured output y.
+    """Base class of observers: model with offsets, gain and the measured output y.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class ObserverEquations(LinearEquations):
 
 
 class LuenbergerObserver(ObserverEquations):
-    """Estimate of the state of a linear system from its input and output.
+    """Observer: estimates the state of a linear system from its input and output.
 
     ``x̂˙ = A x̂ + B u + f₀ + L (y − y₀ − C x̂ − D u)``. For an exact model the error of the estimate
     decays with the eigenvalues of A − L C.
@@ -275,7 +275,7 @@ class LuenbergerObserver(ObserverEquations):
 
 
 class SampledLuenbergerObserver(ObserverEquations):
-    """Estimate of the state of a system from samples of its input and output.
+    """Sampled observer: estimates a system's state from samples of input and output.
 
     At each sample, the estimate is carried on with the input since the sample before, and then
     corrected by what is measured now::
@@ -309,8 +309,9 @@ class SampledLuenbergerObserver(ObserverEquations):
     Attributes
     ----------
     u : InputPort or None
-        Input "u" of size m, which the system had since the sample before; None when m = 0. What
-        the estimate leads to, such as the output of a `StateFeedback`, is read before it changes.
+        Input "u" of size m, which the system had since the sample before; None when m = 0. It is
+        read before values that depend on the estimate change, such as the output of a
+        `StateFeedback`.
     y : InputPort
         Input "y" of size p, the measured output of the system.
     x : DiscreteState

@@ -188,7 +188,7 @@ def _pair(rows: Array, index: Array) -> tuple[Array, Array]:
 
 
 class PadeDelay(LeafSystem):
-    r"""Delay of a scalar signal by a rational function: ``exp(−τ s) ≈ N(−τ s) / N(τ s)``.
+    r"""Delay of a scalar by a Padé approximant: ``exp(−τ s) ≈ N(−τ s) / N(τ s)``.
 
     N is the numerator of the diagonal Padé approximant of order n,
 

@@ -32,7 +32,7 @@ _PRESENT_PART = {"forward": 0.0, "backward": 1.0, "trapezoidal": 0.5}
 
 
 class ZeroOrderHold(LeafSystem):
-    """Sample and hold: ``y(t) = u(tₖ)`` for tₖ < t ≤ tₖ₊₁.
+    """Zero-order hold: samples and holds, ``y(t) = u(tₖ)`` for tₖ < t ≤ tₖ₊₁.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class UnitDelay(LeafSystem):
 
 
 class DiscreteIntegrator(LeafSystem):
-    """Sum of samples times the period T, by one of three rules.
+    """Sum of samples times the period T, with one of three rules.
 
     The update is ``x[k+1] = x[k] + T u[k]``, and the output::
 
@@ -261,7 +261,9 @@ class DiscreteIntegrator(LeafSystem):
 
 
 class DiscreteDerivative(LeafSystem):
-    """Difference of the last two samples, held: ``y(t) = (u(tₖ) − u(tₖ₋₁)) / T`` for t > tₖ.
+    """Difference quotient of the last two samples: ``y(t) = (u(tₖ) − u(tₖ₋₁)) / T``.
+
+    It holds for t > tₖ, up to and including the next sampling instant.
 
     Parameters
     ----------

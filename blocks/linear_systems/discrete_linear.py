@@ -1,7 +1,6 @@
 """Linear difference equations: in state space, and as transfer functions in z.
 
-What a sample is, and what the output does between two samples, is told in
-`flexure.blocks.linear_systems.discrete`.
+`flexure.blocks.linear_systems.discrete` defines samples, and the output between two of them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from flexure.diagrams.values.state import DiscreteState
 
 
 class DiscreteStateSpace(LinearEquations):
-    """Linear difference equations ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``.
+    """Difference equations ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Filters that loops are shaped with, by their frequencies: lead or lag, and the notch."""
+"""Filters for loop shaping, by their frequencies: lead-lag and notch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 
 class LeadLag(LeafSystem):
-    """One zero and one pole: a lead where the zero comes first, a lag where the pole does.
+    """Lead or lag compensator: one zero and one pole.
 
     With the frequencies ωz of the zero and ωp of the pole, and the gain k at rest::
 
@@ -114,7 +114,7 @@ class LeadLag(LeafSystem):
 
 
 class NotchFilter(LeafSystem):
-    """Take out a band of frequencies, such as that of a resonance, and leave the others.
+    """Notch filter: removes a band of frequencies, such as that of a resonance.
 
     With the center ω₀, the width β and the depth d::
 

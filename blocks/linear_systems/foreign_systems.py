@@ -23,7 +23,7 @@ Matrices: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Kind:
-    """What an object of another package is.
+    """The kind of an object of another package.
 
     Attributes
     ----------

@@ -165,7 +165,7 @@ class StateSpace(LinearEquations):
 class AffineSystem(LinearEquations):
     """Linear system with offsets: ``ẋ = A x + B u + f₀, y = C x + D u + y₀``.
 
-    What the linearization of a nonlinear system around a point that is no equilibrium gives.
+    The linearization of a nonlinear system around a point other than an equilibrium has this form.
 
     Parameters
     ----------

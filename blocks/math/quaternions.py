@@ -1,6 +1,6 @@
 """Unit quaternions (w, x, y, z) as orientations, and their rates.
 
-``q_AB`` and ``-q_AB`` stand for the same rotation matrix ``R_AB``. Products go along with those of
+``q_AB`` and ``-q_AB`` describe the same rotation matrix ``R_AB``. Products go along with those of
 rotation matrices: ``q_AC = q_AB ⊗ q_BC``.
 """
 
@@ -48,7 +48,7 @@ def quaternion_product(q_AB: Array, q_BC: Array) -> Array:
 
 
 def quaternion_conjugate(q_AB: Array) -> Array:
-    """Return the conjugate (w, -x, -y, -z), which for a unit quaternion is q_BA.
+    """Return the conjugate (w, -x, -y, -z); for a unit quaternion, this is q_BA.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def quaternion_conjugate(q_AB: Array) -> Array:
 
 
 def normalized_quaternion(q_AB: Array) -> Array:
-    """Return ``q / |q|``.
+    """Normalize a quaternion: return ``q / |q|``.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def normalized_quaternion(q_AB: Array) -> Array:
 
 
 def canonical_quaternion(q_AB: Array) -> Array:
-    """Return that one of q and -q with w >= 0, whose angle is at most π.
+    """Return q or -q, whichever has w >= 0 and so an angle of at most π.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def canonical_quaternion(q_AB: Array) -> Array:
 
 
 def nearest_quaternion(q_AB: Array, reference: Array) -> Array:
-    """Return what stands for the same rotation as q, as long as a reference and nearest to it.
+    """Return the quaternion of the same rotation that is nearest to a reference.
 
     ``±|r| q / |q|``, with that sign for which the product with r is not negative.
 

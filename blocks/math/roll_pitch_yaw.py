@@ -93,7 +93,7 @@ def rpy_from_rotation(R_AB: Array) -> Array:
 
 
 def rpy_from_quaternion(q_AB: Array) -> Array:
-    """Return roll, pitch and yaw of a quaternion, as `rpy_from_rotation` does of its matrix.
+    """Return roll, pitch and yaw of a quaternion.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def quaternion_from_axis_angle(axis: Array, angle: Array) -> Array:
 
 
 def axis_angle_from_quaternion(q_AB: Array) -> tuple[Array, Array]:
-    """Return axis and angle of the shortest rotation that a quaternion stands for.
+    """Return axis and angle of the shortest rotation of a quaternion.
 
     With the canonical quaternion (w, v), ``λ = v / |v|`` and ``θ = 2 atan2(|v|, w)``.
 
@@ -77,7 +77,7 @@ def axis_angle_from_quaternion(q_AB: Array) -> tuple[Array, Array]:
 
 
 def axis_angle_from_rotation(R_AB: Array) -> tuple[Array, Array]:
-    """Return axis and angle of the shortest rotation to a rotation matrix.
+    """Return axis and angle of the shortest rotation of a rotation matrix.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def quaternion_from_rotation_vector(theta: Array) -> Array:
 
 
 def rotation_vector_from_quaternion(q_AB: Array) -> Array:
-    """Return the shortest rotation vector that a quaternion stands for.
+    """Return the shortest rotation vector of a quaternion.
 
     With the canonical quaternion (w, v), ``θ = 2 atan2(|v|, w) v / |v|``.
 

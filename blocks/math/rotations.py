@@ -10,7 +10,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 def x_rotation(angle: Array) -> Array:
-    """Return the rotation matrix R_AB of a frame B that is turned about the x axis of A.
+    """Return the rotation matrix R_AB of a rotation about the x axis of A.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def x_rotation(angle: Array) -> Array:
 
 
 def y_rotation(angle: Array) -> Array:
-    """Return the rotation matrix R_AB of a frame B that is turned about the y axis of A.
+    """Return the rotation matrix R_AB of a rotation about the y axis of A.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def y_rotation(angle: Array) -> Array:
 
 
 def z_rotation(angle: Array) -> Array:
-    """Return the rotation matrix R_AB of a frame B that is turned about the z axis of A.
+    """Return the rotation matrix R_AB of a rotation about the z axis of A.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def z_rotation(angle: Array) -> Array:
 
 
 def rotation_about(axis: Array, angle: Array) -> Array:
-    """Return the rotation matrix R_AB of a frame B that is turned about any axis.
+    """Return the rotation matrix R_AB of a rotation about any axis.
 
     It is the formula of Euler and Rodrigues::
 

@@ -10,7 +10,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class RigidTransform(NamedTuple):
-    """The pose X_AB of a frame B in a frame A; wherever one is taken, any pair (R, p) will do.
+    """The pose X_AB of a frame B in a frame A; any pair (R, p) is accepted as one.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Gain(LeafSystem):
-    """Multiply the input by a constant, component by component: ``y = gain u``.
+    """Gain: multiplies the input by a constant, by component, ``y = gain u``.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Gain(LeafSystem):
 
 
 class MatrixGain(LeafSystem):
-    """Multiply the input by a constant matrix: ``y = matrix @ u``.
+    """Matrix gain: multiplies the input by a constant matrix, ``y = matrix @ u``.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class _Chain(LeafSystem):
 
 
 class Sum(_Chain):
-    """Add and subtract inputs: ``y = ± u1 ± u2 ± ...``, from left to right.
+    """Sum: adds and subtracts inputs, ``y = ± u1 ± u2 ± ...``, from left to right.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Sum(_Chain):
 
 
 class Product(_Chain):
-    """Multiply and divide inputs, component by component: ``y = u1 u2 / u3 ...``.
+    """Product: multiplies and divides inputs by component, ``y = u1 u2 / u3 ...``.
 
     The operations run from left to right; a leading ``"/"`` gives ``1 / u1``.
 
@@ -230,7 +230,7 @@ class Product(_Chain):
 
 
 class Multiplexer(LeafSystem):
-    """Lay inputs end to end: ``y = (u1, u2, ...)``.
+    """Multiplexer: joins inputs end to end, ``y = (u1, u2, ...)``.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class Multiplexer(LeafSystem):
 
 
 class Demultiplexer(LeafSystem):
-    """Cut the input into consecutive parts: ``(y1, y2, ...) = u``.
+    """Demultiplexer: cuts the input into consecutive parts, ``(y1, y2, ...) = u``.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ class Demultiplexer(LeafSystem):
 
 
 class Selector(LeafSystem):
-    """Pick components of the input, in any order: ``y = u[indices]``.
+    """Selector: picks components of the input in any order, ``y = u[indices]``.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ class Selector(LeafSystem):
 
 
 class PassThrough(LeafSystem):
-    """Give the input unchanged: ``y = u``; a junction with a name.
+    """Pass-through: returns the input unchanged, ``y = u``; a junction with a name.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ class PassThrough(LeafSystem):
 
 
 class PortSwitch(LeafSystem):
-    """Pass the one of several inputs whose number arrives at the input ``select``.
+    """Switch: passes the input whose number arrives at the input ``select``.
 
     ``y = u1`` for ``select < 2``, ``y = u2`` for ``2 <= select < 3``, ..., ``y = uk`` for
     ``select >= k``: the number is rounded down, and limited to the inputs there are.
@@ -467,7 +467,7 @@ class PortSwitch(LeafSystem):
 
 
 class FunctionBlock(LeafSystem):
-    """Apply a Python function to the inputs: ``y = function(u)``.
+    """A block that applies a Python function to its inputs: ``y = function(u)``.
 
     Parameters
     ----------

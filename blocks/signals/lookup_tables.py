@@ -15,7 +15,7 @@ __all__ = ["GainSchedule", "LookupTable"]
 
 
 class LookupTable(LeafSystem):
-    """Interpolate linearly in a table, component by component.
+    """Lookup table: linear interpolation, component by component.
 
     For ``points[k] <= u <= points[k + 1]``, y is on the straight line between two values::
 

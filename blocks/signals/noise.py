@@ -28,7 +28,7 @@ _SQUARINGS = 11
 
 
 class SampledNoise(LeafSystem):
-    """What noises have in common: the stream of random numbers w_k, and the state (k, sample).
+    """Base class of noises: the stream of random numbers w_k, and the state (k, sample).
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Noise(SampledNoise):
 
 
 class BandLimitedNoise(SampledNoise):
-    """Gaussian noise of a bandwidth, such as gusts or a rough road, sampled and held.
+    """Gaussian noise of limited bandwidth, such as gusts or road roughness, sampled.
 
     White noise through a first-order lag, which is exact at the samples. With the period T and
     w_k as those of `Noise`::

@@ -69,7 +69,7 @@ class _Limited(LeafSystem):
 
 
 class Saturation(_Limited):
-    """Limit the input, component by component: ``y = min(max(u, lower), upper)``.
+    """Saturation: limits the input by component, ``y = min(max(u, lower), upper)``.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Saturation(_Limited):
 
 
 class DeadZone(_Limited):
-    """Ignore an input within limits, and give what exceeds them.
+    """Dead zone: the output is zero within limits, and the excess beyond them.
 
     ``y = u - min(max(u, lower), upper)``, component by component: zero from ``lower`` to
     ``upper``, and beyond a limit the distance from it, with its sign.
@@ -157,7 +157,7 @@ class DeadZone(_Limited):
 
 
 class Quantizer(LeafSystem):
-    """Round the input to multiples of a step: ``y = step round(u / step)``.
+    """Quantizer: rounds to multiples of a step, ``y = step round(u / step)``.
 
     Halfway between two multiples, the even one is taken, as ``np.rint`` does.
 
@@ -230,7 +230,7 @@ class Quantizer(LeafSystem):
 
 
 class RateLimiter(LeafSystem):
-    """Follow the input with a lag and a limited rate, continuously.
+    """Continuous rate limiter: follows the input with a lag and a limited rate.
 
     ``dy/dt = min(max((u - y) / time_constant, -falling), rising)``, component by component. While
     the input is farther away than ``time_constant`` times the rate, y moves at that rate; closer
@@ -326,7 +326,7 @@ class RateLimiter(LeafSystem):
 
 
 class DiscreteRateLimiter(LeafSystem):
-    """Follow the input with a limited change per sample.
+    """Sampled rate limiter: follows the input with a limited change per sample.
 
     ``y+ = y + min(max(u - y, -falling period), rising period)``, component by component, at the
     times ``offset + k period``; y is constant in between. y is discrete state, so there is no
@@ -406,7 +406,7 @@ class DiscreteRateLimiter(LeafSystem):
 
 
 class Relay(LeafSystem):
-    """Switch on above one threshold and off below another, with memory in between.
+    """Relay with hysteresis: on above one threshold and off below another.
 
     ``y = on_value`` after u has reached ``on_threshold``, until it falls to ``off_threshold``;
     then ``y = off_value`` until it reaches ``on_threshold`` again. u and y have size 1. y depends

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Profile(LeafSystem):
-    """What profiles have in common: begin, both ends and the outputs.
+    """Base class of profiles: start time, both ends and the outputs.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class TrapezoidalProfile(Profile):
 
 
 class MinimumJerkProfile(Profile):
-    """A move in a given time with the least jerk, as the square of it over time.
+    """A move in a given time with the least mean square jerk.
 
     With s = (t − at)/duration, kept between 0 and 1::
 

@@ -88,7 +88,7 @@ class Log:
 
 
 class VectorLog(LeafSystem):
-    """Record a signal together with the time.
+    """Records a signal together with the time.
 
     The samples live in the context, in a `Log` per context; a clone has a copy of its own. A
     sample is taken when the block publishes: at an instant at which states are updated too, it
@@ -194,7 +194,7 @@ def _triggers(
 
 
 class Printer(LeafSystem):
-    """Print a signal, one line per sample.
+    """Prints a signal, one line per sample.
 
     A line is written when the block publishes: with a period at its multiples, without one at
     the initialization and at every step of the simulator, and when the user asks for it with
@@ -262,7 +262,7 @@ class Printer(LeafSystem):
 
 
 class StopWhen(LeafSystem):
-    """End a simulation when a signal rises through zero.
+    """Ends a simulation when a signal rises through zero.
 
     The run stops at the crossing, located as accurately as witness functions are. A signal that
     is zero or positive from the start must become negative first.
@@ -309,7 +309,7 @@ class StopWhen(LeafSystem):
 
 
 class Terminator(LeafSystem):
-    """Take a signal and do nothing with it, to show that an output is left unused on purpose.
+    """A sink without effect: it marks an output as intentionally unused.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Constant(LeafSystem):
-    """A signal that does not change: ``y = value``.
+    """A constant signal: ``y = value``.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Constant(LeafSystem):
 
 
 class Step(LeafSystem):
-    """A signal that jumps once.
+    """A signal that jumps once, at a given time.
 
     ::
 
@@ -131,7 +131,7 @@ class Step(LeafSystem):
 
 
 class Ramp(LeafSystem):
-    """A signal that grows steadily between two instants.
+    """A signal that rises linearly between two times.
 
     ::
 
@@ -321,7 +321,7 @@ def _spline_slopes(times: FloatArray) -> FloatArray:
 
 
 class TimeFunction(LeafSystem):
-    """A signal that a Python function of time gives: ``y = function(t)``.
+    """A signal computed by a Python function of time: ``y = function(t)``.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Link: TypeAlias = System | Port | Located | str
 
 
 class DiagramBuilder:
-    """Collects blocks and wires, and builds a diagram of them, once.
+    """Collects blocks and wires, and builds one diagram from them.
 
     Every call is checked at once. A refused call raises ``WiringError``, says at which line it was
     made, and leaves the builder as it was.
@@ -44,6 +44,10 @@ class DiagramBuilder:
     ----------
     name : str
         Name of the diagram.
+
+    See Also
+    --------
+    PlantBuilder : Build a mechanism.
 
     Examples
     --------

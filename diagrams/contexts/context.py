@@ -34,7 +34,7 @@ __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
 class Context(Shown, Completing):
-    """The values of one system; for a block inside of a diagram, a window onto the root's values.
+    """The values of one system; for a block in a diagram, a view of the root's values.
 
     Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
 
@@ -193,8 +193,8 @@ class Context(Shown, Completing):
     def set(self, path: Way, value: Any) -> None:
         """Set a parameter or a state, or fix an input, by its path from this system, or handle.
 
-        A component is named in brackets, as for `get`; the others stay what they are. An output
-        that shows components of a state, such as the angle of a joint, stands for these.
+        A component is named in brackets, as for `get`; the others stay what they are. An output of
+        components of a state, such as the angle of a joint, is accepted for these.
         """
         find_place(self.system, path, can_be_set).settable.write(self, value)
 
@@ -575,7 +575,7 @@ def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:
 
 
 def _names_between(root: System, system: System) -> list[str]:
-    """Names on the way down from ``root`` to ``system``; empty when it is not below."""
+    """Names from ``root`` down to ``system``; empty when it is not below."""
     names: list[str] = []
     top: System | None = system
     while top is not None and top is not root:

@@ -1,4 +1,4 @@
-"""Inventories: what there is below a system, as tables of paths that lead to it."""
+"""Inventories: tables of the paths of all parameters, ports, states etc. of a system."""
 
 from __future__ import annotations
 

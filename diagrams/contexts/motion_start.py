@@ -1,4 +1,4 @@
-"""The beginning of a motion: initialization updates, and values that blocks begin with."""
+"""The start of a simulation: initialization updates, and initial values of blocks."""
 
 from __future__ import annotations
 

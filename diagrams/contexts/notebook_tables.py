@@ -1,4 +1,4 @@
-"""What notebooks show of blocks, diagrams and contexts: drawings and folded tables."""
+"""Notebook display of blocks, diagrams and contexts: drawings and folded tables."""
 
 from __future__ import annotations
 

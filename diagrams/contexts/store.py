@@ -143,7 +143,7 @@ class Store:
         return self.cache[slot]
 
     def asked(self, slot: int) -> Any:
-        """Return the value of a slot to somebody outside, or refuse values it presumes."""
+        """Return the value of a slot to a caller outside, or refuse values it presumes."""
         if not self.masks[slot] & STARTABLE:
             return self.value(slot)
         self.require_start()

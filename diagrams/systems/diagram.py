@@ -1,4 +1,4 @@
-"""Diagrams: systems made of wired systems."""
+"""Diagrams: systems made of other systems and the wires between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Diagram(System):
-    """Blocks and the wires between them, made by `DiagramBuilder.build`.
+    """A system of blocks and wires, made by `DiagramBuilder.build`.
 
     A diagram is a system like any other: it has the ports that were exported, it can be added to
     another builder, and its contexts hold the values of everything inside.

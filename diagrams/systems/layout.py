@@ -190,7 +190,7 @@ class Layout:
         return self.held[end] if end in self.held else self._hold(end)
 
     def trace_back(self, port: InputPort) -> InputPort | OutputPort:
-        """Return the output port that feeds ``port``, or the outermost input port on the way."""
+        """Return the output port that feeds ``port``, or the outermost input port before it."""
         end: InputPort | OutputPort = port
         while isinstance(end, InputPort) and (feed := self._feed_of(end)) is not None:
             end = feed

@@ -1,4 +1,4 @@
-"""Leaf systems: the base class of every block, and what a block promises."""
+"""Leaf systems: the base class of every block, and the rules that blocks follow."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LinearizeAs: TypeAlias = Literal["exact", "gain"]
 class LeafSystem(DeclaringSystem):
     """Base class of every block.
 
-    Who writes a block keeps to this contract:
+    When you write a block, follow these rules:
 
     1. The constructor calls ``super().__init__(name)`` first, and declares all that the block has:
-       parameters, state, ports, cache entries, events and records. It keeps the handles that it
-       gets, by which methods read values from a context. What decides on structure, such as sizes
-       and periods, is a plain attribute that never changes.
+       parameters, state, ports, cache entries, events and records. It stores the handles that the
+       declarations return; methods read values from a context by them. Structural values, such as
+       sizes and periods, are plain attributes that never change.
     2. A block with continuous state implements `calc_time_derivatives`, which returns the
        derivatives of (q, v, z).
     3. An output and a cache entry have a function ``calc(context)``, which returns the value. A
@@ -39,10 +39,10 @@ class LeafSystem(DeclaringSystem):
     4. An event has a handler, which is called with the context. That of an update returns new
        values, ``{state handle: value}``, and that of a publish may write to its record and return
        `Terminate`. A witness function returns a number that is continuous between events.
-    5. A block whose equations jump or bend at known times tells the next one by
+    5. A block whose equations jump or bend at known times returns the next one from
        `calc_next_break_time`.
-    6. All of these functions are pure. What they return follows from the context alone, and they
-       change nothing: what varies is state, and never an attribute.
+    6. All of these functions are pure. Their results depend on the context alone, and they change
+       nothing: everything that varies is state, never an attribute.
     7. Those of 2 to 4, but for publish handlers, and those of a projection are written in NumPy for
        one sample, and do the same operations whatever the values are: ``np.where`` and not ``if``.
        Branches on values are followed both ways, but branches in branches multiply.
@@ -51,19 +51,20 @@ class LeafSystem(DeclaringSystem):
     9. Attributes and functions can be pickled: methods, functions of modules and partials of both,
        no lambdas. Otherwise the block cannot be saved, or sent to another process.
 
-    In return
+    In return,
 
     10. every value that a handle reads has the declared size; a parameter is within its bounds,
         and a state that was set is finite. Updates of one kind that are due at one instant all see
-        what was before any of them.
+        the values before the first of them.
     11. Nothing integrates across a break time. Up to it the equations have the old value, and from
         there on the new one.
     12. One block serves any number of contexts and threads at once. Its functions may be run on
         numbers, on symbols or on many samples at once, in any order, more or less often than
-        expected, or not at all where code that was made of them gives their numbers.
+        expected, or not at all if compiled code computes their values.
 
-    What does not keep 7 is interpreted, and slower; what does not keep 6 or 8 gives wrong numbers.
-    ``tests/contracts/test_every_block.py`` checks 1 and 5 to 9 on every block of the library.
+    A block that breaks rule 7 is interpreted, and slower; a block that breaks rule 6 or 8 gives
+    wrong numbers. ``tests/contracts/test_every_block.py`` checks 1 and 5 to 9 on every block of the
+    library.
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ class LeafSystem(DeclaringSystem):
     def calc_time_derivatives(self, context: Any) -> Any:
         """Return the time derivative of the continuous state ``(q, v, z)``.
 
-        Blocks with continuous state override this method. Whoever wants the numbers of any system
-        calls `eval_time_derivatives`.
+        Blocks with continuous state override this method. To get the numbers of any system, call
+        `eval_time_derivatives`.
         """
         raise DeclarationError(
             f"Cannot compute the time derivatives of '{self.label}'",
@@ -216,8 +217,8 @@ class LeafSystem(DeclaringSystem):
         -------
         iterable of tuple
             Each holds handles of ports and states of equal size, which have one unit; a pair of a
-            handle and a slice, or indices, stands for components. With a text at the end, those
-            after the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
+            handle and a slice, or indices, means components. With a text at the end, those after
+            the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
             integrator.
         """
         return ()

@@ -1,4 +1,4 @@
-"""Ports and cache entries: where values enter a block, leave it, or are kept for reuse."""
+"""Ports and cache entries: inputs and outputs of blocks, and intermediate results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Port(Handle):
 
 
 class InputPort(Port):
-    """Where a value enters a system.
+    """An input of a system.
 
     Calling the port with a context gives the value inside of equations.
 
@@ -222,7 +222,7 @@ class Computed(Handle):
 
 
 class CacheEntry(Computed):
-    """An intermediate result that several outputs, derivatives or updates of a block share.
+    """An intermediate result that outputs, derivatives or updates of a block share.
 
     The value may be any object and must not be modified by its readers; an array is made
     read-only.
@@ -255,7 +255,7 @@ class CacheEntry(Computed):
 
 
 class OutputPort(Port):
-    """Where a value leaves a system."""
+    """An output of a system."""
 
     what = "output port"
 

@@ -58,7 +58,7 @@ class MadeByBase:
 
 
 class System(HandleOwner, Shown, Completing, ABC):
-    """A block or a diagram: ports, and the ways to make contexts.
+    """Base class of blocks and diagrams: ports, and methods that make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
     holds no values, so that one serves any number of contexts. ``copy.deepcopy`` and pickle make a
@@ -210,7 +210,7 @@ class System(HandleOwner, Shown, Completing, ABC):
         return parameters_of(self, pattern)
 
     def signals(self, pattern: str | None = None) -> Table:
-        """Return a table of all that can be looked at in a result of this system.
+        """Return a table of all signals that a result of this system contains.
 
         Parameters
         ----------

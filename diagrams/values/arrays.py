@@ -76,7 +76,7 @@ def check_problem(problem: Any, attempt: str) -> Problem | None:
 
 
 def copied(value: Any, attempt: str) -> Any:
-    """Return a copy of a value that is no number, so that nobody else can change it."""
+    """Return a copy of a value that is no number, so that no other code can change it."""
     try:
         return copy.deepcopy(value)
     except Exception as error:

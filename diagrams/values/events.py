@@ -30,7 +30,7 @@ Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
 
 @dataclass(frozen=True)
 class Terminate:
-    """Returned by a publish handler to end the simulation after the current step.
+    """The value that a publish handler returns to end the run after the current step.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Terminate:
 
 @dataclass(frozen=True)
 class Periodic:
-    """Trigger at ``offset + k period`` for k = 0, 1, 2, ...
+    """An event that triggers at ``offset + k period`` for k = 0, 1, 2, ...
 
     Attributes
     ----------
@@ -107,22 +107,22 @@ class Periodic:
 
 @dataclass(frozen=True)
 class PerStep:
-    """Trigger at every step of the simulator."""
+    """An event that triggers at every step of the simulator."""
 
 
 @dataclass(frozen=True)
 class Initialization:
-    """Trigger once, when the simulation is initialized."""
+    """An event that triggers once, when the simulation is initialized."""
 
 
 @dataclass(frozen=True)
 class Forced:
-    """Trigger when the user asks for it, e.g. with ``system.forced_publish(context)``."""
+    """An event that you trigger yourself, as by ``system.forced_publish(context)``."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Trigger when a function of the context changes its sign along the continuous motion.
+    """An event that triggers when a function of the context changes its sign.
 
     A function that starts at exactly zero does not trigger by leaving zero.
 
@@ -179,12 +179,12 @@ class Witness:
 
 @dataclass(frozen=True)
 class Settling:
-    """Trigger before every motion, after all other updates, until the updates change nothing.
+    """An event that repeats, after other updates, until updates change nothing.
 
-    Values jump at events, at break times of inputs, and when people set them between two runs. An
+    Values jump at events, at break times of inputs, and when you set them between two runs. An
     update with this trigger brings discrete state in line with them before time goes on, such as
-    what holds and what slips in a mechanism. All of a system see the same values, and run again as
-    long as one of them has changed any.
+    which contacts stick and which slip in a mechanism. All such updates of a system see the same
+    values, and all run again as long as one of them changes a value.
     """
 
 
@@ -252,7 +252,7 @@ Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness | Se
 
 
 class Labeled(Protocol):
-    """What an event needs of its block."""
+    """The interface of a block that its events use."""
 
     @property
     def label(self) -> str:

@@ -23,7 +23,7 @@ COMPARISONS = {"<": operator.lt, "<=": operator.le}
 
 @dataclass(frozen=True)
 class Relation:
-    """What two parameters of a block have to keep, element by element.
+    """A relation that two parameters of a block must satisfy, element by element.
 
     Made by `LeafSystem.declare_relation`.
 

@@ -34,7 +34,7 @@ UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
 
 
 class ContinuousState(Handle):
-    """The continuous state of a block: positions q, velocities v, and the rest z, in this order.
+    """The continuous state of a block: positions q, velocities v and the rest z.
 
     Made by `LeafSystem.declare_continuous_state`. Calling the handle gives the whole vector
     ``(q, v, z)``; `q`, `v` and `z` give its parts.
@@ -135,7 +135,7 @@ class ContinuousState(Handle):
 
 
 class DiscreteState(Handle):
-    """One group of discrete state: a vector that only updates can change.
+    """One group of discrete state: a vector that changes in updates only.
 
     Attributes
     ----------
@@ -187,10 +187,10 @@ class DiscreteState(Handle):
 
 
 class AbstractState(Handle):
-    """A state that is no vector: a mode, a queue, a random generator's state.
+    """A state that is not a vector: a mode, a queue, a random generator's state.
 
-    Values are replaced by unrestricted updates, never modified in place; they are copied on the
-    way in.
+    Values are replaced by unrestricted updates, never modified in place; they are copied when they
+    are set.
     """
 
     what = "abstract state"

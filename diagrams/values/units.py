@@ -37,7 +37,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
 class Measure(NamedTuple):
-    """What a unit measures.
+    """The physical quantity of a unit.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ _NO_CLOSINGS = "const assemble = () => [];"
 
 
 class JavaScriptModel(Answer):
-    """A diagram as the text of a function of JavaScript.
+    """A diagram as JavaScript source text.
 
     Made by `to_javascript`. The text is pure: it imports nothing, asks for nothing and evaluates no
     other text, so it runs in pages, in workers and in Node alike. ``flexureModel()`` returns an

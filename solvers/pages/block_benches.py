@@ -23,7 +23,7 @@ _TIME_SPAN = 10.0
 
 @dataclass
 class Axis:
-    """What curves are drawn over: a component of an input, or time.
+    """The abscissa of curves: a component of an input, or time.
 
     Attributes
     ----------

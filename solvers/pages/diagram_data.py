@@ -1,4 +1,4 @@
-"""What the diagram of a page is drawn from: its drawings, folded and unfolded, and what is in them.
+"""Data of the diagram on a page: its drawings, folded and unfolded, and their contents.
 
 Every drawing is made here, with the geometry of `flexure.diagrams.drawing`; the page only chooses
 which one to show. Each diagram has a drawing of its own, in which nothing is unfolded. The

@@ -41,7 +41,7 @@ STYLES = ("colors.css", "page.css", "diagram_view.css")
 
 
 class Outline(NamedTuple):
-    """What a kind of page is made of: names of assets.
+    """Names of the assets of a kind of page.
 
     Attributes
     ----------

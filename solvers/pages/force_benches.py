@@ -124,7 +124,7 @@ def terms_at(element: JointForceElement, values: Context, now: dict[str, Any]) -
 def _body_bench(element: BodyForceElement, values: Context) -> Bench:
     """Return the bench of an element between bodies, which a motion moves against each other.
 
-    A beam with bodies inside of it is there as one without.
+    A beam with bodies inside of it is replaced by one without bodies.
     """
     twin: Any = detached(element.undivided())
     probe = twin.declare_probe()

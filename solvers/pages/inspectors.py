@@ -42,16 +42,16 @@ def inspect_block(
     title: str | None = None,
     path: str | Path | None = None,
 ) -> Page:
-    """Make a page that shows what a block without states does, with a slider for each constant.
+    """Make a page that plots a block without states, with sliders for its constants.
 
-    Of a force element it shows the force or torque over the coordinate and over its rate with the
-    parts that it consists of, the stored energy with its wells, and the powers. Elements on joints
-    move along the coordinates of the joint, those between two points along the length, and others,
-    such as bushings, along roll, pitch and yaw of the last frame in the first, and along its
-    position x, y and z there; the other coordinates are held. Of a `NotchHinge` it also shows the
-    stress of each section along the notch, which is bent a little if nothing else is said. A beam
-    with several segments, which has bodies inside, is shown with one. Of any other block without
-    states, or of a diagram of such blocks, it shows the outputs over each input.
+    For a force element, it plots the force or torque and its parts over the coordinate and over the
+    rate, the stored energy with its wells, and the powers. Elements on joints move along the
+    coordinates of the joint, those between two points along the length, and others, such as
+    bushings, along roll, pitch and yaw of the last frame in the first, and along its position x, y
+    and z there; the other coordinates are held. For a `NotchHinge`, it also plots the stress of
+    each section along the notch, which is bent a little by default. A beam with several segments,
+    which has bodies inside, is shown with one. For any other block without states, or a diagram of
+    such blocks, it plots the outputs over each input.
 
     The page holds the traced equations of the block as JavaScript (see `to_javascript`), and needs
     neither Python nor a network. It gives the constants back as Python.
@@ -65,11 +65,10 @@ def inspect_block(
         taken; a default one when omitted.
     measured : sequence or mapping of array_like, str or Path, optional
         Measured points to be drawn below the curves: (position, force) or (position, rate, force),
-        each of shape (k,), or a mapping or a CSV file with columns of these names. Of blocks that
-        are no force elements, the input and the output that are shown first.
+        each of shape (k,), or a mapping or a CSV file with columns of these names. For blocks that
+        are no force elements: the input and the output that are shown first.
     ranges : mapping of str to (float, float), optional
-        From where to where curves are drawn at first, by the names on the page, such as "angle",
-        "rate" or "roll".
+        Initial ranges of the curves, by the names on the page, such as "angle", "rate" or "roll".
     title : str, optional
         The name of the block when omitted.
     path : str or Path, optional
@@ -91,6 +90,11 @@ def inspect_block(
         When a range is empty, or what was measured are no rows of the same length.
     MissingExtraError
         When plotly is not installed, which draws the charts.
+
+    See Also
+    --------
+    page : A page that simulates a diagram.
+    equation : The formula as text.
 
     Examples
     --------
@@ -147,7 +151,7 @@ def _root_of(system: System) -> System:
 
 
 def _take_ranges(bench: Bench, ranges: Any, attempt: str) -> None:
-    """Give axes the ranges that somebody asks for."""
+    """Set the requested ranges of axes."""
     if ranges is None:
         return
     require(isinstance(ranges, Mapping), ranges, attempt, "ranges as a mapping by name")

@@ -1,4 +1,4 @@
-"""What a page shows of a mechanism: its shapes and lines, and the signals that move them."""
+"""Data of a mechanism on a page: its shapes and lines, and the signals that move them."""
 
 from __future__ import annotations
 

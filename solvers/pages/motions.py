@@ -173,7 +173,7 @@ class Motion(LeafSystem):
         self.declare_vector_output("directions", 6 * count, self._calc_directions)
 
     def _base(self) -> RigidTransform:
-        """Return the pose of the frame that does not move; the world stands in where it is one."""
+        """Return the pose of the frame that does not move, or that of the world."""
         end = self._first if self.moving is self._last else self._last
         return end.frame.X_BF if end.pose is None else _AT_REST
 

@@ -1,4 +1,4 @@
-"""What a page shows of a system: its signals, charts, responses, and what can be changed."""
+"""Content of a page of a system: its signals, charts, responses, and adjustable values."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ _PICTURES = 6
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes
     ----------
     system : System
-        What was looked at.
+        The system of the experiment.
     start : Context or None
         The values with which it begins; None where the model of a stored sweep is not there.
     question : str

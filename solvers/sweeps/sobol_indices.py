@@ -219,25 +219,25 @@ def sobol_indices(
     seed: Seed = 0,
     **options: Unpack[SweepOptions],
 ) -> SobolIndices:
-    """Simulate samples of values, and find which share of the variance each is responsible for.
+    """Simulate samples, and compute the share of variance due to each parameter.
 
     Parameters
     ----------
     system : System
         A block or diagram.
     values : mapping, or paths
-        What is drawn, as for `latin_hypercube`: independent values.
+        The values to draw, as for `latin_hypercube`; they must be independent.
     t_final : float
         End of the runs in seconds.
     n : int
-        How many rows of samples, best a power of two. For d numbers, n (d + 2) runs are simulated,
-        in one sweep, and intervals shrink as 1/√n.
+        Number of rows of samples, preferably a power of two. For d numbers, n (d + 2) runs are
+        simulated, in one sweep, and intervals shrink as 1/√n.
     confidence : float
-        Of the intervals, which come from a bootstrap over the rows.
+        Confidence level of the intervals, which come from a bootstrap over the rows.
     plus_minus : float or str, optional
         Tolerance of the paths in a list, relative to their nominal values.
     context : Context, optional
-        What the runs have in common, with the nominal values; a default context when omitted.
+        Common values of all runs, with the nominal values; a default context when omitted.
     seed : int or numpy.random.Generator
         The same seed gives the same samples.
     **options
@@ -258,6 +258,11 @@ def sobol_indices(
         When there are no metrics, or values are correlated: the shares are then not defined.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` has the indices from the rows so far.
+
+    See Also
+    --------
+    sweep : Simulate the runs of any plan.
+    parameter_sensitivity : Derivatives around one motion.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the runs of a sweep did, as a table with labels: values, metrics, signals and outcomes."""
+"""The result of a sweep as a labelled table: values, metrics, signals and outcomes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BAND = 0.02  # half the width of the settling band, unless it is given
 
 
 class Sweep(SweepPictures, Answer, HasSignals):
-    """What the runs of a sweep did: a table with a row for each run, and its pictures.
+    """The result of a sweep: a table with a row for each run, and its pictures.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
     for a signal with several components.
@@ -176,8 +176,8 @@ class Sweep(SweepPictures, Answer, HasSignals):
     def failure_table(self) -> Table:
         """Return a table of the reasons why runs failed: how many, the first ones, the reason.
 
-        Reasons that differ in numbers alone are one, and ``#`` stands in the place of the numbers.
-        The most frequent one comes first; ``failures`` has the texts of all runs.
+        Reasons that differ in numbers alone count as one, with ``#`` instead of the numbers. The
+        most frequent one comes first; ``failures`` has the texts of all runs.
         """
         return sweep_tables.failure_table(self.failures)
 
@@ -213,8 +213,8 @@ class Sweep(SweepPictures, Answer, HasSignals):
     def rerun(self, index: int, *, signals: Signal | Iterable[Signal] = ()) -> Sweep:
         """Run one of the runs again, by itself: to the last bit what it was among the others.
 
-        What all runs have in common is decided as it was for all of them, so that the run is again
-        in a lane where it was in one. Which lane, thread or chunk that is has no influence.
+        Common decisions are the same as for all runs, so that the run is in a lane again if it was
+        in one. Which lane, thread or chunk that is has no influence.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Figures of signals in all runs of a sweep, measured after it, in the same runs once more."""
+"""Measures of signals in all runs of a sweep, from the same runs simulated once more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SweepFigures:
-    """What measures the sampled signals of a sweep.
+    """Measures the sampled signals of a sweep.
 
     Parameters
     ----------

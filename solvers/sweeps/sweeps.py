@@ -61,27 +61,27 @@ def sweep(
     force: bool = False,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
-    """Simulate a system once for each of many values of parameters, inputs or initial states.
+    """Simulate a system once for each set of parameters, inputs or initial states.
 
     Parameters
     ----------
     system : System
         A block or diagram.
     values : Plan or mapping
-        What the runs differ in: a plan, such as `grid` and `latin_hypercube` make, or what
-        `zipped` takes, arrays of equal length N by path or handle, one entry for each run.
-        A path leads to a numeric parameter, a free input, a continuous or discrete state
-        (``"plant.x"``), to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``), or
-        to the positions or velocities of a joint (``"door.axis.angle"``).
-        What has a shape takes arrays of shape ``(N, *shape)``.
+        The values of each run: a plan, such as `grid` and `latin_hypercube` make, or arrays of
+        equal length N by path or handle, one entry for each run, as for `zipped`. A path leads to a
+        numeric parameter, a free input, a continuous or discrete state (``"plant.x"``), to a
+        component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``), or to the positions or
+        velocities of a joint (``"door.axis.angle"``). Values with a shape need arrays of shape
+        ``(N, *shape)``.
     t_final : float
         End of the runs in seconds.
     context : Context, optional
-        What the runs have in common, a root context; it is not changed. A default context when
-        omitted.
+        Values that all runs have in common, a root context; it is not changed. A default context
+        when omitted.
     signals : Handle, str or sequence, optional
-        What to sample and keep: output ports, states, or components of them. What only metrics
-        read is not kept, and takes memory that does not grow with the number of runs.
+        Signals to sample and store: output ports, states, or components of them. Signals that only
+        metrics read are not stored; their memory does not grow with the number of runs.
     times : array_like, shape (K,), optional
         Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
         beginning to the end when omitted.
@@ -96,7 +96,7 @@ def sweep(
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
     executor : Executor, optional
-        Who runs the runs: an executor of ``concurrent.futures``, that of Dask
+        The executor of the runs: one of ``concurrent.futures``, that of Dask
         (``client.get_executor()``, or the client), or another one with this interface; this process
         when omitted. The numbers do not depend on it. What is sent must be picklable.
     threads : int, optional
@@ -106,11 +106,11 @@ def sweep(
         Whether to show how many runs are done, how fast that goes, how many have failed, and the
         time that is left: on a terminal, in a notebook, or every ten seconds in a file or pipe.
     store : str or Path, optional
-        A file, such as ``"door.study"``, in which the runs are kept as soon as they are finished,
-        chunk by chunk. Where it has runs of the same study, only those that are missing are run.
-        `load_study` reads it.
+        A file, such as ``"door.study"``, to which finished runs are written, chunk by chunk. If it
+        contains runs of the same study, only the missing ones are simulated. `load_study` reads it.
     force : bool
-        Whether to let go the runs of another study that are in the file, and begin anew.
+        If True, delete the runs already in the file, which belong to a different study, and start
+        again.
 
     Returns
     -------
@@ -139,14 +139,20 @@ def sweep(
         When it is interrupted. Its attribute ``result`` is the sweep so far, in which the outcome
         of the runs that are missing is "interrupted".
 
+    See Also
+    --------
+    simulate_many : Simulate from any contexts.
+    optimize : Search for the best values.
+    sobol_indices : Find the values that matter.
+
     Notes
     -----
     Diagrams without events, apart from logs and initialization, are integrated in lanes by methods
     with a native loop: one processor core integrates several runs at once. There, sine, exponential
     and their like err by up to 4 units in the last place. The results are those of single
     simulations up to rounding: a part in 10¹² in smooth motion, more where equations bend, since
-    there rounding shows in how a step meets the bend. What is not possible in lanes is simulated
-    one by one, with the same results. ``Sweep.how`` says what was done, and why.
+    there rounding shows in how a step meets the bend. Runs that cannot be integrated in lanes are
+    simulated one by one, with the same results. ``Sweep.how`` states which way was used, and why.
 
     Examples
     --------
@@ -207,16 +213,22 @@ def simulate_many(
     t_final : float
         End of the runs in seconds.
     contexts : iterable of Context
-        Where the runs start: root contexts, which are not changed. They may differ in anything.
+        Initial values of the runs: root contexts, which are not changed. They may differ in
+        anything.
     **options
         As for `sweep`, from ``signals`` to ``progress``. "auto" looks for stiffness in the first
         context, and the tolerances of all runs are those of its accuracy. There is no ``store``:
         a record knows runs by the values in a plan, and contexts may differ in what no plan has,
-        such as time, discrete and abstract states. What a plan has is for `sweep`.
+        such as time, discrete and abstract states. Use `sweep` for values that a plan can contain.
 
     Returns
     -------
     Sweep
+
+    See Also
+    --------
+    sweep : Simulate a plan of parameters, inputs and initial states.
+    simulate : Simulate once.
 
     Examples
     --------

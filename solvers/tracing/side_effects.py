@@ -1,11 +1,11 @@
-"""Telling update handlers that only return values from those that also keep something.
+"""Detects update handlers with side effects: those that also store something in an attribute.
 
 A traced handler runs on symbols when it is traced, and never again. One that appends to a list or
 counts its calls would lose that, and its list would hold symbols. So `without_trace` runs a replica
 of a handler, with replicas of the containers, arrays, attributes and variables within its reach,
 and looks whether they have changed. Nothing that the handler itself can reach is touched, since
-other threads may be using it. What has no replica (an iterator that would be advanced, a random
-generator, a function that prints) is not run at all.
+other threads may be using it. A handler that uses something without a replica (an iterator that
+would be advanced, a random generator, a function that prints) is not run at all.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Reader(NamedTuple):
 
     @property
     def doc(self) -> str:
-        """One line for people; empty where nobody wrote one."""
+        """A description in one line; empty when there is none."""
         return getattr(self.handle, "doc", "")
 
     @property

@@ -139,6 +139,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=60)
 @given(st.data(), JSON)
 def test_any_value_in_any_place_is_refused_or_kept(data: st.DataObject, value: Any) -> None:

@@ -73,14 +73,14 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 
 class Beam(PresentedBeam):
-    """A slender elastic beam from frame A to frame C, from its section and its material.
+    """A slender elastic beam from frame A to frame C, with a section and a material.
 
     The beam is along x, with the thickness of its section along y and the width along z, so that a
     leaf bends easily in the plane of x and y, about z. Unstressed, frame C has the orientation of A
     and stands at (length, 0, 0) in A.
 
-    Its forces are the exact slopes of one energy V(θ, p). With the rotation vector θ from A to C,
-    the position p = l n of Co from Ao in the frame halfway between them, and the length h::
+    Its forces are the exact derivatives of one energy V(θ, p). With the rotation vector θ from A to
+    C, the position p = l n of Co from Ao in the frame halfway between them, and the length h::
 
         u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
         u* = u/(1 + Φ_z)   w* = w/(1 + Φ_y)       what of the chord's angles turns the sections
@@ -92,23 +92,23 @@ class Beam(PresentedBeam):
             + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
             + ⅛ EW q_x⁴/h³
 
-    `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
-    and softer along x while it bends, and takes any rigid motion. Twisted leaves are stiffer, since
-    their edges are stretched; W = w t (w⁴ + t⁴)/180 is that of a rectangle. Φ = 12 EI/(k G A h²) is
-    the deflection by shear over that by bending. Shear turns no sections, axial forces act along
-    their normals, and products of extension and shear are neglected.
+    `BeamLaw` lists D and all other terms. The beam stiffens in tension, buckles in compression,
+    becomes shorter and softer along x while it bends, and allows any rigid motion. Twisted leaves
+    are stiffer, since their edges are stretched; W = w t (w⁴ + t⁴)/180 is that of a rectangle. Φ =
+    12 EI/(k G A h²) is the deflection by shear over that by bending. Shear turns no sections, axial
+    forces act along their normals, and products of extension and shear are neglected.
 
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
 
-    Divided by ``segments``, it has its mass in lumps at the ends and nodes, with which mass and
-    center of a straight beam are exact, and its inertia unless it is tapered. Frequencies of
-    slender beams converge with fourth order: from above, after they were too low with less than
-    four segments for half a wave. A consistent mass would couple both ends of a segment, as no tree
-    of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
-    beam, which a length or curvature in a context does not change. Outputs are those of the whole,
-    without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
-    of all segments, one after the other, which are called ``Mz_2_A`` and ``2_A`` in the second.
+    With ``segments``, the mass is lumped at the ends and nodes. Mass and center of mass of a
+    straight beam are then exact, and its inertia too unless it is tapered. Frequencies of slender
+    beams converge with fourth order, from above; they are too low with fewer than four segments per
+    half wave. A consistent mass would couple both ends of a segment, as no tree of bodies can. Each
+    segment has its share of a taper. By default nodes stand on the unstressed beam, which a length
+    or curvature in a context does not change. Outputs are those of the whole, without ``angles``,
+    ``angle_rates`` and ``position``; forces of sections and stresses are those of all segments, one
+    after the other, which are called ``Mz_2_A`` and ``2_A`` in the second.
 
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
@@ -119,8 +119,8 @@ class Beam(PresentedBeam):
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
       without a yield strength have no such output;
-    - ``utilization``: stress, slenderness and angles over the limits up to which the beam is what
-      it says, of which `check_limits` tells.
+    - ``utilization``: ratios of stress, slenderness and angles to the limits of the model's
+      validity (see `check_limits`); keep them below 1.
 
     Parameters
     ----------
@@ -188,13 +188,14 @@ class Beam(PresentedBeam):
     forces of 1e-3; divide a beam that bends more. Statics warn from three times that on, and from
     an axial force of 30 EI/h² on. Its shape between the ends is that of statics.
 
-    What twist and bending have to do with each other takes mean values along a tapered beam. Of one
-    that is curved, too, the stiffness across its plane is wrong by a half in one segment, which
-    falls with the square of their number: building a plant warns of it, with the number for 1 %.
+    In a tapered beam, the coupling of twist and bending uses mean values along the beam. If the
+    beam is curved as well, its stiffness out of plane errs by up to 50 % with one segment; the
+    error falls with the square of the number of segments. Building a plant then warns, and states
+    the number of segments for 1 %.
 
-    Where the axial terms are from is said at `BeamLaw`. For the bending of wide plates see
-    S. P. Timoshenko and S. Woinowsky-Krieger, Theory of Plates and Shells, and for the warping of
-    leaves V. Z. Vlasov, Thin-Walled Elastic Beams, with the warping constant w³ t³/144.
+    `BeamLaw` states the source of the axial terms. For the bending of wide plates see S. P.
+    Timoshenko and S. Woinowsky-Krieger, Theory of Plates and Shells, and for the warping of leaves
+    V. Z. Vlasov, Thin-Walled Elastic Beams, with the warping constant w³ t³/144.
 
     Dampers act on the rates of the strains, so that rigid motions are not damped, and they only
     dissipate.

@@ -1,4 +1,4 @@
-"""What leaves that are tapered and curved do across their plane, and how many segments that takes.
+"""Out-of-plane stiffness of tapered, curved leaves, and the number of segments it needs.
 
 The law of a tapered beam takes mean values for what twist and bending have to do with each other.
 In an arc, a force across its plane twists most where it is clamped, so that it matters where the

@@ -66,7 +66,7 @@ class FlexureAssembly(PartGroup):
 
 
 class CrossPivot(FlexureAssembly):
-    """A cross pivot: two leaves that cross, so that C turns in A about z of the crossing.
+    """A cross pivot: two crossed leaves that let C rotate in A about the crossing's z.
 
     Unstressed, the frames A and C coincide, with the origin where the leaves cross and x halfway
     between them. The leaves lie in planes z = ± gap/2. With the length L and EI of each leaf, and
@@ -240,7 +240,7 @@ class ParallelGuide(FlexureAssembly):
 
 
 class FoldedGuide(FlexureAssembly):
-    """A folded guide: two parallel guides one after the other, so that C moves along a straight y.
+    """A folded guide: two parallel guides in series, so that C moves straight along y.
 
     Two outer leaves lead from A along x to a shuttle, and two inner leaves from there back to C,
     so that both shorten alike: C goes straight. Unstressed, C coincides with A. With the length L

@@ -13,7 +13,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 
 class LeafSpring(Beam):
-    """A leaf spring: a `Beam` with a rectangle for its section, thin along y and wide along z.
+    """A leaf spring: a `Beam` with a rectangular section, thin along y, wide along z.
 
     Around its unstressed state, its stiffness with the length L is, without deflection by shear::
 
@@ -42,6 +42,13 @@ class LeafSpring(Beam):
         As that of `Beam`.
     EvaluationError
         As that of `Beam`.
+
+    See Also
+    --------
+    Beam : Any section and options.
+    WireFlexure : A round section.
+    NotchHinge : A short hinge.
+    LumpedHinge : A torsion spring as a model.
 
     Examples
     --------
@@ -81,7 +88,7 @@ class LeafSpring(Beam):
 
 
 class WireFlexure(Beam):
-    """A wire: a `Beam` with a circle for its section, which bends alike in all directions.
+    """A wire: a `Beam` with a circular section, equally stiff in all bending planes.
 
     Around its unstressed state, its stiffness with the length L and the diameter D is, without
     deflection by shear::

@@ -25,7 +25,7 @@ _BENT = 0.1  # parts of its length by which the end of a beam is moved
 
 
 class PresentedBeam(HalfwayElement):
-    """What pictures and pages ask of a `Beam`."""
+    """The interface of a `Beam` for pictures and pages."""
 
     drawn_as = "ribbon"
     length: NumericParameter

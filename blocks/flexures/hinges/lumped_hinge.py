@@ -28,7 +28,7 @@ _THICKEST = 0.1  # of the length
 
 
 class LumpedHinge(StressedElement, CoordinateForceElement):
-    """A flexure as a torsion spring in a revolute joint, by the pseudo-rigid-body model.
+    """A flexure as a torsion spring on a revolute joint (pseudo-rigid-body model).
 
     The joint is where the model has its pivot, as `pivot_distance` says, and turns the link that
     carries the end of the flexure. With its angle q, the angle q₀ at which the flexure is straight,

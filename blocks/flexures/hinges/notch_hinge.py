@@ -32,7 +32,7 @@ _SEEN_ANGLE = 0.01  # rad
 
 
 class NotchHinge(StressedElement, HalfwayElement):
-    """A notch between two bodies, as a hinge that turns about z and hardly gives way otherwise.
+    """A notch between two bodies: a hinge about z that is stiff in other directions.
 
     Both frames are in the middle of the neck, with x along the notch and y along its thickness;
     unstressed, they are at one place and have one orientation. With the rotation vector θ from A to
@@ -85,6 +85,11 @@ class NotchHinge(StressedElement, HalfwayElement):
         When a number is out of its range or not finite.
     EvaluationError
         When it is evaluated at a rotation of more than 170 degrees.
+
+    See Also
+    --------
+    LumpedHinge : A pseudo-rigid-body model.
+    LeafSpring : A long leaf.
 
     Notes
     -----

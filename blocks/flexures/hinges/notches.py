@@ -53,7 +53,7 @@ class StressConcentration(NamedTuple):
 
 @dataclass(frozen=True)
 class Notch(ABC):
-    """The shape of a notch hinge along x, the same on both sides of the neck that it leaves.
+    """The shape of a notch hinge along x, symmetric about the neck.
 
     In the middle, the neck is t thick along y, over a length s that may be zero. Towards both ends
     it grows by quarters of ellipses with the half axes a along x and c along y; everywhere it is b
@@ -61,8 +61,8 @@ class Notch(ABC):
 
         h(x) = t + 2 c (1 - √(1 - ξ²)),   ξ = max(0, |x| - s/2)/a
 
-    Its dimensions are its fields. All else is computed from them by pure functions, in which
-    symbols may be in the place of numbers, so that derivatives by dimensions are exact.
+    Its fields are the dimensions. Pure functions compute everything else from them and accept
+    symbols instead of numbers, so that derivatives by dimensions are exact.
 
     Subclasses are dataclasses, with a ``dimension`` for each field.
 
@@ -265,7 +265,7 @@ class EllipticNotch(_DeepNotch):
 
 @dataclass(frozen=True)
 class CircularNotch(_DeepNotch):
-    """A notch of two half circles, the most common of all.
+    """A notch of two half circles, the most common shape.
 
     Attributes
     ----------

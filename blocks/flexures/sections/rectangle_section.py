@@ -18,7 +18,7 @@ _ODD_FIFTH_POWERS = 1.0045237627951384
 
 @dataclass(frozen=True)
 class RectangleSection(Section):
-    """The section of a leaf spring in the plane x-y: thin along y, wide along z.
+    """A rectangular section in the plane x-y, thin along y and wide along z.
 
     With the longer side a and the shorter side b, and sums over odd n::
 

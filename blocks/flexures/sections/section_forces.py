@@ -1,4 +1,4 @@
-"""What forces and stresses of sections are called, and where along a beam they are given."""
+"""Names of forces and stresses of sections, and their places along a beam."""
 
 from __future__ import annotations
 

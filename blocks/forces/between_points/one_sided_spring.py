@@ -20,7 +20,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 @dataclass(frozen=True)
 class OneSidedSpringLaw(CoordinateLaw):
-    """The law of a spring that acts on one side of its free length, and never on the other.
+    """The law of a spring that acts on one side of its free length only.
 
     With the length q, its rate v, the free length q₀, and s = 1 for a cable, s = -1 for a bumper::
 
@@ -201,7 +201,7 @@ class OneSidedSpring(PointToPointElement):
 
 
 class Cable(OneSidedSpring):
-    """A cable between points P on A and Q on B, which pulls when stretched and else does nothing.
+    """A cable between points P on A and Q on B: pulls when stretched, never pushes.
 
     With the distance ℓ of the points and its rate, and either n(x) = k x or a piecewise linear n(x)
     through zero and the points of a table::
@@ -274,7 +274,7 @@ class Cable(OneSidedSpring):
 
 
 class Bumper(OneSidedSpring):
-    """A bumper between points P on A and Q on B, which pushes when compressed, and never pulls.
+    """A bumper between points P on A and Q on B: pushes when compressed, never pulls.
 
     With the distance ℓ of the points and its rate, and either n(x) = k x or a piecewise linear n(x)
     through zero and the points of a table::

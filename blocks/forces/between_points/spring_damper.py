@@ -13,7 +13,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class LinearSpringDamper(PointToPointElement):
-    """A linear spring and damper between a point P of a body A and a point Q of a body B.
+    """A linear spring and damper between point P of body A and point Q of body B.
 
     With the length ℓ from P to Q, the unit vector r̂ from P to Q, and the free length ℓ₀::
 

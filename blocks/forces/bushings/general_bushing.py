@@ -33,7 +33,7 @@ Branch = tuple[npt.ArrayLike, float]
 
 
 class GeneralBushing(HalfwayElement):
-    """A bushing between the frames A and C as it is measured.
+    """A bushing between frames A and C, with constants as they are measured.
 
     With the rotation vector θ from A to C, the position x of Co from Ao expressed in the frame B
     halfway between A and C, and ξ = (θ, x)::

@@ -13,7 +13,7 @@ from flexure.blocks.forces.bushings.halfway_law import Deformation, RotationVect
 
 @dataclass(frozen=True)
 class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
-    """The law of a bushing whose angles are the components of the rotation vector of C in A.
+    """The law of a bushing with torques from the rotation vector of C in A.
 
     With the angle θ in [0, π] and the axis λ of the shortest rotation from A to C, q = θ λ, which
     has the same components in A, B and C. The matrix N of q̇ = N w_AC is the one that

@@ -94,7 +94,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True)
 class HalfwayLaw(ABC):
-    """The law of an element between a frame A and a frame C, with any energy.
+    """The law of an element between frames A and C, from any energy.
 
     Three angles q describe the orientation of C in A, with q̇ = N w_AC. The frame B is halfway
     between A and C in orientation, R_AB = R_BC, and r is the position of Co from Ao. The energy

@@ -54,7 +54,7 @@ class MaxwellBranch(NamedTuple):
 
 
 class FrictionBranch(NamedTuple):
-    """Springs in series with friction that slips from the beginning on.
+    """Springs in series with friction that slips from zero load on.
 
     With the deformation ξ along one direction, the slip z, the greatest load F and the deformation
     h at which half of it is there::

@@ -1,6 +1,6 @@
 """How stiff and how damped: constants of a spring and a damper from what is known of their motion.
 
-All relations are those of the linear oscillator that is let go at rest, with inertia I (a mass m
+All relations are those of the linear oscillator that is released at rest, with inertia I (a mass m
 where it moves along a line), damping d and stiffness k::
 
     I ẍ + d ẋ + k x = 0        or        ẍ + 2 ζ ωn ẋ + ωn² x = 0
@@ -27,7 +27,7 @@ _LARGEST_ZETA = 1e100
 
 
 def stiffness_from_load(load: npt.ArrayLike, displacement: npt.ArrayLike) -> Array:
-    """Return the stiffness with which a load gives a displacement, k = M/q.
+    """Return the stiffness from a load and its displacement, k = M/q.
 
     The two come from a static experiment; or they are the greatest load that is expected and the
     greatest displacement that is acceptable under it.
@@ -59,7 +59,7 @@ def stiffness_from_load(load: npt.ArrayLike, displacement: npt.ArrayLike) -> Arr
 
 
 def stiffness_from_frequency(inertia: npt.ArrayLike, natural_frequency: npt.ArrayLike) -> Array:
-    """Return the stiffness with which an inertia swings at a frequency, k = I ωn².
+    """Return the stiffness for an inertia and its natural frequency, k = I ωn².
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def damping_from_ratio(
 def damping_from_settling_time(
     zeta: float, stiffness: npt.ArrayLike, settling_time: float, fraction: float = 0.02
 ) -> Array:
-    """Return the damping constant for a damping ratio and a settling time, d = 2 ζ k/ωn.
+    """Return the damping for a damping ratio and a settling time, d = 2 ζ k/ωn.
 
     This needs no inertia: ωn follows from ζ and the settling time, exactly, as
     `natural_frequency_from_settling_time` finds it.
@@ -229,10 +229,10 @@ def damping_ratio(
 
 
 def settling_time(zeta: float, natural_frequency: float, fraction: float = 0.02) -> float:
-    """Return when the free motion is within a fraction of its initial displacement for good.
+    """Return the time after which free motion stays within a tolerance.
 
-    That is the last time ts at which ``|x(ts)| = fraction |x0|``, of the motion itself and not of a
-    curve around it. With τ = ωn t and β = √(1 - ζ²) or σ = √(ζ² - 1)::
+    That is the last time ts at which ``|x(ts)| = fraction |x0|``. It refers to the motion itself,
+    not to its envelope. With τ = ωn t and β = √(1 - ζ²) or σ = √(ζ² - 1)::
 
         ζ < 1    x/x0 = exp(-ζτ) (cos βτ + ζ/β sin βτ)
         ζ = 1    x/x0 = exp(-τ) (1 + τ)
@@ -281,7 +281,7 @@ def settling_time(zeta: float, natural_frequency: float, fraction: float = 0.02)
 def natural_frequency_from_settling_time(
     zeta: float, settling_time: float, fraction: float = 0.02
 ) -> float:
-    """Return the undamped natural frequency ωn with which the free motion settles in a time.
+    """Return the undamped natural frequency ωn for a settling time.
 
     It is the exact inverse of `settling_time`.
 
@@ -324,7 +324,7 @@ def approximate_natural_frequency(
     *,
     envelope: Literal["peaks", "tangent"] = "peaks",
 ) -> float:
-    """Return the natural frequency for a settling time by the usual approximate formulas.
+    """Return the natural frequency for a settling time by approximate formulas.
 
     With the settling fraction s, σ = √(ζ² - 1), s1 = ζ - σ and s2 = ζ + σ::
 
@@ -455,7 +455,7 @@ def logarithmic_decrement(decay_ratio: npt.ArrayLike) -> Array:
 
 
 def damping_ratio_from_decay_ratio(decay_ratio: npt.ArrayLike) -> Array:
-    """Return the damping ratio of a decaying oscillation, ζ = δ/√(4π² + δ²), δ = -ln D.
+    """Return the damping ratio from a decay ratio D, ζ = δ/√(4π² + δ²), δ = -ln D.
 
     It is the inverse of `decay_ratio`; `damping_from_ratio` then gives the damping constant.
 

@@ -1,4 +1,4 @@
-"""Constants of a bushing that stands in for a joint: which axes are stiff, and how damped they are.
+"""Constants of a bushing that replaces a joint: its stiff axes, and their damping.
 
 Torques and forces of the bushing are those of Drake's LinearBushingRollPitchYaw: ``τ = -k012 q -
 d012 q̇`` for the roll, pitch and yaw angles q, ``f = -kxyz x - dxyz ẋ`` for the displacements x.
@@ -26,7 +26,7 @@ _ATTEMPT = "Cannot make BushingConstants"
 
 @dataclass(frozen=True, init=False)
 class BushingConstants:
-    """Stiffness and damping of a bushing for each axis, none of them negative.
+    """Stiffness and damping of a bushing along each axis; none may be negative.
 
     Each argument is one number for all three axes, or three of them. The constructors named after
     joints choose the axes that are stiff. Their damping is zero; `with_damping_ratio` and

@@ -203,7 +203,7 @@ class DynamicStiffness:
         return np.asarray(total, dtype=np.float64)
 
     def with_branches(self, band: tuple[float, float], *, error: float = 0.01) -> DynamicStiffness:
-        """Return the law with branches in the place of the fractional element.
+        """Return the law with branches instead of the fractional element.
 
         The branches are as few as keep to the error. Below the band they are too stiff against the
         element, which relaxes slower than any branch, and above it too soft.
@@ -283,7 +283,7 @@ class DynamicStiffness:
 
 
 def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
-    """Return arguments of a `GeneralBushing` that has given laws along its directions.
+    """Return the arguments of a `GeneralBushing` with given laws per direction.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def fit_dynamic_stiffness(
     memory: bool = False,
     fractional: bool = False,
 ) -> tuple[DynamicStiffness, FitReport]:
-    """Fit the constants of one direction of a `GeneralBushing` to measured dynamic stiffness.
+    """Fit one direction of a `GeneralBushing` to measured dynamic stiffness.
 
     Minimizes the sum of ``|K(f, X)/measured - 1|²``, so that soft and stiff measurements count
     alike.
@@ -191,7 +191,7 @@ def _model(
 def fit_relaxation(
     times: npt.ArrayLike, stiffness: npt.ArrayLike, *, branches: int = 2
 ) -> tuple[DynamicStiffness, FitReport]:
-    """Fit a Prony series to a relaxation that was measured.
+    """Fit a Prony series to a measured relaxation.
 
     Minimizes the sum of ``((k + Σ kⱼ exp(-t/Tⱼ))/measured - 1)²``.
 

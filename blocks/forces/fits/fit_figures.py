@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What a figure says about a fit.
+    """The content of a figure of a fit.
 
     Attributes
     ----------

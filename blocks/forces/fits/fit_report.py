@@ -28,7 +28,7 @@ _Entry = TypeVar("_Entry")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitReport(Shown):
-    """What a fit found, and how much the measurements say about it.
+    """Fitted constants, and their uncertainty.
 
     ``report["spring_constant"]`` is the number that was found for a constant.
 
@@ -42,10 +42,10 @@ class FitReport(Shown):
         Measured minus computed values.
     covariance : ndarray, shape (p, p)
         Estimated covariance of the fitted constants, ``(JᵀJ)⁻¹`` with the derivatives J of the
-        computed values in standard deviations σ, which makes ``σ² (JᵀJ)⁻¹`` of a single signal. Of
-        a robust fit it is ``H⁻¹ Jᵀ diag(ψ²) J H⁻¹``, ψ being the residuals as they count. Infinite
-        for a constant that is not identified. It holds for independent errors of the measured
-        values, and away from the bounds.
+        computed values in standard deviations σ, which makes ``σ² (JᵀJ)⁻¹`` of a single signal. For
+        a robust fit it is ``H⁻¹ Jᵀ diag(ψ²) J H⁻¹``, ψ being the residuals as weighted by the loss.
+        Infinite for a constant that is not identified. It holds for independent errors of the
+        measured values, and away from the bounds.
     condition : float
         Condition number of J with columns of norm 1, over the constants that have an effect. The
         greater it is, the more errors of the measured values are amplified.

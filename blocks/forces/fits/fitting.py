@@ -72,11 +72,11 @@ def fit_hinge(
     rates : array_like, shape (n,)
         Their rates in rad/s.
     torques : array_like, shape (n,)
-        Torques of the hinge on the door in N m, positive towards greater angles. Who moves the door
-        slowly against the hinge applies the opposite ones.
+        Torques of the hinge on the door in N m, positive towards greater angles. To move the door
+        slowly against the hinge, you apply the opposite torques.
     config : DoorHingeConfig, optional
         Where the fit starts, and the values of what is not fitted; the default hinge when omitted.
-        What is to be fitted should have its typical size here; 1 stands in for 0.
+        Constants to fit should have their typical size here; 1 replaces 0.
     fitted : iterable of str, optional
         Names of the constants to fit. By default all but ``catch_width`` and ``motion_threshold``:
         these two give the torque its shape, and a fit of them has to start within a factor of a
@@ -151,7 +151,7 @@ def fit_bushing(
     loss: Loss = "linear",
     max_evaluations: int | None = None,
 ) -> tuple[BushingConstants, dict[str, FitReport]]:
-    """Fit the constants of a bushing to torques and forces measured at displacements and rates.
+    """Fit the constants of a bushing to loads measured at displacements and rates.
 
     Each axis by itself, ``τ = -(k q + d q̇)`` or ``f = -(k x + d ẋ)``, by least squares, which are
     linear unless an option says otherwise, with k >= 0 and d >= 0.

@@ -70,7 +70,7 @@ class Unknown:
 
     @property
     def size(self) -> float:
-        """What counts as a noticeable change of what is searched."""
+        """The change of an unknown that counts as noticeable."""
         return 1.0 if self.logarithmic else abs(self.start) or 1.0
 
     @property
@@ -100,7 +100,7 @@ class Unknown:
 
 
 class LeastSquares(ABC):
-    """What a fit looks for, what was measured, and what is computed instead.
+    """A fit as a problem: its unknowns, the measured values, and the computed ones.
 
     Attributes
     ----------
@@ -381,7 +381,7 @@ def normal_inverse(
     """Return ``(JᵀJ)⁻¹``, the condition of J, and which constants the data determine.
 
     Judged by the singular values of J with columns of norm 1, where those below a share ``noise``
-    of the greatest count as zero. On the diagonal, infinity stands for what is not determined.
+    of the greatest count as zero. On the diagonal, infinity marks unknowns that are not determined.
     """
     norms = np.linalg.norm(derivatives[:, effective], axis=0)
     _, singular, directions = np.linalg.svd(derivatives[:, effective] / norms, full_matrices=False)

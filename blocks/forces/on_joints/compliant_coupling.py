@@ -23,7 +23,7 @@ _LEAST_EFFICIENCY = 1e-3
 
 @dataclass(frozen=True)
 class CompliantCouplingLaw:
-    """The law of a coupling that gives way: a spring and a damper on its error, with losses.
+    """The law of a compliant coupling: a spring and damper on its error, with losses.
 
     With the factors c and the sum b of the coupling, positions q and their rates q̇::
 
@@ -115,7 +115,7 @@ class CompliantCouplingLaw:
 
 
 class CompliantCoupling(ForceElement):
-    """A coupling of coordinates that gives way, as a belt or the teeth of gears, with losses.
+    """A compliant coupling of coordinates, such as a belt or gear teeth, with losses.
 
     The forces are those of `CompliantCouplingLaw`, a spring and a damper on the error e of a
     `Coupling`::

@@ -1,4 +1,4 @@
-"""What all laws of a force along one coordinate have in common."""
+"""Base class of the laws of a force along one coordinate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class CoordinateLaw(ABC):
-    """The law of a force along a coordinate q, such as an angle or a length, and its rate v.
+    """The law of a force along a coordinate q, such as an angle, with the rate v.
 
     A law says which force is conservative, which energy is stored by it, and which force dissipates
     energy; the rest follows::
@@ -73,7 +73,7 @@ class LinearlyDampedLaw(CoordinateLaw):
 
 
 def hunt_crossley_damping(elastic_force: Array, rate: Array, damping: Array) -> Array:
-    """Return what damping adds to the force of a contact, ``n max(-1, d ẋ)``.
+    """Return the damping part of a contact force, ``n max(-1, d ẋ)``.
 
     With the elastic force n >= 0 at a depth x, which grows at the rate ẋ, the total force is
     ``n max(0, 1 + d ẋ)``. It begins and ends at zero together with n, and it never pulls.

@@ -17,7 +17,7 @@ _CONSTANTS = tuple(field.name for field in fields(DoorHingeConfig))
 
 
 class DoorHinge(JointForceElement):
-    """A door hinge: spring, catch and friction that turn a joint.
+    """A door hinge on a joint: spring, catch and friction.
 
     The torque about the axis, on the child of the joint, is that of `HingeLaw` with the angle q and
     the rate q̇ of the joint::

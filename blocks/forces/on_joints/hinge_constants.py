@@ -37,7 +37,7 @@ class HingeConstants(Generic[_T]):
 
 @dataclass(frozen=True)
 class DoorHingeConfig(HingeConstants[float]):
-    """Constants of a door hinge; the defaults are those of a dishwasher door.
+    """Constants of a door hinge; the defaults describe a dishwasher door.
 
     Attributes
     ----------

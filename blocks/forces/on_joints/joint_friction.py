@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import Array
 
 @dataclass(frozen=True)
 class SlidingLaw:
-    """The law of Coulomb, static and viscous friction of a slip.
+    """The law of Coulomb, static and viscous friction at a sliding velocity.
 
     With the rate v::
 

@@ -21,7 +21,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 
 @dataclass(frozen=True)
 class TabulatedSpringLaw(LinearlyDampedLaw):
-    """The law of a spring that is given by a table of forces over deflections.
+    """The law of a spring given by a table of forces over deflections.
 
     With the deflection x = q - q₀ of the coordinate q, its rate v, and the piecewise linear f(x)
     through the points of the table::

@@ -48,7 +48,9 @@ def load_mjcf(
     name: str | None = None,
     gravity: npt.ArrayLike | None = None,
 ) -> PlantBuilder:
-    """Read a model from an MJCF file into a new builder, to which more can be added.
+    """Read a model from an MJCF file into a new builder.
+
+    You can add more to the builder.
 
     Parameters
     ----------
@@ -92,8 +94,8 @@ def load_mjcf(
     whatever its gear; its limit is the greatest magnitude of that. An armature belongs to the first
     motor of a joint; without one, to an actuator ``<joint>_armature``.
 
-    What has no name in the file gets its kind and number, such as ``body3``; characters other than
-    letters, digits, underscores and hyphens become underscores.
+    Elements without a name in the file are called by their kind and number, such as ``body3``;
+    characters other than letters, digits, underscores and hyphens become underscores.
     """
     model = _compiled(source)
     given = model.opt.gravity.copy()

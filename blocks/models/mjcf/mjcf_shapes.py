@@ -1,4 +1,4 @@
-"""What bodies of MJCF files look like."""
+"""Shapes of bodies of MJCF files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file of a model holds and its plant does not: all of it in a list, and one warning."""
+"""Elements of a model file that the plant ignores: a list of them, and one warning."""
 
 from __future__ import annotations
 

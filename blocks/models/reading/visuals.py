@@ -1,4 +1,4 @@
-"""What links look like, as far as it can be drawn."""
+"""Shapes of links, as far as they can be drawn."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def load_sdf(
     gravity: npt.ArrayLike | None = None,
     unphysical: Unphysical = "refuse",
 ) -> PlantBuilder:
-    """Read the models of an SDF file into a new builder, to which more can be added.
+    """Read the models of an SDF file into a new builder.
+
+    You can add more to the builder.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What links of SDF files look like."""
+"""Shapes of links of SDF files."""
 
 from __future__ import annotations
 

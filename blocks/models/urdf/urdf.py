@@ -70,7 +70,9 @@ def load_urdf(
     base: Base = "weld",
     unphysical: Unphysical = "refuse",
 ) -> PlantBuilder:
-    """Read a robot from a URDF file into a new builder, to which more can be added.
+    """Read a robot from a URDF file into a new builder.
+
+    You can add more to the builder.
 
     Parameters
     ----------
@@ -113,6 +115,12 @@ def load_urdf(
         When something in the file is left out: elements and attributes that are not understood,
         collisions, a transmission to a fixed joint, inertia of the world, a visual that cannot be
         drawn. The attribute ``left_out`` of the builder lists all of it with the lines.
+
+    See Also
+    --------
+    load_sdf : Read an SDF file.
+    load_mjcf : Read an MJCF file.
+    save_urdf : Save a plant as URDF.
 
     Notes
     -----

@@ -70,7 +70,7 @@ _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def save_urdf(plant: Plant, path: str | Path, context: Context | None = None) -> tuple[str, ...]:
-    """Save what URDF can hold of a plant, and warn of the rest.
+    """Save a plant as URDF, and warn of everything that URDF cannot express.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What bodies look like: boxes, balls, tubes, meshes and their likes, at places on the body."""
+"""Shapes of bodies: boxes, balls, tubes, meshes and the like, placed on the body."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Primitive(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShape:
-    """What a body looks like in pictures: decoration that has no influence on any motion.
+    """The shape of a body in pictures; it has no influence on the motion.
 
     The constructors put shapes around the origin; `moved`, `colored` and ``+`` make others of them.
     The solids of `SpatialInertia` have the shape of their name already. A shape stays as it is when
@@ -162,8 +162,8 @@ class BodyShape:
 
         Notes
         -----
-        The file is read at once. Of more than 4000 triangles, neighbors are joined until there are
-        fewer.
+        The file is read at once. If it has more than 4000 triangles, neighbors are joined until
+        there are fewer.
         """
         attempt = "Cannot make a mesh with scale"
         factors = as_numbers(scale, attempt)

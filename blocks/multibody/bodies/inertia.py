@@ -1,4 +1,4 @@
-"""Mass, center of mass and inertia of a rigid body: plain numbers that are known to be physical."""
+"""Mass, center of mass and inertia of a rigid body, checked to be physical."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_b
 
 @dataclass(frozen=True, init=False, repr=False)
 class SpatialInertia:
-    """Mass, center of mass and inertia of a rigid body B; what is not physical is refused.
+    """Mass, center of mass and inertia of a rigid body B; checked to be physical.
 
     Let λ₁ <= λ₂ <= λ₃ be the principal moments about the center of mass. A body of positive mass
     has moments with::

@@ -10,7 +10,7 @@ from flexure.diagrams.values.arrays import FloatArray
 
 
 class MultibodyForces:
-    """Forces on the bodies of a plant and along its joints, zero at first, to be added to.
+    """Forces on the bodies and joints of a plant; zero at first, then accumulated.
 
     Parameters
     ----------

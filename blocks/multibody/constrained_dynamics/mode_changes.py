@@ -1,4 +1,4 @@
-"""What changes which constraints hold: impacts, contacts that open, friction that breaks away.
+"""Changes of the active constraints: impacts, contacts that open, friction that breaks away.
 
 Two updates of a tree do that. `switched` runs where a witness function crosses zero, and lets a
 velocity that has just passed through zero rest. `settled` runs before every motion, again and again

@@ -38,7 +38,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class MultibodyTree(TreeDynamics):
-    """Rigid bodies that hang together by joints, in reduced coordinates.
+    """Rigid bodies connected by joints, in reduced coordinates.
 
     The state holds the positions q and velocities v of all joints. With the mass matrix M, the
     Coriolis, centripetal and gyroscopic terms C v, gravity, the viscous damping D of the joints,

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class AssemblesStarts(Protocol):
-    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+    """The assembly of a mechanism before motions begin; see `PlantBuilder.assemble_starts`."""
 
     def __call__(self, tree: TreeDynamics, context: Any) -> None:
         """Change positions and velocities of a context until they fit."""

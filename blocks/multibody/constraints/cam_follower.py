@@ -31,7 +31,7 @@ _ROUGHEST = 2.3
 
 
 class CamFollower(HolonomicConstraint):
-    """A follower that a turning cam moves, by a table of lifts over angles.
+    """A follower moved by a rotating cam, with a table of lifts over angles.
 
     With the position q of the follower, the angle θ of the cam, and the periodic cubic spline s
     through the points of the table, which has two continuous derivatives::

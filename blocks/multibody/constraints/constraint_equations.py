@@ -20,8 +20,8 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
     """Refuse couplings and prescribed motions that follow from others, or contradict them.
 
     Couplings that together leave no motion at all are refused, too. Constraints between bodies may
-    be redundant without harm, since reactions are shared. Of two equal couplings one is a mistake,
-    and two motions of one coordinate cannot be followed both.
+    be redundant without harm, since reactions are shared. If two couplings are equal, one is a
+    mistake, and a coordinate cannot follow two motions.
 
     Parameters
     ----------

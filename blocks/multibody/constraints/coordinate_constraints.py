@@ -26,7 +26,7 @@ from flexure.diagrams.values.arrays import Array
 class CoordinateTerms(NamedTuple):
     """Equations of coordinates: φ, ∂φ̇/∂v, φ̇ and what is left of φ̈ at v̇ = 0.
 
-    Those between velocities alone have no φ, and w in the place of φ̇.
+    Those between velocities alone have no φ, and w instead of φ̇.
     """
 
     errors: Array
@@ -129,7 +129,7 @@ class CoordinateConstraint(Constraint):
 
 
 class HolonomicConstraint(CoordinateConstraint):
-    """Any equations φ(q, t) = 0 between the positions of joints.
+    """User-defined equations φ(q, t) = 0 between the positions of joints.
 
     The function is traced once, so that its Jacobian and the rest of φ̈ are exact::
 
@@ -225,7 +225,7 @@ def _rate(value: Any, keys: Sequence[Hashable], v: Array) -> Any:
 
 
 class PrescribedMotion(CoordinateConstraint):
-    """A joint that moves as an input says.
+    """A joint whose motion is prescribed by an input.
 
     The input ``<name>`` of the plant takes positions, velocities and accelerations of the joint,
     one after the other: (q, q̇, q̈), three numbers for each position. Its multipliers are the

@@ -23,7 +23,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 
 
 class Coupling(CoordinateConstraint):
-    """Coordinates that stay proportional: Σ c_k q_k = b, as by gears, racks, belts and screws.
+    """Proportional coordinates, Σ c_k q_k = b, as in gears, racks, belts and screws.
 
     The constructors below have the names of machine elements, and one parameter with what is
     known of them: `rack_and_pinion`, `belt`, `screw`, `differential`, `planetary` and `mimic`;
@@ -302,7 +302,9 @@ class Coupling(CoordinateConstraint):
 
 
 class GearPair(Coupling):
-    """Two joints that turn in proportion: q₁ = n q₂ + b, or q₁ = -n q₂ + b with outer gears.
+    """Two joints with proportional angles: q₁ = n q₂ + b, or -n q₂ + b outside.
+
+    The second form is that of outer gears.
 
     Parameters
     ----------

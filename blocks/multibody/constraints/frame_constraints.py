@@ -186,7 +186,7 @@ class FrameConstraint(Constraint):
 
 
 class LoopJoint(FrameConstraint):
-    """A joint that closes a loop of a tree, made by `PlantBuilder.add_loop_joint`.
+    """A joint that closes a kinematic loop, made by `PlantBuilder.add_loop_joint`.
 
     Its equations are those that its kind of joint demands; see `Joint.closure`. Those between
     directions are multiplied by a length, that from the joint to the center of mass of one of its
@@ -242,7 +242,7 @@ class LoopJoint(FrameConstraint):
 
 
 class PointOnPlane(FrameConstraint):
-    """Mo stays in a plane of F: n · p_FM = 0.
+    """A point Mo that stays in a plane of F: n · p_FM = 0.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class PointOnPlane(FrameConstraint):
 
 
 class PointOnLine(FrameConstraint):
-    """Mo stays on a line of F through Fo.
+    """A point Mo that stays on a line of F through Fo.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class PointOnLine(FrameConstraint):
 
 
 class DistanceConstraint(FrameConstraint):
-    """Fo and Mo keep a distance L, as with a massless rod between two balls.
+    """A constant distance L between Fo and Mo, as of a massless rod with ball ends.
 
     φ = (p · p - L²)/(2 L) with p = p_FM, which is the difference of the lengths where it is small.
 

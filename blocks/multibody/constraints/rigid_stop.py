@@ -22,7 +22,7 @@ _TOUCHING = 1e-13  # how far counts as touching, likewise
 
 
 class RigidStop(SwitchedConstraint):
-    """Rigid stops at the limits of the coordinates of a joint, which it strikes and rests on.
+    """Rigid stops at the limits of the coordinates of a joint, with impacts.
 
     With the distance g >= 0 of a coordinate from its limit, and its rate ġ, a stop is open or in
     contact::
@@ -272,7 +272,7 @@ class RigidStop(SwitchedConstraint):
         ]
 
     def held(self, context: Any) -> list[Array]:
-        """Return 1 for each contact, unless somebody has moved the joint away from it."""
+        """Return 1 for each contact, unless the joint was moved away from it."""
         modes, gaps, rates = self.modes(context), self.gaps(context), self.rates(context)
         near = [np.abs(g) <= _NEAR * scale.size for g, scale in zip(gaps, self.scales, strict=True)]
         still = [np.abs(r) <= scale.still for r, scale in zip(rates, self.scales, strict=True)]

@@ -117,7 +117,7 @@ class RollingContact(FrameConstraint):
 
 
 class RollingSphere(RollingContact):
-    """A ball rolls on a plane without slip.
+    """A ball that rolls on a plane without slip.
 
     The plane of F through Fo has the normal n. The point of the ball that touches it, at -r n from
     the center Mo, has the velocity v_C = v - r w × n in F::
@@ -167,7 +167,7 @@ class RollingSphere(RollingContact):
 
 
 class RollingDisk(RollingContact):
-    """A disk, a wheel or a hoop rolls on a plane without slip, and may lean.
+    """A disk, wheel or hoop that rolls on a plane without slip and may lean.
 
     The plane of F through Fo has the normal n, and C is the lowest point of the disk. The material
     of the disk at C has the velocity v_C = v + w × p_MC in F::

@@ -22,7 +22,7 @@ _TOLERATED = 1e-6  # error of a motion, as a part of the same
 
 
 class Stabilization(NamedTuple):
-    """What a tree with constraints has in contexts.
+    """Values of a tree with constraints in contexts.
 
     Attributes
     ----------

@@ -122,13 +122,13 @@ class SwitchedConstraint(Constraint):
 
     @property
     def modes(self) -> DiscreteState:
-        """The state that tells which equations hold."""
+        """The state that selects the active equations."""
         assert self._modes is not None  # the tree declares it before
         return self._modes
 
     @property
     def prerequisites(self) -> list[Prerequisite]:
-        """What its equations read beside positions and velocities."""
+        """Further values that its equations read beside positions and velocities."""
         return [self.modes]
 
     def declare(self, tree: ConstrainedTree) -> None:

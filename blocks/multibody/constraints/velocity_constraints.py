@@ -28,7 +28,7 @@ _SAMPLES = 3  # positions at which a term without velocities is looked for
 
 
 class VelocityConstraint(CoordinateConstraint):
-    """Any equations w = J(q, t) v - b(q, t) = 0 between the velocities of joints.
+    """User-defined equations w = J(q, t) v - b(q, t) = 0 between joint velocities.
 
     Such equations are called nonholonomic where they are not the rates of equations between
     positions: what rolls or skates can come to any place, by detours. The function is traced once,
@@ -153,7 +153,7 @@ class VelocityConstraint(CoordinateConstraint):
 
 
 class KnifeEdge(FrameConstraint):
-    """Mo does not move sideways in F, as a skate, a blade, or a thin wheel seen from above.
+    """A knife edge: Mo does not move sideways in F, as with a skate or a thin wheel.
 
     With the direction n on the body of M, and the velocity v of Mo in F::
 

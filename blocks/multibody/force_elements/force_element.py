@@ -53,9 +53,9 @@ class JointEnd(NamedTuple):
 
 
 class ForceElement(Presented, Limited):
-    """Base class of the blocks that store and dissipate energy between bodies.
+    """Base class of blocks that store and dissipate energy between bodies.
 
-    Who writes an element keeps to the contract of `LeafSystem`, and to this one:
+    Subclasses must follow the rules of `LeafSystem`, and these:
 
     1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
        and say which forces it returns, about which points and in which frames; one on several

@@ -1,4 +1,4 @@
-"""What acts on a tree from outside: one description for each input that takes forces."""
+"""External forces on a tree: one description for each input of forces."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 
 
 class BallQuaternionJoint(QuaternionJoint, BallJoint):
-    """A joint that keeps Mo at Fo and lets M turn in any way, described by a quaternion.
+    """A ball joint with Mo at Fo; its orientation is a quaternion.
 
     With the quaternion q = (w, x, y, z) and the angular velocity v = w_FM expressed in F::
 
@@ -20,7 +20,7 @@ class BallQuaternionJoint(QuaternionJoint, BallJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (3,)
         Viscous damping d >= 0 in N m s/rad: the moment -d v on the child, expressed in F.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import RollPitchYawJoint
 
 
 class BallRpyJoint(RollPitchYawJoint, BallJoint):
-    """A joint that keeps Mo at Fo and lets M turn in any way, described by three angles.
+    """A ball joint with Mo at Fo; its orientation is roll, pitch and yaw.
 
     With the angles q = (r, p, y), roll, pitch and yaw, and the angular velocity v = w_FM expressed
     in F::
@@ -27,7 +27,7 @@ class BallRpyJoint(RollPitchYawJoint, BallJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (3,)
         Viscous damping d >= 0 in N m s/rad: the moment -d v on the child, expressed in F.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional

@@ -22,7 +22,7 @@ _ROTATION, _TRANSLATION = 0, 1
 
 
 class CylindricalJoint(AxisJoint):
-    """A joint that lets M turn about an axis λ, and Mo slide along it, as a rod in a bushing.
+    """A joint with rotation about an axis λ and translation along it, as in a bushing.
 
     With the angle θ and the distance x, q = (θ, x), and the rates v = q̇::
 
@@ -34,7 +34,7 @@ class CylindricalJoint(AxisJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     axis : array_like, shape (3,)
         Direction of λ, of any length; its components in F, which are those in M.
     damping : float or array_like, shape (2,)

@@ -18,7 +18,7 @@ _TRANSLATION, _ROTATION = slice(0, 2), 2
 
 
 class PlanarJoint(Joint):
-    """A joint that lets Mo move in the x-y plane of F, and M turn about the common z axis.
+    """A joint with motion of Mo in the x-y plane of F and rotation about its z axis.
 
     With q = (x, y, θ) and v = q̇::
 
@@ -30,7 +30,7 @@ class PlanarJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (3,)
         Viscous damping d >= 0 of x and y in N s/m and of θ in N m s/rad: the forces and the
         torque -d v.

@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 
 
 class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
-    """A joint that lets M move in F in any way, with a quaternion for the orientation.
+    """A joint with six degrees of freedom; its orientation is a quaternion.
 
     With q = (q_FM, p_FM), the quaternion (w, x, y, z) and the position, and v = (w_FM, v_FMo), all
     expressed in F::
@@ -20,7 +20,7 @@ class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     angular_damping : float
         Viscous damping >= 0 in N m s/rad: the moment -d w_FM on the child about Mo.
     translational_damping : float

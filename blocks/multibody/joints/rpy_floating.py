@@ -7,7 +7,7 @@ from flexure.blocks.multibody.joints.orientation import RollPitchYawJoint
 
 
 class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
-    """A joint that lets M move in F in any way, with three angles for the orientation.
+    """A joint with six degrees of freedom; its orientation is roll, pitch and yaw.
 
     With q = (r, p, y, p_FM), the angles roll, pitch and yaw and the position, and v = (w_FM,
     v_FMo), all expressed in F::
@@ -22,7 +22,7 @@ class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     angular_damping : float
         Viscous damping >= 0 in N m s/rad: the moment -d w_FM on the child about Mo.
     translational_damping : float

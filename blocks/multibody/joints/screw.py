@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ScrewJoint(AxialJoint):
-    """A joint that lets M turn about an axis λ, and Mo move along it in proportion to the angle.
+    """A joint with rotation about an axis λ and proportional translation along it.
 
     With the angle q, its rate v = q̇ and the pitch h, the advance per turn::
 
@@ -41,7 +41,7 @@ class ScrewJoint(AxialJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     axis : array_like, shape (3,)
         Direction of λ, of any length; its components in F, which are those in M.
     screw_pitch : float

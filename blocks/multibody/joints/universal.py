@@ -16,7 +16,7 @@ from flexure.diagrams.values.arrays import Array, FloatArray
 
 
 class UniversalJoint(Joint):
-    """A joint that lets M turn about the x axis of F and about its own y axis.
+    """A joint with rotations about the x axis of F and about the y axis of M.
 
     The two axes belong to a cross, whose mass is neglected. With the angles q = (q₁, q₂) and
     their rates v = q̇::
@@ -30,7 +30,7 @@ class UniversalJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (2,)
         Viscous damping d >= 0 about each axis of the cross in N m s/rad: the torques -d v.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional

@@ -96,7 +96,7 @@ class Equations(NamedTuple):
 def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
     """Return errors and rates of all equations, and their Jacobian, as numbers or symbols.
 
-    Stops and friction that sticks, which let go of what moves, count only where `modes` do; else
+    Stops and sticking friction, which release moving coordinates, count only where `modes` do; else
     theirs are zero.
     """
     conditions = tree.conditions(context)

@@ -1,4 +1,4 @@
-"""Controllers that know a plant: the forces that a motion of it needs, or its weight alone."""
+"""Controllers that use the model of a plant: computed torque and gravity compensation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class PlantModel(LeafSystem):
-    """What blocks that know a plant have in common: its structure, and outputs for its motors.
+    """Base class of controllers that use the model of a plant, with outputs for its motors.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class PlantModel(LeafSystem):
 
 
 class InverseDynamics(PlantModel):
-    """The forces under which the joints of a plant accelerate as wanted: computed torque.
+    """The forces that produce desired joint accelerations of a plant: computed torque.
 
     With the mass matrix M, the Coriolis, centripetal and gyroscopic terms C v, the viscous damping
     D of the joints and gravity, all from the parameters of this block, and the wanted acceleration
@@ -115,7 +115,7 @@ class InverseDynamics(PlantModel):
     acceleration of the setpoint as feedforward gives an a that brings it to its setpoint.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there. What force elements carry by default is part of the masses here.
+    them here or there. The masses here include those that force elements carry by default.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class InverseDynamics(PlantModel):
 
 
 class GravityCompensation(PlantModel):
-    """The forces that hold a plant at rest against its weight, wherever it is.
+    """The forces that hold a plant at rest against gravity, in any position.
 
     With the masses and centers of mass of this block::
 
@@ -210,7 +210,7 @@ class GravityCompensation(PlantModel):
     controller holds it, a wrong mass makes it sag by the missing weight over the stiffness.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there. What force elements carry by default is part of the masses here.
+    them here or there. The masses here include those that force elements carry by default.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Blocks that add up energies and powers, and show that none is lost or made."""
+"""Blocks that sum energies and powers of a plant, to check its energy balance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class EnergyTotals(LeafSystem):
-    """The energies and powers of a plant, summed over gravity, force elements and joints.
+    """Energies and powers of a plant, summed over gravity, force elements and joints.
 
     With the kinetic energy T, the stored energies V_i with the conservative powers P_i, and the
     non-conservative powers P_j::
@@ -82,7 +82,7 @@ class EnergyTotals(LeafSystem):
 
 
 class EnergyLedger(LeafSystem):
-    """Integrates the powers of a plant, so that its energies can be seen to add up.
+    """Integrates the powers of a plant, to check its energy balance.
 
     With the kinetic energy T, the stored energies V_i with the conservative powers P_i, and the
     works W_j of the non-conservative powers, two numbers stay constant in exact arithmetic::
@@ -98,8 +98,8 @@ class EnergyLedger(LeafSystem):
     power. Outputs: ``balance``, ``store_balances`` (one for each store) and ``works`` (one for each
     source), in J.
 
-    What takes energy away at single instants, such as the impacts of a stop, is a sink: its input
-    ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of
+    An element that takes energy away at single instants, such as a stop in impacts, is a sink: its
+    input ``<sink>_dissipated`` is the energy dissipated so far. The works of sinks follow those of
     sources.
 
     A simulation that projects positions and velocities to where constraints are met changes the

@@ -1,4 +1,4 @@
-"""Parts of a mechanism that belong together and are added to a plant in one call."""
+"""Groups of parts that are added to a plant in one call."""
 
 from __future__ import annotations
 

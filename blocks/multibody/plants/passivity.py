@@ -1,4 +1,4 @@
-"""Checking on random motions that a force element accounts for energy, and never makes any."""
+"""Passivity check: random motions test that a force element never generates energy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MISMATCH = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class PassivityReport:
-    """What `check_passivity` found.
+    """The report of `check_passivity`.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def check_passivity(
     Parameters
     ----------
     element : ForceElement
-        An element that is in no plant (or no longer wanted in one).
+        An element that is in no plant, or is not needed in one any further.
     context : Context, optional
         A context of the element, which gives its constants; the defaults when omitted.
     count : int
@@ -109,6 +109,10 @@ def check_passivity(
     Returns
     -------
     PassivityReport
+
+    See Also
+    --------
+    doctor : Check a whole model for mistakes.
 
     Examples
     --------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Plant(PlantBase):
-    """A mechanism as a diagram: a `MultibodyTree`, and one block for each force element.
+    """A mechanism as a diagram: a `MultibodyTree` and a block for each force element.
 
     Made by `PlantBuilder.build`. It is a diagram like any other: it can be drawn, nested and taken
     apart. Its inputs are those of its actuators and external forces and ``generalized_force``. Its
@@ -528,7 +528,7 @@ def _tolerance(tolerance: float, attempt: str) -> float:
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The plant builder: bodies, joints and force elements go in, a plant diagram comes out."""
+"""The plant builder: collects bodies, joints and force elements, and builds a plant."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _J = TypeVar("_J", bound=Joint)
 
 
 class PlantBuilder:
-    """Collects bodies, joints and force elements, and builds a plant diagram of them, once.
+    """Collects bodies, joints and force elements, and builds one plant from them.
 
     A refused call raises an error and leaves the builder as it was. Bodies that no joint connects
     to the world get a `QuaternionFloatingJoint` of their name when the plant is built.
@@ -376,8 +376,8 @@ class PlantBuilder:
             Inertia >= 0 of the rotor in kg m² (or kg), a parameter of the plant; the joint feels it
             times the ratio squared.
         effort_limit : float
-            Greatest magnitude > 0 of each component of the force on the side of the joint. What the
-            input asks for beyond it has no effect.
+            Greatest magnitude > 0 of each component of the force on the side of the joint. The
+            input is clipped to it.
         """
         attempt = f"Cannot add actuator {name!r} to '{self.name}'"
         self._refuse(attempt, check_name(name, "an actuator"), self._inputs)

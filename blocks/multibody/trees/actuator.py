@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Actuator(HandleOwner):
-    """A motor on a joint: an input of the plant with one generalized force per velocity.
+    """A motor on a joint: a plant input with one generalized force per velocity.
 
     The rotor turns ρ times per turn of the joint, so the joint feels its inertia I as ρ² I, added
     to the diagonal of the mass matrix. Its kinetic energy ½ ρ² I v² is part of that of the plant;

@@ -63,7 +63,7 @@ class _Elimination(NamedTuple):
 
 
 class Push(NamedTuple):
-    """What forces do at the joints that they reach, by numbers of outboard bodies.
+    """The effect of forces on the joints that they reach, by numbers of outboard bodies.
 
     Two pushes f and g have the product f · M⁻¹ g, the sum of ``f.efforts · g.rates``.
 

@@ -1,4 +1,4 @@
-"""What the components of positions, velocities and forces are called, and their units."""
+"""Names and units of the components of positions, velocities and forces."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class TreeConstants:
     def mass_properties(self, context: Any) -> list[MassProperties]:
         """Return the mass properties of the bodies but the world about Bo, in B.
 
-        What elements carry is part of them.
+        They include the masses that force elements carry.
         """
         properties = [
             mass_properties(*(parameter(context) for parameter in parameters or _NOTHING))

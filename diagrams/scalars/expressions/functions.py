@@ -29,7 +29,7 @@ def is_symbolic(value: object) -> bool:
 
 
 def array(values: Any) -> Any:
-    """Make an array from nested sequences of numbers and symbols: ``np.array`` for equations.
+    """Make an array of numbers and symbols: ``np.array`` for equations.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The equations of a context as functions of chosen numbers, and their Jacobian.
 
-What `linearize`, `equilibrium` and `sensitivity` share: finding the inputs and parameters that the
-user names, setting them, and differentiating by them, exactly where the equations can be traced
-and by central differences elsewhere.
+`linearize`, `equilibrium` and `parameter_sensitivity` share these steps: find the inputs and
+parameters that the user names, set them, and differentiate by them, exactly if the equations can be
+traced and by central differences otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Variable:
         return np.array([number_behind(store, key) for key in self.keys])
 
     def write(self, store: Store, numbers: FloatArray) -> None:
-        """Set the components without a look at bounds."""
+        """Set the components without checking bounds."""
         (what, where, index), _ = self.keys[0]
         before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
         whole = np.array(before)

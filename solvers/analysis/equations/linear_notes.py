@@ -1,4 +1,4 @@
-"""Which blocks linear models take for gains, and which pass no small changes at a point."""
+"""Notes on linear models: blocks replaced by gains, and blocks that pass no small changes."""
 
 from __future__ import annotations
 

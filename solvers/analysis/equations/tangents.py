@@ -1,4 +1,4 @@
-"""In which directions states can move: quaternions turn in three, locked joints in none.
+"""Directions in which states can move: three for a quaternion, none for a locked joint.
 
 Constraints leave those that change neither their errors nor the rates of these.
 """

@@ -1,4 +1,4 @@
-"""Vibrations that a planar joint beside a flexure takes away, though the flexure is soft there.
+"""Vibrations that a planar joint suppresses although the flexure beside it is soft in them.
 
 A `PlanarJoint` between the two bodies of a flexure holds what it does not let move, rigidly. The
 real stage is held there by the flexure alone, and may vibrate. Such modes are computed here as if

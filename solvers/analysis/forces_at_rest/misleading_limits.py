@@ -1,4 +1,4 @@
-"""Elements so far beyond a limit that what is found about a mechanism at rest may mislead."""
+"""Warnings of elements so far beyond a limit that static results may be wrong."""
 
 from __future__ import annotations
 

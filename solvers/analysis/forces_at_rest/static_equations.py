@@ -254,7 +254,7 @@ class StaticEquations:
         self._store.set_motion(self._store.time, freeze(at_rest))
 
     def set_variables(self, numbers: FloatArray) -> None:
-        """Set the variables without a look at bounds."""
+        """Set the variables without checking bounds."""
         start = 0
         for variable in self._variables:
             end = start + len(variable.keys)
@@ -327,7 +327,7 @@ class StaticEquations:
     def _found_states(self) -> Indices:
         """Return the other states that are found: whose rates are not zero anyway, and matter.
 
-        What nothing reads is the record of something, such as the integral of a position.
+        A state that nothing reads is a record, such as the integral of a position.
         """
         others, first = self._others, self._num_forces
         if not others.size:
@@ -434,7 +434,7 @@ def _refuse_switched(context: Context, attempt: str) -> None:
 
 
 def _refuse_rolling(context: Context, attempt: str) -> None:
-    """Refuse constraints between velocities, under which places of rest depend on the way."""
+    """Refuse constraints between velocities, with which equilibria depend on the path."""
     for _, tree in trees_of(context):
         rolling = [c.name for c in tree.constraints if c.num_position_equations < c.num_equations]
         if rolling:

@@ -181,7 +181,7 @@ def frequencies(
     attempt: str,
     beyond: float = 1.0,
 ) -> list[FloatArray]:
-    """Return the frequencies in rad/s at which each model is looked at."""
+    """Return the frequencies in rad/s at which each model is evaluated."""
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     if frequency is not None:
         given = as_numbers(frequency, attempt, "frequencies") * unit

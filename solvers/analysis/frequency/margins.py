@@ -1,4 +1,4 @@
-"""Margins of a feedback loop: how much its gain, phase and delay may change until it is unstable.
+"""Stability margins of a feedback loop: gain, phase, delay, modulus and disk margins.
 
 With L in the convention of negative feedback, the closed loop is at the boundary of stability where
 L(jω) = -1, so margins are distances of the Nyquist curve from that point, in several measures.
@@ -26,8 +26,8 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 class Margins(Answer):
     """Margins of a feedback loop with one input and one output.
 
-    Where the closed loop is not stable, it has no margins: the single figures are NaN, and the
-    lists of all crossings say where the curve is.
+    If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
+    contain all crossings of the curve.
 
     Attributes
     ----------
@@ -142,8 +142,7 @@ def margins(loop: LinearModel) -> Margins:
     Parameters
     ----------
     loop : LinearModel
-        L in the convention of negative feedback, as `loop_gain` gives it, in continuous time or
-        sampled.
+        L in the convention of negative feedback, as `loop_gain` returns it, continuous or sampled.
 
     Returns
     -------
@@ -154,13 +153,19 @@ def margins(loop: LinearModel) -> Margins:
     ValueRefusedError
         When it is no such model or has several inputs or outputs.
 
+    See Also
+    --------
+    loop_gain : The loop gain at a wire.
+    bode : Plot with margins.
+    nyquist : Plot around the point -1.
+
     Notes
     -----
     All crossings are found, however sharp: from the eigenvalues of the loop gain together with its
     adjoint, each refined as a root. Peaks are those of bounded-real conditions of the closed loop.
-    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do
-    not count, unless they grow. Those that stay are named in ``notes``; where a block passes no
-    small changes, such as a `Saturation` beyond its limits, they count as well.
+    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do not
+    count, unless they grow. Those that neither decay nor grow are named in ``notes``; where a block
+    passes no small changes, such as a `Saturation` beyond its limits, they count as well.
 
     Examples
     --------

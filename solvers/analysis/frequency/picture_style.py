@@ -1,4 +1,4 @@
-"""What pictures of linear models have in common: legends, ticks, axes through zero."""
+"""Common style of the plots of linear models: legends, ticks, axes through zero."""
 
 from __future__ import annotations
 

@@ -62,6 +62,11 @@ def pole_zero(
     ValueRefusedError
         When there is no model, one contains NaN, or some are sampled and others not.
 
+    See Also
+    --------
+    root_locus : Poles over a parameter.
+    modes : Natural frequencies and mode shapes.
+
     Notes
     -----
     Grey lines through the origin are those of equal damping ratio, and circles those of equal

@@ -1,4 +1,4 @@
-"""What notebooks show of linear models, equilibria and sensitivities: tables with names."""
+"""Notebook display of linear models, equilibria and sensitivities: tables with names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a feedback loop does at one of its wires: loop gain and sensitivities.
+"""Loop gain and sensitivities of a feedback loop at one of its wires.
 
 A disturbance d is added to the signal m that comes to a port, and v = m + d goes on. Around the
 loop, v comes back as m = -L v, in the convention of negative feedback, so that
@@ -31,7 +31,10 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 def loop_gain(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the loop gain L at a wire: what comes back, of what goes on, with the wire opened.
+    """Return the loop gain L at a wire, with the loop opened there.
+
+    The loop is broken at the wire. L is the (negative-feedback) transfer function from the signal
+    injected after the break to the signal returning before it.
 
     Parameters
     ----------
@@ -41,9 +44,9 @@ def loop_gain(
         A port on a wire between blocks, or a component of one: an output port for all that read
         it, an input port for its block alone. Other loops stay closed.
     context : Context, optional
-        Where, a root context; it is not changed. A default context when omitted.
+        Operating point, a root context; it is not changed. A default context when omitted.
     period : float, optional
-        Of a model from one sample instant to the next, in s, as for `linearize`.
+        Sampling period in s, for a discrete-time model, as for `linearize`.
 
     Returns
     -------
@@ -56,6 +59,13 @@ def loop_gain(
         When there is no such wire.
     EvaluationError
         As for `linearize`.
+
+    See Also
+    --------
+    margins : Stability margins of the loop gain.
+    bode : Plot it.
+    sensitivity_function : Closed-loop sensitivity.
+    complementary_sensitivity : Closed-loop response.
 
     Examples
     --------
@@ -78,7 +88,9 @@ def loop_gain(
 def sensitivity_function(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the sensitivity S = (I + L)⁻¹ at a wire: what goes on, of what is added there.
+    """Return the sensitivity S = (I + L)⁻¹ at a wire.
+
+    S is the transfer function from a signal added at the wire to the signal that leaves it.
 
     Parameters
     ----------
@@ -88,6 +100,11 @@ def sensitivity_function(
     Returns
     -------
     LinearModel
+
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    complementary_sensitivity : T = I - S.
 
     Examples
     --------
@@ -106,7 +123,10 @@ def sensitivity_function(
 def complementary_sensitivity(
     system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
-    """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire: what comes back, negated.
+    """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire.
+
+    T is the negative of the transfer function from a signal added at the wire to the signal that
+    returns to it.
 
     Parameters
     ----------
@@ -116,6 +136,11 @@ def complementary_sensitivity(
     Returns
     -------
     LinearModel
+
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    sensitivity_function : S = I - T.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a realization A, B, C, D holds beyond its transfer: scaling, hidden states, zeros.
+"""Properties of a realization A, B, C, D: scaling, hidden states, zeros.
 
 Everything here is orthogonal transformations of matrices that were scaled before, so that rounding
 stays small beside their size, and ranks can be told from singular values.

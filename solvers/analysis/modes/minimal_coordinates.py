@@ -187,7 +187,7 @@ class MinimalCoordinates:
 
     @property
     def loads(self) -> FloatArray:
-        """What gravity can do to the displacements of all trees."""
+        """The effect of gravity on the displacements of all trees."""
         return np.concatenate([np.zeros(0), *(motion.loads for motion in self.trees)])
 
     @property

@@ -1,4 +1,4 @@
-"""Pictures of modes with Matplotlib: frequencies and damping, tracks, and swinging mechanisms."""
+"""Plots of modes: frequencies and damping, tracks, and mode shapes of mechanisms."""
 
 from __future__ import annotations
 

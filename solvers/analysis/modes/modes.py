@@ -1,4 +1,4 @@
-"""Modes: in which ways a system swings, creeps or drifts by itself, from its exact linear model."""
+"""Modes: the free motions of a system (vibration, decay, drift) from its exact linear model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ROWS = 40  # modes in a notebook
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mode:
-    """One way in which a system moves by itself: all states in a fixed proportion.
+    """One mode of free motion: all states in a fixed proportion.
 
     ``kind`` is one of
 
@@ -326,15 +326,15 @@ class Modes(Answer):
 
 @in_one_thread
 def modes(system: System, context: Context | None = None) -> Modes:
-    """Find the natural frequencies, damping ratios, time constants and shapes of a system.
+    """Find the natural frequencies, damping ratios and mode shapes of a system.
 
     Parameters
     ----------
     system : System
         A plant, or any other diagram or block with continuous states.
     context : Context, optional
-        Where, a root context, which should be an equilibrium; it is not changed. A default context
-        when omitted.
+        Operating point, a root context, which should be an equilibrium; it is not changed. A
+        default context when omitted.
 
     Returns
     -------
@@ -358,16 +358,22 @@ def modes(system: System, context: Context | None = None) -> Modes:
         motion, so that the diagram has no continuous equations, or a mechanism moves that has
         constraints between velocities.
 
+    See Also
+    --------
+    track_modes : Follow modes over a parameter.
+    linearize : The linear model itself.
+    equilibrium : Find the operating point.
+
     Notes
     -----
     The modes are eigenvalues λ and eigenvectors of the exact linear model, ``ẋ = A x``. Mechanisms
     are described by as many displacements as they have velocities: quaternions turn in three ways,
-    and locked joints do not move. So nothing but the motion has a pole.
+    and locked joints do not move. Only motions therefore have poles.
 
-    A mode counts as free when what is left of its stiffness is less than 1e-12 of the terms that
-    cancel in it, joint by joint, so that it does not matter what else is in the diagram. Where
-    several modes have equal poles, any combination of them is a mode, too; their shapes are chosen
-    orthogonal in the mass matrix, each next to one joint coordinate.
+    A mode counts as free when its stiffness is less than 1e-12 of the terms that cancel in it,
+    joint by joint, so that the rest of the diagram has no influence. Where several modes have equal
+    poles, any combination of them is a mode, too; their shapes are chosen orthogonal in the mass
+    matrix, each next to one joint coordinate.
 
     Discrete states stay what they are. Two real poles of a mechanism that have one shape are one
     overdamped mode. Where controllers or other blocks take part, each real pole is a mode.

@@ -1,4 +1,4 @@
-"""Equilibria: states at which nothing moves, found by damped Newton steps."""
+"""Equilibria: states with zero derivatives, found by damped Newton steps and homotopy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _RELEASE = 5  # times as many steps for that
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium(Answer):
-    """A context in which nothing moves, and how it was found.
+    """A context in equilibrium, and how it was found.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ def equilibrium(
     system : System
         A block or diagram.
     context : Context, optional
-        Where to start, a root context; it is not changed. Its time, discrete states, inputs and
+        Starting point, a root context; it is not changed. Its time, discrete states, inputs and
         parameters stay. A default context when omitted.
     free : InputPort, NumericParameter, str or iterable of them, optional
-        Free input ports and parameters that are to be found as well, or components of them, by
-        handle or path.
+        Free input ports and parameters to solve for as well, or components of them, by handle or
+        path.
     fixed : ContinuousState, str or iterable of them, optional
         States that keep their value: a path such as ``"door.x"`` for all components,
         ``"door.x[angle]"`` and ``"arm.x[0]"`` for one, or ``"plant.axis.angle"`` for the position
@@ -106,7 +106,7 @@ def equilibrium(
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
         that balance in it, and where it is no more than what 1e-15 of the states would change.
     max_iterations : int
-        Largest number of Newton steps; five times as many where what holds the start is let go.
+        Largest number of Newton steps; five times as many for a continuation.
     period : float, optional
         For a diagram with periodic updates, as for `linearize`: found are states and discrete
         values from which a period leads back to the same.
@@ -122,7 +122,7 @@ def equilibrium(
         sampled block follows the motion, so that the diagram has no continuous equations; with
         ``period``, as for `linearize`.
     UnknownNameError
-        When something is not there, or an input is not free.
+        When a path or name does not exist, or an input is not free.
     ValueRefusedError
         When a parameter would have to leave its bounds.
 
@@ -131,6 +131,11 @@ def equilibrium(
     UserWarning
         When a body turns by more than 90 degrees, so that another equilibrium may be nearer.
 
+    See Also
+    --------
+    linearize : The linear model at the equilibrium.
+    load_path : Follow equilibria over a load or stroke.
+
     Notes
     -----
     Damped Newton steps with the exact Jacobian, or with central differences where a block cannot
@@ -138,29 +143,31 @@ def equilibrium(
     whichever is larger: with more unknowns than equations, or in a continuum of equilibria, one
     near the start is found, though not always the nearest.
 
-    So what the derivatives do not depend on stays near the start: the turn of a hanging body about
-    the vertical, and the states of pure integrators that nothing reads, such as those of an
+    Variables on which the derivatives do not depend stay near the start: the turn of a hanging body
+    about the vertical, and the states of pure integrators that nothing reads, such as those of an
     `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
     refused. `linearize` shows a pole at zero for each such direction.
 
-    Where damped steps end nowhere or crawl, as they do in beams under loads that bend them far, the
-    start is held by accelerations that balance it, and these are released gradually (homotopy);
-    then, in mechanisms without ``free`` and ``fixed``, by forces, along the arc length of their
-    path. The result is where a slow release leads to. Steps that crawled go on where no release
-    ends at rest.
+    If damped Newton steps fail to converge or converge very slowly, for example in a beam under a
+    large load, a continuation (homotopy) is used: fictitious accelerations balance the starting
+    point and are then reduced to zero in steps. If this fails in a mechanism without ``free`` and
+    ``fixed``, fictitious forces are reduced along the arc length of their path. The result is the
+    equilibrium that such a slow release reaches. If no release reaches one, slow Newton steps are
+    continued.
 
-    Where a body of a mechanism turns by more than 90 degrees on the way, that is tried, too, and
-    the equilibrium with the smaller turn is returned, with a warning if it is still so far.
+    If a body of a mechanism turns by more than 90 degrees, the continuation is tried as well. The
+    equilibrium with the smaller rotation is returned, with a warning if the rotation is still
+    larger than 90 degrees.
 
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that
     this would change.
 
-    The equilibrium may be unstable; `linearize` tells.
+    The equilibrium may be unstable; check the poles of `linearize`.
 
-    With ``period``, what becomes zero is what a period adds to states and discrete values, in the
-    linear model of each point; it is exact where nothing moves. Discrete values that follow neither
-    states nor inputs stay what they are.
+    With ``period``, the change of states and discrete values over one period becomes zero, by the
+    linear model at each point; this is exact at rest. Discrete values that follow neither states
+    nor inputs stay what they are.
 
     Examples
     --------
@@ -357,9 +364,9 @@ def _standstill(
     """Stop what must stand still; return the point, what is left to be found and to become zero.
 
     Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
-    friction and damping out of the search, which would hold anything at a small velocity. Of what
-    nothing accelerates the positions stay as well, and so do those of locked joints, whose
-    velocities move nothing.
+    friction and damping out of the search, which would hold anything at a small velocity. Positions
+    that nothing accelerates stay as well, and so do those of locked joints, whose velocities move
+    nothing.
     """
     point, unknown = equations.point(), unknown.copy()
     parts = []
@@ -415,11 +422,11 @@ def _ways(
 
 
 def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
-    """Return the states of a mechanism where the forces that hold it at some are let go.
+    """Return the states of a mechanism after the forces that hold it at some are released.
 
     Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
-    them to rest. Forces that balance its own ones are let go along the arc length of their curve,
-    which is the load path of a mechanism whose start is without stress.
+    them to rest. Forces that balance its own ones are released along the arc length of their curve,
+    which is the load path of a mechanism that starts without stress.
 
     Returns
     -------

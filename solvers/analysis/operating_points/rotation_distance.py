@@ -1,4 +1,4 @@
-"""How far bodies of mechanisms turn from a start to where they come to rest."""
+"""Rotation angles of bodies between a start and an equilibrium."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Whether that is no longer near."""
+        """Whether the angle is larger than `FAR`."""
         return self.angle > FAR
 
 

@@ -1,4 +1,4 @@
-"""What rules know of a system: its blocks and bodies, its modes, and what governs a number."""
+"""Data of a system for the rules: its blocks, bodies and modes, and the origin of its values."""
 
 from __future__ import annotations
 

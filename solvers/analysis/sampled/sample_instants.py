@@ -16,7 +16,7 @@ MOST = 10**5  # instants in a period
 
 
 class Instants:
-    """What happens when in a period from one instant of the slowest clock to the next.
+    """The schedule of a period from one instant of the slowest clock to the next.
 
     Parameters
     ----------

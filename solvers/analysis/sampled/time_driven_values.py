@@ -1,4 +1,4 @@
-"""What moves by time alone: discrete values that follow neither states nor inputs.
+"""Discrete values that depend on time alone, and follow neither states nor inputs.
 
 Such are the time of the newest sample in a `TimeDelay`, latched clocks and schedules, toggles and
 noise. In a model from sample to sample they are no states, but what the equations say depends on

@@ -1,4 +1,4 @@
-"""Motions with derivatives in Python, by methods of any kind: the way that always serves."""
+"""Motions with derivatives in Python, by any integration method, for all systems."""
 
 from __future__ import annotations
 

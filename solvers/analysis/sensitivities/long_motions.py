@@ -1,4 +1,4 @@
-"""A word, in time, about motions with derivatives that will take long in Python."""
+"""Warnings of motions with derivatives that take long in Python."""
 
 from __future__ import annotations
 

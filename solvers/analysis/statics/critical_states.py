@@ -1,4 +1,4 @@
-"""The way to critical loads: from estimates at the unloaded state along the path of equilibria.
+"""Critical loads: estimates at the unloaded state, refined along the path of equilibria.
 
 With the stiffness K and its derivative K' along the path, ``K + s K'`` is singular at a distance s,
 about where K itself is singular on the path. What is left of that distance is asked again from

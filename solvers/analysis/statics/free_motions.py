@@ -1,4 +1,4 @@
-"""What a stiffness says about a mechanism at rest: loads to motions, and motions without loads.
+"""Static response of a mechanism: loads for motions, and motions without loads.
 
 A stiffness K is regular where each motion needs a load. Motions N with ``K N = 0`` are free: loads
 that do work on them have no equilibrium, and all others have many. With the singular values of K,

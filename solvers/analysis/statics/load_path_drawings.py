@@ -1,4 +1,4 @@
-"""The mechanism along a load path: equilibria in one picture, or one after the other."""
+"""Drawings of the mechanism along a load path: equilibria in one picture, or animated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of load paths: stable parts full, unstable ones dashed, special points marked."""
+"""Plots of load paths: stable parts solid, unstable ones dashed, special points marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The equilibrium near some states, also of what moves freely in some directions."""
+"""The equilibrium near given states, also of mechanisms that move freely in some directions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def settle(
 ) -> tuple[StaticPoint, Flexibility]:
     """Move to the equilibrium near the present states; return the forces there, and what moves.
 
-    Newton steps leave alone in which directions nothing resists. Where they end nowhere, the states
-    are held by what balances them, and that is let go by and by.
+    Newton steps leave alone in which directions nothing resists. If they do not converge, forces
+    balance the states and are gradually released (homotopy).
 
     Raises
     ------

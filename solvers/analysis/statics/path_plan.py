@@ -1,4 +1,4 @@
-"""What a load path is to go along: which inputs, parameters and strokes, through which values."""
+"""The plan of a load path: the inputs, parameters and strokes to vary, and their values."""
 
 from __future__ import annotations
 

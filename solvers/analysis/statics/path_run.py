@@ -1,4 +1,4 @@
-"""The making of a load path: its legs one after the other, and what to say where it ends."""
+"""Computation of a load path: its legs one after the other, and the reason for its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compliance and stiffness at a point of a body: six by six, with directions that have neither.
+"""Compliance and stiffness at a point of a body, as 6 x 6 matrices with free and rigid directions.
 
 Small twists X = (θ, p) of a frame and small loads F = (t, f) on it, the rotational part first, are
 related by X = C F and F = K X. Where a mechanism moves freely, some twists take no load, and where

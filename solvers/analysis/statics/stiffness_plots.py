@@ -1,4 +1,4 @@
-"""Pictures of stiffness along a path with Matplotlib, and of motions that come with a stroke."""
+"""Plots of stiffness along a path, and of parasitic motions over a stroke."""
 
 from __future__ import annotations
 

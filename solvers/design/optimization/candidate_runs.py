@@ -111,7 +111,7 @@ class Study:
 
 @dataclass
 class CandidateRuns:
-    """What the runs of some candidates gave.
+    """Results of the runs of some candidates.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Optimization: parameters, inputs and initial states that make a metric of runs small.
+"""Optimization: finds parameters, inputs and initial states that minimize a metric of runs.
 
 A population of candidates covers the box of bounds, and differential evolution moves it: each
 generation is one sweep. From the best candidate, a local method goes downhill, with the exact
@@ -64,7 +64,7 @@ _SHOWN = 20  # candidates in a notebook
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Optimization(Answer):
-    """What a search for a small objective has found.
+    """The result of `optimize`: the best values, and the runs of the search.
 
     ``found["pid.kp"]`` is the best value of something.
 
@@ -223,46 +223,46 @@ def optimize(
     progress: bool = False,
     **options: Unpack[IntegrationOptions],
 ) -> Optimization:
-    """Find the values between bounds that make a metric of runs smallest.
+    """Find the values between bounds that minimize a metric of runs.
 
     Parameters
     ----------
     system : System
         A block or diagram.
     bounds : mapping
-        What may change: lowest and highest values ``(low, high)`` by path or handle of a numeric
+        The variables: lowest and highest values ``(low, high)`` by path or handle of a numeric
         parameter, a free input, a continuous or discrete state, or of a component of one of them
-        (``"plant.x[rate]"``, ``"mass.A[1,0]"``). Of what has a shape, bounds may have it, too.
+        (``"plant.x[rate]"``, ``"mass.A[1,0]"``). Bounds of an array may be arrays of its shape.
     objective : Metric, str or callable
-        What is to be small: a metric of `flexure.metrics`, the name of a figure of step responses,
-        an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that returns a
-        number.
+        The number to minimize: a metric of `flexure.metrics`, the name of a figure of step
+        responses, an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that
+        returns a number.
     constraints : Constraint or iterable of them, optional
-        What is to be kept: comparisons of metrics, such as ``fx.metrics.peak("pid.u") <= 12.0``.
+        Conditions to satisfy: comparisons of metrics, such as ``fx.metrics.peak("pid.u") <= 12.0``.
         Metrics may read parameters as well, as signals that do not change:
         ``fx.metrics.final("pid.ki") <= 2.0 * fx.metrics.final("pid.kp")``.
     t_final : float
         End of the runs in seconds.
     context : Context, optional
-        What the runs have in common, a root context; it is not changed. A default context when
+        Common values of all runs, a root context; it is not changed. A default context when
         omitted. If its values lie between the bounds, they are the first candidate.
     signals : Handle, str or sequence, optional
-        Of which signal the objective is a figure if it is a name, the only output of the system
-        when omitted; and what `Optimization.plot` shows besides the signals of metrics.
+        The signal that the objective refers to if it is a name (the only output of the system when
+        omitted), and signals that `Optimization.plot` shows besides those of metrics.
     logarithmic : Handle, str or iterable of them, optional
-        What is looked for on a logarithmic scale; when omitted, what is positive and has bounds a
-        factor of 100 or more apart.
+        Variables to search on a logarithmic scale; when omitted, the positive ones whose bounds
+        differ by a factor of 100 or more.
     population : int, optional
-        How many candidates run at once; when omitted 15 for each number that is looked for, rounded
-        up to a multiple of 16, and 32 at least.
+        Number of candidates per generation; when omitted 15 for each variable, rounded up to a
+        multiple of 16, and 32 at least.
     max_evaluations : int, optional
         Most runs of populations; 1000 for each number when omitted. The search also ends when the
         objectives of a population differ by less than one percent of their mean. The polish adds
         some runs.
     polish : bool
-        Whether to go downhill from the best candidate.
+        Whether to refine the best candidate with a local (gradient) method.
     seed : int or numpy.random.Generator
-        Where random numbers come from. With the same seed, the answer is the same bit for bit.
+        Seed of the random numbers. The same seed gives the same answer bit for bit.
     executor, threads
         As for `sweep`.
     progress : bool
@@ -282,13 +282,19 @@ def optimize(
         When something cannot be changed or measured, or bounds are not between those of the
         declaration; nothing has run then.
     EvaluationError
-        When no candidate of the first population has an objective, or none of all keeps all
-        constraints. Its attribute ``result`` is then the `Optimization` of the candidate that is
-        nearest to doing so, which is not feasible.
+        When no candidate of the first population has an objective, or no candidate satisfies all
+        constraints. Its attribute ``result`` is then the `Optimization` of the candidate closest to
+        feasibility, which is not feasible.
     ExecutorError
         When the executor loses its workers. Its attribute ``result`` is as of an interruption.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
+
+    See Also
+    --------
+    sweep : Simulate a given set of values.
+    tune_pid : Tune a PID controller on the linear model.
+    fit : Fit a model to measurements.
 
     Notes
     -----
@@ -298,16 +304,18 @@ def optimize(
 
     The polish is sequential quadratic programming (SLSQP). Values come from runs like all others,
     derivatives from a motion with exact sensitivities: a metric is differentiated in the direction
-    in which its samples move. Where there are none, as with events, discrete states or functions of
-    results, linear models of values take their place (COBYLA). ``Optimization.how`` says which.
+    in which its samples move. If there are no derivatives, as with events, discrete states or
+    functions of results, linear interpolation of values is used instead (COBYLA).
+    ``Optimization.how`` states which method was used.
 
-    Near a minimum the objective hardly changes, so a descent ends while the numbers still move. It
-    is therefore repeated from beside its end, with slopes twice, by values and slopes of motions
-    whose relative tolerances are 1e-7 and 1e-9. The distance between the last ends is the
+    Near a minimum the objective hardly changes, so the local search ends while the variables still
+    change. It is therefore repeated from a point near its end (twice if derivatives exist), with
+    motions of the relative tolerances 1e-7 and 1e-9. The distance between the last ends is the
     ``precision`` of the answer.
 
-    The answer is a run that was made, and it keeps every constraint. Another candidate may have an
-    objective that is smaller by less than runs at ``rtol`` resolve.
+    The reported optimum always comes from a simulated run, and every constraint reported as
+    satisfied was satisfied in that run. The objective of another candidate may be smaller, but by
+    less than runs at ``rtol`` resolve.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The last part of a search, from the best candidate downhill: with slopes or without.
+"""Local search from the best candidate: with derivatives (SLSQP) or without them (COBYLA).
 
 A descent ends where the objective changes by less than its runs resolve, and near a minimum that
 is long before the numbers stop changing. So the descent is repeated from its end, with slopes by

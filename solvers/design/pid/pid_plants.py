@@ -1,4 +1,4 @@
-"""What a PID controller of a diagram controls: one component of it, and the plant that it sees."""
+"""The plant of a PID controller in a diagram: one component, and its linear model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a design asks of a linear model, and where it stops."""
+"""Requirements of a design on a linear model, and errors when they are not met."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def poles_of(A: FloatArray, period: float | None) -> Poles:
 
 
 def ordered(poles: npt.ArrayLike, period: float | None) -> Poles:
-    """Return poles in the order of `LinearModel.poles`, for a result that nobody changes."""
+    """Return poles in the order of `LinearModel.poles`, for a read-only result."""
     found = least_stable_first(poles, period)
     found.setflags(write=False)
     return found

@@ -1,4 +1,4 @@
-"""Feedback of what is measured: an observer, and feedback of its estimate (LQG)."""
+"""Output feedback: an observer, and feedback of its estimate (LQG)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flexure.solvers.design.state_space.weights import Weights, chosen
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputFeedbackDesign(Shown):
-    """Feedback of the estimate of an observer: both of one model.
+    """An observer and the feedback of its estimate, for one model.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class OutputFeedbackDesign(Shown):
 
     @property
     def poles(self) -> Poles:
-        """Of the closed loop, the least stable ones first: those of feedback and of observer."""
+        """Poles of the closed loop, those of feedback and observer, the least stable first."""
         poles = np.concatenate([self.feedback.poles, self.observer.poles])
         return ordered(poles, self.observer.model.period)
 
@@ -150,6 +150,11 @@ def lqg(
     UserWarning
         When the model was not taken at an equilibrium; or when a block of a sampled model samples
         an input, see the notes.
+
+    See Also
+    --------
+    lqr : The feedback alone.
+    lqe : The Kalman filter alone.
 
     Notes
     -----

@@ -176,7 +176,7 @@ class CompiledEquations:
 
 
 def compiled_equations(system: System, context: Context | None = None) -> CompiledEquations:
-    """Return the time derivatives of a system as a fast function for SciPy's ``solve_ivp``.
+    """Return the time derivatives of a system as compiled code for ``solve_ivp``.
 
     Parameters
     ----------
@@ -195,6 +195,11 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     ------
     ContextError
         When the context belongs to another system.
+
+    See Also
+    --------
+    simulate : Flexure's own integration.
+    equation : The equation as text.
 
     Notes
     -----

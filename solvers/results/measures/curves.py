@@ -233,7 +233,7 @@ class Curve:
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        """What the signal exceeds nowhere in each arc."""
+        """An upper bound of the signal in each arc."""
         beyond = OVERSHOOT * (self.greatest - self.least)
         return self.least - beyond, self.greatest + beyond
 

@@ -41,7 +41,7 @@ BAND = 0.05  # half the width of the band, as a fraction of the peak deviation, 
 
 @dataclass(frozen=True)
 class DisturbanceInfo(Answer):
-    """Figures of a response y(t) that is pushed away from its target, and should come back.
+    """Measures of a response y(t) that recovers from a disturbance.
 
     Times count from the instant of the disturbance. `disturbance_info` has the rules.
 
@@ -170,7 +170,7 @@ def disturbance_info(
     tolerance: float | None = None,
     control: npt.ArrayLike | None = None,
 ) -> DisturbanceInfo:
-    """Measure how a response that is pushed away from its target comes back.
+    """Measure how a response recovers after a disturbance.
 
     It has recovered when it stays within the tolerance, and is expected to stay there: a deviation
     of up to E0 in the third quarter of the record after the disturbance and E1 in the fourth is
@@ -189,7 +189,7 @@ def disturbance_info(
     band : float
         Half the width of the band around the target, as a fraction of the peak deviation.
     tolerance : float, optional
-        The same in the unit of the response, in the place of ``band``.
+        The same in the unit of the response, instead of ``band``.
     control : array_like, shape (k,), optional
         The manipulated input, for its total variation and peak.
 
@@ -207,6 +207,10 @@ def disturbance_info(
     ValueRefusedError
         When shapes differ, values are not finite, the disturbance is not within the record, or the
         band or tolerance is not positive.
+
+    See Also
+    --------
+    step_info : Measure a step response.
 
     Examples
     --------
@@ -268,7 +272,7 @@ def positive(argument: str, value: object) -> float:
 
 @dataclass(frozen=True)
 class DisturbanceResponse(Shown):
-    """A recorded response to a disturbance with its figures.
+    """A recorded response to a disturbance with its measures.
 
     Attributes
     ----------

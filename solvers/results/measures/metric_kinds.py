@@ -47,7 +47,7 @@ def final(signal: Signal) -> Metric:
 
 
 def at(signal: Signal, time: float) -> Metric:
-    """Return the metric "value of a signal at a time", the one after where the signal jumps."""
+    """Return the metric "value of a signal at a time"."""
     when = _number("time", time)
     label = f"at({path_of(signal)}, {spelled(when)})"
     return _metric(label, (signal,), partial(_at, signal, when), "{}")
@@ -59,27 +59,27 @@ def _at(signal: Signal, when: float, records: Records) -> FloatArray:
 
 
 def maximum(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "largest value of a signal", from a start to an end in seconds."""
+    """Return the metric "largest value of a signal", from a start to an end."""
     return _reduction(reductions.maximum, signal, start=start, end=end)
 
 
 def minimum(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "smallest value of a signal", from a start to an end in seconds."""
+    """Return the metric "smallest value of a signal", from a start to an end."""
     return _reduction(reductions.minimum, signal, start=start, end=end)
 
 
 def peak(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "largest magnitude of a signal", from a start to an end in seconds."""
+    """Return the metric "largest magnitude of a signal", from a start to an end."""
     return _reduction(reductions.peak, signal, start=start, end=end)
 
 
 def mean(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "mean of a signal over time", from a start to an end in seconds."""
+    """Return the metric "mean of a signal over time", from a start to an end."""
     return _reduction(reductions.mean, signal, start=start, end=end)
 
 
 def rms(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "root of the mean square of a signal", from a start to an end in seconds.
+    """Return the metric "root mean square of a signal", from a start to an end.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def rms(signal: Signal, *, start: float | None = None, end: float | None = None)
 
 
 def integral(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "integral of a signal over time", from a start to an end in seconds."""
+    """Return the metric "integral of a signal over time", from a start to an end."""
     return _reduction(reductions.integral, signal, start=start, end=end)
 
 
 def total_variation(
     signal: Signal, *, start: float | None = None, end: float | None = None
 ) -> Metric:
-    """Return the metric "all ways of a signal up and down", from a start to an end in seconds."""
+    """Return the metric "total variation of a signal", from a start to an end."""
     return _reduction(reductions.total_variation, signal, start=start, end=end)
 
 
@@ -112,7 +112,7 @@ def iae(
     start: float | None = None,
     end: float | None = None,
 ) -> Metric:
-    """Return the metric "integral of the magnitude of target - signal", from a start to an end.
+    """Return the metric "integral of |target - signal|", from a start to an end.
 
     The target is a number, or another signal.
     """
@@ -140,17 +140,20 @@ def itae(
     start: float | None = None,
     end: float | None = None,
 ) -> Metric:
-    """Return the metric "integral of time times the magnitude of target - signal".
+    """Return the metric "integral of time times |target - signal|".
 
-    Time counts from the start. The target is a number, or another signal.
+    Time counts from ``start``; ``start`` and ``end`` are in s. The target is a number or another
+    signal.
     """
     return _reduction(reductions.itae, signal, target=target, start=start, end=end)
 
 
 def first_crossing(signal: Signal, level: float, direction: Direction = "either") -> Metric:
-    """Return the metric "time at which a signal first crosses a level", NaN when it never does.
+    """Return the metric "time at which a signal first crosses a level", or NaN.
 
-    Rising, it comes from below; falling, from above; either counts both.
+    The result is NaN if the signal never crosses it. With ``direction="rising"`` only crossings
+    from below count, with ``"falling"`` only those from above, with ``"either"`` both. The time is
+    in s.
     """
     limit, attempt = _number("level", level), f"Cannot measure '{path_of(signal)}'"
     one_of(direction, get_args(Direction), "direction", attempt)
@@ -173,7 +176,7 @@ def step(
     band: float = 0.02,
     control: Signal | None = None,
 ) -> Metric:
-    """Return the metric "figure of the step response of a signal".
+    """Return the metric "measure of the step response of a signal".
 
     Parameters
     ----------
@@ -252,7 +255,7 @@ def disturbance(
     tolerance: float | None = None,
     control: Signal | None = None,
 ) -> Metric:
-    """Return the metric "figure of the response of a signal to a disturbance".
+    """Return the metric "measure of the response of a signal to a disturbance".
 
     Parameters
     ----------
@@ -310,7 +313,7 @@ def _disturbance(
 
 
 def of(function: Callable[..., Any], *signals: Signal, label: str | None = None) -> Metric:
-    """Return the metric "what a function of a run returns".
+    """Return the metric "value returned by a function of a run".
 
     Parameters
     ----------

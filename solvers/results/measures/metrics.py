@@ -48,7 +48,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What metrics are computed from: the signals of N runs.
+    """The input of metrics: the signals of N runs.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A number that says how a run went, such as ``fx.metrics.rms("pid.u")``.
+    """A number computed from a run, such as ``fx.metrics.rms("pid.u")``.
 
     The functions of `flexure.metrics` return them, for `flexure.sweep` and other studies of many
     runs. They can be added, subtracted, multiplied and divided, with each other and with numbers,
@@ -134,8 +134,8 @@ class Metric:
     functions : tuple of callable
         Functions of a whole `SimulationResult` that it needs; with any, runs are single ones.
     unit : str
-        Unit of the number, with ``{}`` in the place of that of the first signal, as in ``"{} s"``;
-        empty where it is not known.
+        Unit of the number, with ``{}`` for that of the first signal, as in ``"{} s"``; empty where
+        it is not known.
     """
 
     label: str

@@ -31,7 +31,7 @@ _FAR = 100.0  # records of the same length; rest beyond these is not in sight
 
 @dataclass(frozen=True)
 class StepInfo(Answer):
-    """Figures of a step response y(t) that goes from y0 to its final value yf.
+    """Measures of a step response y(t) from y0 to its final value yf.
 
     Times count from the instant of the step. A figure that the record does not contain, because
     the response never gets there or still moves at the end, is NaN; `step_info` has the rules.

@@ -42,7 +42,7 @@ def step_info(
     band: float = 0.02,
     control: npt.ArrayLike | None = None,
 ) -> StepInfo:
-    """Measure a step response.
+    """Measure rise time, overshoot, settling time etc. of a step response.
 
     The response has come to rest when the motion that is still to come is less than a tenth of the
     band, taken that it goes on as it did in the second half of the record: when it moves over a
@@ -65,10 +65,10 @@ def step_info(
     initial : float, optional
         Value before the response; the value at the step when omitted, before a jump there.
     final : float, optional
-        Value that the response settles to; when omitted, the target or, where that is unknown, the
-        last value of a record that has come to rest.
+        Value that the response settles to; when omitted, the target or, without a target, the last
+        value of a record that has come to rest.
     target : float, optional
-        What was asked for, for the steady-state error.
+        The desired final value, for the steady-state error.
     band : float
         Half the width of the settling band, as a fraction of the whole change.
     control : array_like, shape (k,), optional
@@ -89,6 +89,11 @@ def step_info(
     ValueRefusedError
         When shapes differ, values are not finite, the step is not within the record, or there is
         no change to measure.
+
+    See Also
+    --------
+    step_response : Simulate and measure in one call.
+    disturbance_info : Measure the response to a disturbance.
 
     Examples
     --------
@@ -209,7 +214,7 @@ def straight(time: npt.ArrayLike, values: npt.ArrayLike, attempt: str) -> Curve:
 
 @dataclass(frozen=True)
 class StepResponse(Answer):
-    """A recorded step response with its figures.
+    """A recorded step response with its measures.
 
     Attributes
     ----------

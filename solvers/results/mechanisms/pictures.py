@@ -44,7 +44,7 @@ _LETTERS = 60  # of a title, in one line
 
 @dataclass(frozen=True)
 class Motion:
-    """What a picture, or a row of pictures, shows of a plant.
+    """The content of a picture, or a row of pictures, of a plant.
 
     Attributes
     ----------

@@ -125,7 +125,7 @@ def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyL
 def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _Account:
     """Return what a ledger knows, at the times at which all of it is finite.
 
-    What a source takes out in the end is stacked as lost; the work of all others is supplied.
+    Sources with a negative final work are stacked as lost; the work of all others is supplied.
     """
     grid = result.fine_time()
     stores = [ledger.input_port(f"{name}_energy") for name in ledger.stores]

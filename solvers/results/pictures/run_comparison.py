@@ -31,8 +31,8 @@ def compare(
     Parameters
     ----------
     runs : dict of str to SimulationResult
-        What to compare, by what it is called. The runs may be those of different systems, in which
-        the signals have the same paths and units.
+        The runs to compare, by their labels. They may be of different systems if the signals have
+        the same paths and units.
     *signals, units, title, ax, path
         As for `SimulationResult.plot`.
 
@@ -46,6 +46,10 @@ def compare(
         As for `SimulationResult.plot`, and when units of a signal differ among the runs.
     UnknownNameError
         When a run has no such signal.
+
+    See Also
+    --------
+    sweep : Many runs, with their own plots.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def dense_signals(
         Times of the steps; instants with jumps occur twice.
     read : callable
         Returns the signals at ascending times, each of shape (k,) or (k, size). A time that occurs
-        twice in a row stands for before and after.
+        twice in a row means before and after.
     """
     steps = np.flatnonzero(np.diff(grid) > 0.0)
     if not len(steps):

@@ -153,8 +153,8 @@ def make_table(
     readers : sequence of Reader
         What they read.
     sample : callable
-        ``sample(times) -> list of arrays``, of which the first of two equal times stands for
-        before a jump, and a single one or the second for after.
+        ``sample(times) -> list of arrays``, of which the first of two equal times means before a
+        jump, and a single one or the second after it.
     grid : ndarray
         Ascending times.
     jumps : {"both", "before", "after"}

@@ -42,13 +42,13 @@ _PANELS = 12  # of a plot for which nobody named signals
 
 
 class SimulationResult(Shown, HasSignals, ResultPictures):
-    """What a simulation did.
+    """The result of a simulation: signals, events and the final context.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
     result keeps the motion and evaluates the equations where a signal is asked for.
 
     At an instant at which something jumps, `time` holds the instant twice: first with the values
-    before, then with the values after. A single time given to `sample` stands for after.
+    before, then with the values after. A single time passed to `sample` means after.
 
     Attributes
     ----------
@@ -502,7 +502,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         path : str or Path
             Where to write it.
         signals, times, jumps
-            As for `to_dict`. What happens between the times is not stored.
+            As for `to_dict`. Values between the times are not stored.
 
         Raises
         ------

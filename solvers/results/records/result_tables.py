@@ -1,4 +1,4 @@
-"""What notebooks show of runs and responses: how they went, and small drawings of signals."""
+"""Notebook display of runs and responses: outcomes, and small drawings of signals."""
 
 from __future__ import annotations
 

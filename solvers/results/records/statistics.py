@@ -1,4 +1,4 @@
-"""What a simulator counts."""
+"""Counters of a simulator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Statistics:
-    """What a simulator did since its initialization.
+    """Counts of steps, evaluations and events since a simulator's initialization.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
 
 
 class StoredResult(Shown, HasSignals):
-    """A result from a file: signals at the times at which they were saved, without the model.
+    """A result read from a file: saved signals, without the model.
 
     ``stored["plant.y"]`` is a signal at the times ``time``, of shape (k,), or (k, n) for several
     components. There is no motion between these times.
@@ -181,7 +181,7 @@ class StoredResult(Shown, HasSignals):
 
 
 def load_result(path: str | Path) -> StoredResult:
-    """Read what `SimulationResult.save` wrote; nothing of the model is needed or executed.
+    """Read a result that `SimulationResult.save` wrote, without the model.
 
     Parameters
     ----------
@@ -196,6 +196,10 @@ def load_result(path: str | Path) -> StoredResult:
     ------
     RecordFileError
         When it cannot be read, or holds no result.
+
+    See Also
+    --------
+    load_study : Read the runs of a sweep.
 
     Examples
     --------

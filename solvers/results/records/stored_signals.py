@@ -9,7 +9,7 @@ from flexure.solvers.tracing.signals import Reader
 
 
 class StoredSignal(NamedTuple):
-    """What a `Reader` says of a signal, without a way to read it.
+    """The description of a signal by a `Reader`, without its values.
 
     Attributes
     ----------

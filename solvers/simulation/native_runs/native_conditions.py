@@ -1,4 +1,4 @@
-"""Which simulations compiled loops can carry on: the loops, or what stands in the way."""
+"""Conditions for compiled loops in a simulation: returns the loops, or the obstacle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_runner(
 ) -> tuple[NativeRunner | None, str]:
     """Return the compiled loops for a simulation, or why there are none.
 
-    Earlier ones for the same program begin anew.
+    Earlier ones for the same program restart.
     """
     try:
         program = native_program(simulation.store)

@@ -55,7 +55,7 @@ def checked_compiled(compiled: Any) -> Compiled:
 
 
 def wants_native(compiled: Compiled | None) -> bool:
-    """Tell whether native code is wanted where it is possible, also where nobody has said."""
+    """Return whether native code should be used if possible, also without an option."""
     return compiled not in (False, "python")
 
 

@@ -1,6 +1,6 @@
 """Where blocks declare that the continuous state belongs, and what becomes of states beside it.
 
-After each step, and where a motion begins, the deviations are looked at. Where one of them is
+After each step, and at the start of a motion, the deviations are checked. Where one of them is
 larger than 1, the state is projected until none is. Where that does not work, as at singular
 positions, it stays as it is, which is said; one that is far away ends the run. Steps are within the
 tolerance of the method, and so are projections of them; it is said where that is not so at one step

@@ -25,7 +25,7 @@ _HALF = 0.36  # of the height of a bar
 
 
 class Way(NamedTuple):
-    """What one value does to a metric.
+    """The effect of one value on a metric.
 
     Attributes
     ----------

@@ -18,16 +18,16 @@ _TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
 def one_at_a_time(
     values: Sampled, context: Context | System, *, plus_minus: float | str | None = None
 ) -> Plan:
-    """Plan a nominal run, and two runs for each value in which it alone is low, then high.
+    """Plan a nominal run, and a low and a high run for each value alone.
 
     Parameters
     ----------
     values : mapping, or paths
-        What is moved, by path or handle, as for `latin_hypercube`: from one end to the other of
-        intervals, tolerances and distributions with ends, and from the 5 % to the 95 % quantile of
-        others. Of what has a shape, each component is moved by itself.
+        The values to change, by path or handle, as for `latin_hypercube`: from one end to the other
+        of intervals, tolerances and bounded distributions, and from the 5 % to the 95 % quantile of
+        others. Components of an array are changed one by one.
     context : Context or System
-        Where the nominal values are; of a system its defaults.
+        Source of the nominal values; for a system, its defaults.
     plus_minus : float or str, optional
         Tolerance of the paths in a list, relative to their nominal values.
 

@@ -35,7 +35,7 @@ def save(plan: Plan, path: str | Path) -> None:
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan that `Plan.save` wrote, or a table of numbers with a line of paths above it.
+    """Read a plan that `Plan.save` wrote, or a table of numbers below a line of paths.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Axis:
 
 
 class Plan(Shown):
-    """A table of samples: what each run of a sweep takes for parameters, inputs and states.
+    """A table of samples: values of parameters, inputs and states for each run.
 
     `grid`, `zipped`, `latin_hypercube`, `sobol`, `random` and `load_plan` make plans, and
     `flexure.sweep` takes them. ``plan["pid.kp"]`` is a column as an array, ``plan[3]`` a row as a
@@ -301,8 +301,8 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     Parameters
     ----------
     values : mapping
-        The values of each path or handle: an array, whose first axis goes through the values. Of
-        what has a shape, an array of shape ``(n, *shape)``.
+        The values of each path or handle: an array, whose first axis goes through the values. For
+        values with a shape, an array of shape ``(n, *shape)``.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
 
 
 def zipped(values: Mapping[Any, npt.ArrayLike]) -> Plan:
-    """Plan runs that take the first entries of all arrays, the second entries, and so on.
+    """Plan runs that take the first entries of all arrays, then the second, and so on.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _MOST = 2**_BITS  # samples
 
 
 class Options(NamedTuple):
-    """What all ways to draw have in common."""
+    """Base class of the sampling methods."""
 
     plus_minus: float | str | None
     correlation: Correlations | None
@@ -56,7 +56,7 @@ def latin_hypercube(
     context: Context | System | None = None,
     seed: Seed = 0,
 ) -> Plan:
-    """Plan runs by Latin hypercube sampling: of n equally probable strata, each is met once.
+    """Plan runs by Latin hypercube sampling: one sample in each of n strata.
 
     That holds for each path by itself, so means and quantiles come out with far less scatter than
     from as many independent samples.
@@ -64,9 +64,9 @@ def latin_hypercube(
     Parameters
     ----------
     values : mapping, or paths
-        What is drawn, by path or handle. For each, one of
+        Distributions of the values, by path or handle. For each, one of
 
-        - ``(low, high)``: uniform between two numbers, or arrays, which stand for each component;
+        - ``(low, high)``: uniform between two numbers, or arrays with bounds of each component;
         - a frozen distribution of ``scipy.stats``, such as ``norm(3.0, 0.2)``;
         - a tolerance, such as ``"5 %"``: uniform around the nominal value in ``context``;
         - for several paths as a key, ``scipy.stats.multivariate_normal(mean, cov)``.
@@ -132,7 +132,7 @@ def sobol(
     context: Context | System | None = None,
     seed: Seed = 0,
 ) -> Plan:
-    """Plan runs by points of a Sobol sequence, which fill space more evenly than random ones do.
+    """Plan runs by points of a Sobol sequence, which fill space evenly.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Marginal:
-    """What one path is drawn from.
+    """The distribution of one path.
 
     Attributes
     ----------

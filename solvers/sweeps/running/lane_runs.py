@@ -97,7 +97,7 @@ class LaneRuns:
     Parameters
     ----------
     simulation : SimulationState
-        Of the context that stands for all runs.
+        Of the context that represents all runs.
     measuring : Measuring
         What is sampled, and what is followed for metrics.
     kept : int
@@ -154,7 +154,7 @@ class LaneRuns:
             raise UnsuitableError(OTHER_NUMBERS)
 
     def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
-        """Run some variants, until an event is set; somebody may watch how many are done."""
+        """Run some variants, until an event is set; progress may be watched."""
         settings, simulation = self._settings, self._simulation
         runs = self._prepare(part)
         n = runs.initial.shape[1]

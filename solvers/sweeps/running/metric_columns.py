@@ -241,7 +241,7 @@ class Measuring:
         """Measure N runs, of which is known what followed signals did.
 
         Functions that raise an error leave it in ``failures``, by the index among these runs.
-        What functions of whole results returned is in ``numbers``.
+        ``numbers`` holds the values that functions of whole results returned.
         """
         count = len(dense)
         found = MetricColumns(self.metrics, count)

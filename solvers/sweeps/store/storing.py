@@ -31,7 +31,7 @@ _SECONDS = 1.0  # that a chunk is to take, which is what a crash may cost
 
 
 class Kept(TypedDict, total=False):
-    """What whoever runs a sweep does for its file."""
+    """The interface of a running sweep to its file."""
 
     earlier: Iterable[Chunk]
     seconds: float

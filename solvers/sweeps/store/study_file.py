@@ -37,7 +37,7 @@ class StudyFile:
         What the study is about. A file with finished runs must be about the same, with a plan that
         contains them.
     force : bool
-        Whether to let go the runs of another study, and begin anew.
+        If True, delete the runs of another study and start again.
 
     Raises
     ------

@@ -53,7 +53,7 @@ _OUTLINE = ("study WHERE name NOT IN ('how', 'digest')", "provenance", "axes", "
 
 @dataclass
 class Outline:
-    """What a study is about, without what its runs did.
+    """The definition of a study, without results of its runs.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ def _read_plan(connection: sqlite3.Connection) -> Plan:
 def places_in(old: Plan, runs: Iterable[int], new: Plan) -> list[int | None]:
     """Return where the values of some runs of a plan are in another one; None where nowhere.
 
-    Of runs with the same values, the first is the first of the others, and so on.
+    Runs with the same values are matched in order.
     """
     waiting: dict[bytes, list[int]] = {}
     for number, key in reversed(list(enumerate(_keys(new)))):

@@ -1,4 +1,4 @@
-"""What stands in the place of a model, of which nothing is there but what a file tells."""
+"""A placeholder of a model of which only the contents of a file are known."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _ROWS = 30  # values in a notebook
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Shown):
-    """The plane ``y = mean + Σ slope (x - mean of x)`` through a metric y, by least squares.
+    """Linear regression of a metric, ``y = mean + Σ slope (x - mean of x)``.
 
     Attributes
     ----------

@@ -82,6 +82,7 @@ def stiffness(law: BeamLaw, X_AC: Any, h: float) -> FloatArray:
     return np.array(columns).T
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("first", "last", "turn"),
     [

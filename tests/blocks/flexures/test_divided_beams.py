@@ -148,6 +148,7 @@ def test_the_determinant_gives_the_frequencies_of_the_textbook() -> None:
         assert exact_frequencies(ends, 1, THICKNESS)[0] == pytest.approx(root**2 * unit, rel=1e-8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ends", thinned(PLANTS, fast=1))
 def test_frequencies_of_slender_beams_converge_with_fourth_order(ends: str) -> None:
     exact = np.array(exact_frequencies(ends, 2, THICKNESS))
@@ -449,6 +450,7 @@ def test_without_room_for_dense_factors_a_long_beam_takes_long_steps(
     assert plant.body("tip").pose(run.context).p[1] == pytest.approx(rest, rel=1e-3)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_a_beam_at_rest_that_stands_askew_runs_in_native_code() -> None:
     """Its forces there are rounding, other in each code."""
@@ -461,6 +463,7 @@ def test_a_beam_at_rest_that_stands_askew_runs_in_native_code() -> None:
     assert run.statistics.native_steps == run.statistics.steps > 0
 
 
+@pytest.mark.full
 def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
     plant = cantilever(2)
     load = 2.0 * E * WIDTH * THICKNESS**3 / 12.0 / LENGTH**2

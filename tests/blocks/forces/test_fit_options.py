@@ -43,6 +43,7 @@ def of_system(measured: Any, **options: Any) -> fx.results.Fit:
     return fx.fit(Decay(), {"time": TIME, "y": measured}, ["height", "rate"], **options)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     [

@@ -190,6 +190,7 @@ def test_an_arm_under_computed_torque_follows_a_profile_with_the_errors_of_a_lin
     np.testing.assert_allclose(found, decay[:, np.newaxis] * error, atol=1e-7)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [arm, satellite_with_boom])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gravity_compensation_holds_a_plant_in_any_pose(make: Any, seed: int) -> None:

@@ -308,6 +308,7 @@ def test_the_builder_works_with_the_graph_that_it_shows(builder: fx.DiagramBuild
     assert list(graph.edges) == [(builder.systems[2].output_port("y1"), b.input_port())]
 
 
+@pytest.mark.full
 def test_networkx_is_imported_only_for_who_looks_at_a_graph() -> None:
     code = (
         "import sys, flexure as fx\n"

@@ -98,6 +98,7 @@ def test_a_loop_that_an_element_opens_is_not_stable_and_the_element_is_named(kin
     assert any("passes no small changes" in note for note in model.notes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", HARD)
 def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: str) -> None:
     diagram, context = made(kind, "gain")

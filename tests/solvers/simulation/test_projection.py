@@ -351,6 +351,7 @@ def test_a_block_that_cannot_be_traced_is_projected_in_python() -> None:
     assert "cannot be projected" in simulator.explain()
 
 
+@pytest.mark.full
 def test_javascript_projects_as_native_loops_do() -> None:
     orbit = Orbit()
     times = np.linspace(0.0, 4.0, 9)

@@ -57,7 +57,7 @@ class Joint(Part, ABC):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (num_velocities,)
         Viscous damping d >= 0: the generalized force -d v, component by component.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
@@ -326,7 +326,7 @@ class Joint(Part, ABC):
 
     @property
     def random_positions_distribution(self) -> Distribution | None:
-        """What draws the positions of random contexts, if anything does."""
+        """The function that draws positions for random contexts, or None."""
         return self._random_positions
 
     def _set_random_part(

@@ -52,6 +52,7 @@ def started() -> tuple[fx.Plant, fx.Context]:
     return plant, context
 
 
+@pytest.mark.full
 def test_runs_of_a_sweep_over_a_length_begin_assembled() -> None:
     plant, context = started()
     runs = fx.sweep(

@@ -86,6 +86,7 @@ def test_a_slider_is_where_its_limits_let_it_be() -> None:
     assert other.joint("slide").positions.get(start)[0] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.full
 def test_what_cannot_be_closed_within_limits_says_which_joint_is_at_them() -> None:
     plant = slider_crank(offset=0.0, lowest=1.2)
     with pytest.raises(EvaluationError, match=r"'pin' by 0\.2; at its limits: 'slide'"):

@@ -38,6 +38,7 @@ def spinning(built: tuple[fx.Plant, fx.Context], speed: float) -> tuple[fx.Plant
     return linkage, context
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     thinned(
@@ -252,6 +253,7 @@ def stretched() -> tuple[fx.Plant, fx.Context]:
     return plant, context
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:The state of 'parallelogram' misses")
 @pytest.mark.parametrize("compiled", thinned(["python", True], fast=1))
 def test_a_linkage_passes_positions_in_which_it_is_stretched_out(compiled: Any) -> None:

@@ -53,6 +53,7 @@ def test_the_closed_form_of_the_simple_pendulum_is_the_published_motion() -> Non
     assert found == pytest.approx(np.array(list(published.values())), abs=2e-6)
 
 
+@pytest.mark.full
 def test_a_mass_on_a_massless_rod_swings_on_as_published() -> None:
     plant, context = massless_rod()
     result = fx.simulate(plant, 20.0, context, method="DOP853", rtol=1e-10, atol=1e-10)

@@ -137,6 +137,7 @@ def test_tables_say_what_moves_and_where_the_energies_are() -> None:
     assert tracks.table().columns == ("at_a.stiffness", "track", *table.columns)
 
 
+@pytest.mark.full
 def test_pictures_show_every_mode_and_every_track(tmp_path: Path) -> None:
     found = fx.modes(three_masses())
     upper, lower = found.plot(path=tmp_path / "modes.png").axes

@@ -104,6 +104,7 @@ def test_other_units_are_refused_by_name(run: fx.results.SimulationResult) -> No
         run.plot("pid.u", units={"rad": 3})  # type: ignore[dict-item]
 
 
+@pytest.mark.full
 def test_samples_that_are_held_are_steps_and_jumps_are_marked_once() -> None:
     figure = recorded_run().plot([["held", "sampled.ramp.y"]])
     (ax,) = figure.axes
