@@ -313,7 +313,7 @@ def sobol_indices(
         if indices[name].rows < n:
             warn(
                 f"{n - indices[name].rows} of {n} rows of samples are left out of the Sobol "
-                f"indices of '{name}', as runs in them have no number"
+                f"indices of '{name}', since some of their runs have no number"
             )
     return indices
 
@@ -326,7 +326,7 @@ def _plan(values: Sampled, n: int, options: Options, attempt: str) -> Plan:
             raise ValueRefusedError(
                 attempt,
                 expected="independent values",
-                found="correlated ones, of which no share of the variance is that of one alone",
+                found="correlated ones, whose shares of the variance cannot be separated",
             )
         both = sobol_points(rng, 2 * size, n)
         rows = np.repeat(both[:, np.newaxis, :size], size + 2, axis=1)

@@ -138,7 +138,7 @@ def check_passivity(
     if element.parent is not None:
         raise DeclarationError(
             f"Cannot check '{element.label}' for passivity",
-            expected="an element of its own, whose inputs are free",
+            expected="a separate element, whose inputs are free",
             found=f"one in '{element.parent.label}'",
             remedy="Make another instance of it, outside of a plant",
         )

@@ -385,7 +385,7 @@ def optimize(
             found=f"none of {found.evaluations}; the nearest one has "
             + ", ".join(f"{label}: {value:.6g}" for label, value in found.constraints.items()),
             remedy="Relax a constraint or a bound, or raise max_evaluations; the attribute result "
-            "of this error has all that were tried",
+            "of this error has all candidates",
         )
         refusal.result = found  # type: ignore[attr-defined]
         raise refusal
@@ -400,7 +400,7 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
         if len(signals) > 1:
             raise ValueRefusedError(
                 f"{attempt} by {objective!r}",
-                expected="one signal of which it is a figure",
+                expected="one signal that it measures",
                 found=quoted(map(path_of, signals)),
             )
         made = metric_kinds.step(objective, signals[0] if signals else only_output(system))
@@ -449,7 +449,7 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
             study.attempt,
             expected=f"runs in which all of {quoted(m.label for m in study.metrics)} are numbers",
             found=f"none among {size}; the first: {trials.reasons[0]}",
-            remedy="Other bounds, a longer run, or a metric that is always there",
+            remedy="Change the bounds, run longer, or use a metric that is always defined",
         )
 
     def goal(points: FloatArray) -> FloatArray:

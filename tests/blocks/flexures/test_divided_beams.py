@@ -374,7 +374,7 @@ def test_planar_nodes_out_of_the_plane_are_refused() -> None:
 def test_a_pose_does_not_tell_where_nodes_are() -> None:
     builder = fx.PlantBuilder("arc", gravity=(0, 0, 0))
     end = builder.add_frame("end", builder.world, (LENGTH, 0, 0.01))
-    with pytest.raises(fx.errors.DeclarationError, match="expected curvature, from which"):
+    with pytest.raises(fx.errors.DeclarationError, match="expected curvature, which"):
         leaf_on(builder, builder.world, end, 2, THICKNESS, unstressed_pose=(LENGTH, 0, 0))
 
 

@@ -243,5 +243,5 @@ def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
 
 def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
     diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
-    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay in the place of 'e'"):
+    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay instead of 'e'"):
         fx.margins(fx.loop_gain(diagram, "pid.u", context))
