@@ -286,17 +286,3 @@ def _canonical(
     A = np.eye(n, k=-1)
     A[:1] = -below[1:]
     return A, np.eye(1, n)[0], above[1:] - below[1:] * above[0], above[0]
-
-
-__all__ = [
-    "ForeignSystem",
-    "Kind",
-    "block_matrices",
-    "block_period",
-    "block_ratio",
-    "kind_of",
-    "matrices_of",
-    "period_of",
-    "ratio_of",
-    "refuse_period",
-]

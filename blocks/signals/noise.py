@@ -20,7 +20,6 @@ from flexure.diagrams.values.handles import Handle
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
 
-__all__ = ["BandLimitedNoise", "Noise"]
 
 _SQRT3 = 3.0**0.5  # the uniform distribution on ±√3 has variance 1
 _LARGEST_SEED = 2**53 - 1  # up to here every integer is a float64

@@ -24,7 +24,6 @@ from flexure.diagrams.values.handles import require_context
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context, LeafContext
 
-__all__ = ["Log", "Printer", "StopWhen", "Terminator", "VectorLog"]
 
 #: When a sink looks at its input.
 TriggerName: TypeAlias = Literal["forced", "per_step", "periodic"]

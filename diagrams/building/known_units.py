@@ -172,6 +172,3 @@ def _scaled(unit: str, factor: str, power: int) -> str:
 def _same(one: str, other: str) -> bool:
     """Tell whether two units are the same, in whichever order their words are."""
     return one == other or product(one, other, -1) == "1"
-
-
-__all__ = ["KnownUnits", "known_units"]

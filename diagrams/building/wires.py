@@ -66,6 +66,3 @@ class Wires:
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.edges)
         return graph
-
-
-__all__ = ["Wires"]

@@ -48,6 +48,3 @@ def _can_be_interrupted() -> bool:
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not None
     )
-
-
-__all__ = ["DeferredInterrupt"]

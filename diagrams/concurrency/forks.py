@@ -91,5 +91,3 @@ _fork = _Fork()
 in_child(_fork.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_fork.begin, after_in_parent=_fork.deliver)
-
-__all__ = ["no_fork"]

@@ -87,6 +87,3 @@ def quietly() -> Iterator[None]:
     """Trace without warnings, and without collecting garbage among the many small objects."""
     with _silence, _litter, np.errstate(all="ignore"):
         yield
-
-
-__all__ = ["Silence", "quietly"]

@@ -142,6 +142,3 @@ class cached_property(functools.cached_property[_T]):  # noqa: N801 - it is read
     def __init__(self, func: Callable[[Any], _T]) -> None:
         super().__init__(func)
         self.lock = Lock()
-
-
-__all__ = ["Kept", "Lock", "Once", "cached_property", "in_child", "once"]

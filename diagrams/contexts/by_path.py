@@ -70,6 +70,3 @@ class ByPath(dict[str, _Value]):
             alike = np.array_equal(found.components, wanted.components)
             return found.handle is wanted.handle and alike
         return False
-
-
-__all__ = ["ByPath"]

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from flexure.diagrams.systems.system import System
     from flexure.diagrams.values.tables import Table
 
-__all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
-
 
 class Context(Shown, Completing):
     """The values of one system; for a block in a diagram, a view of the root's values.

@@ -207,6 +207,3 @@ class _Blame:
         elif not isinstance(error, (FlexureError, TypeError, ValueError)):
             found = f"{type(error).__name__}: {found}"
         raise ContextFileError(self.attempt, expected=expected, found=found) from error
-
-
-__all__ = ["from_dict", "load", "save", "to_dict"]

@@ -39,6 +39,3 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
     for port, slot in store.layout.cuts.items():
         store.hold(slot, port(context))
     return twin
-
-
-__all__ = ["cut_wires"]

@@ -213,14 +213,3 @@ def _chosen(
     if not found and not {"*", "?"} & set(pattern):
         system.get_system(pattern)  # which says what there is when there is no such block
     return Table(columns, found)
-
-
-__all__ = [
-    "Paths",
-    "each_free_input",
-    "each_parameter",
-    "each_state",
-    "parameters_of",
-    "signals_of",
-    "values_of",
-]

@@ -32,6 +32,3 @@ def require_start(context: Context) -> None:
     for leaf in context.leaves():
         if leaf.system.restricts_starts:
             leaf.system.check_start(leaf)
-
-
-__all__ = ["initialize", "prepare_start", "require_start"]

@@ -89,6 +89,3 @@ def without_empty(table: Table) -> Table:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-__all__ = ["context_pieces", "system_pieces", "without_empty"]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import LeafContext
     from flexure.diagrams.systems.layout import Layout
 
-__all__ = ["Store", "annotate"]
 
 _ALWAYS = 1 << 62  # stamp of values that are not computed
 _NEVER = -1  # stamp of values that must be computed

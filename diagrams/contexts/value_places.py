@@ -265,15 +265,3 @@ def _labels(handle: Any) -> list[str] | None:
     if math.prod(shape) == 1:
         return None
     return [", ".join(map(str, index)) for index in np.ndindex(shape)]
-
-
-__all__ = [
-    "Place",
-    "Way",
-    "can_be_set",
-    "find_place",
-    "is_signal",
-    "path_of",
-    "several",
-    "shows_state",
-]

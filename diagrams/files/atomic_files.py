@@ -43,6 +43,3 @@ def replacing(
         if isinstance(error, OSError) and error.filename == str(beside):
             error.filename = str(target)  # which is the one that was asked for
         raise
-
-
-__all__ = ["replacing"]

@@ -153,6 +153,3 @@ def decode_numbers(value: Any) -> Any:
         elif top is not decoded and isinstance(top, str):
             raise ValueError(f"the text {top!r:.40} among numbers")
     return decoded
-
-
-__all__ = ["MismatchError", "decode", "decode_numbers", "encode", "match_names", "quoted_name"]

@@ -21,6 +21,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "none"
     return found
-
-
-__all__ = ["versions"]

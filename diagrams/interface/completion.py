@@ -119,6 +119,3 @@ def _followed(start: Any, steps: str) -> Any:
         except Exception:
             return None
     return start
-
-
-__all__ = ["Completing", "HasSignals", "block_paths", "offer_completion"]

@@ -155,6 +155,3 @@ def _cells(row: Sequence[str], kinds: Sequence[str]) -> Iterator[str]:
         tag, scope = ("td", "") if k else ("th", ' scope="row"')
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         yield f"<{tag}{scope}{kind}>{escaped(short)}</{tag}>"
-
-
-__all__ = ["Shown", "code", "escaped", "fold", "heading", "lines", "note", "rows_of"]

@@ -34,6 +34,3 @@ class Answer(Shown):
                 remedy=f"Write fx.{function}(...)",
             )
         return super().__new__(cls)
-
-
-__all__ = ["Answer"]

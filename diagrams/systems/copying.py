@@ -120,6 +120,3 @@ def refuse_copy(subject: str, whole: str, remedy: str = "Make another one") -> N
         found="a copy of it alone",
         remedy=f"{remedy}, or copy {whole} with copy.deepcopy",
     )
-
-
-__all__ = ["Household", "detached", "reduced", "refuse_copy"]

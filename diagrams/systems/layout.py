@@ -378,6 +378,3 @@ def leaves_of(system: System) -> list[LeafSystem]:
         else:
             stack.extend(reversed(children))
     return found
-
-
-__all__ = ["Layout", "leaves_of"]

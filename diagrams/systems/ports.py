@@ -382,18 +382,3 @@ class ExportedOutputPort(OutputPort):
         while isinstance(port, ExportedOutputPort):
             port = port.source
         return port.origin
-
-
-__all__ = [
-    "TIME",
-    "CacheEntry",
-    "Calculation",
-    "Computed",
-    "ExportedInputPort",
-    "ExportedOutputPort",
-    "InputPort",
-    "LeafOutputPort",
-    "OutputPort",
-    "Port",
-    "Prerequisite",
-]

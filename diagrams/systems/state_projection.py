@@ -106,6 +106,3 @@ class Tally:
     def values(self, context: Any) -> Array:
         """Return the quantity in a context of the block, shape (size,)."""
         return conform(self.calc(context), self.size, lambda: self.label)
-
-
-__all__ = ["Projection", "Tally"]

@@ -81,6 +81,3 @@ class Relation:
 
     def __str__(self) -> str:
         return f"{self.left.name} {self.comparison} {self.right.name}"
-
-
-__all__ = ["COMPARISONS", "Comparison", "Relation"]

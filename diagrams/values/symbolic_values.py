@@ -74,16 +74,3 @@ def unreadable(handle: Item) -> TraceError:
         expected="a number or a vector",
         found="a value of another kind",
     )
-
-
-__all__ = [
-    "DISCRETE",
-    "INPUT",
-    "PARAMETER",
-    "STATE",
-    "TIME",
-    "Key",
-    "OutOfReach",
-    "symbols_for",
-    "unreadable",
-]

@@ -146,6 +146,3 @@ def _known(name: str) -> tuple[float, tuple[int, ...]] | None:
         factor, exponents = _UNITS[rest]
         return factor * _PREFIXES[prefix], exponents
     return None
-
-
-__all__ = ["Measure", "conversion", "measure_of", "product"]

@@ -161,6 +161,3 @@ def _number_or_word(text: str) -> Any:
         return number(text)
     except ArgumentTypeError:
         return text
-
-
-__all__ = ["Axis", "Call", "DrawAction", "Samples", "axis", "call", "calls", "samples"]

@@ -119,6 +119,3 @@ def _cut_off() -> int:
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return CUT_OFF
-
-
-__all__ = ["main"]

@@ -197,6 +197,3 @@ def _is_own(filename: str, folder: Path) -> bool:
         and not {"site-packages", "dist-packages"} & set(path.parts)
         and not is_inside(filename)
     )
-
-
-__all__ = ["Model", "load_model", "own_line"]

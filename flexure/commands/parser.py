@@ -346,6 +346,3 @@ def _output(parser: ArgumentParser) -> None:
 
 def _completion(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="which shell")
-
-
-__all__ = ["FORMATS", "METHODS", "SHELLS", "integration_options", "make_parser"]

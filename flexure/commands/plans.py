@@ -99,6 +99,3 @@ def distribution(call: Call, path: str) -> Any:
             expected=f"{call.name}({', '.join(filter(None, shapes))})",
             found=call.text,
         ) from error
-
-
-__all__ = ["distribution", "plan_of"]

@@ -251,6 +251,3 @@ def to_javascript(
     require_root(context, system, f"Cannot write '{system.label}' as JavaScript")
     signals = None if signals is None else several(signals)
     return JavaScriptModel(context, signals, checked_method(method))
-
-
-__all__ = ["JavaScriptModel", "to_javascript"]

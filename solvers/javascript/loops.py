@@ -101,6 +101,3 @@ def checked_method(method: Any) -> str:
 def methods_of(method: str) -> tuple[str, ...]:
     """Return the names of the methods of which loops are wanted; "auto" chooses between two."""
     return (NONSTIFF_METHOD, STIFF_METHOD) if method == "auto" else (method,)
-
-
-__all__ = ["checked_method", "loops_text", "methods_of"]

@@ -451,6 +451,3 @@ def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], 
             ) from error
         return [], ""
     return (found, reasons[0]) if reasons else ([], "")
-
-
-__all__ = ["ModelEquations", "ModelEvent", "ModelSignal"]

@@ -84,6 +84,3 @@ def _looks(leaf: LeafSystem) -> list[Any]:
     ]
     plain = {name: _text(value) for name, value in vars(leaf).items() if name not in _OUTSIDE}
     return [ports, constants, {name: text for name, text in plain.items() if text is not None}]
-
-
-__all__ = ["constructor_of"]

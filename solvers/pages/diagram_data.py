@@ -224,6 +224,3 @@ def _side_boxes(
         x, y = block.ports[row]
         left = x - 4.0 if x == block.x else x - room
         yield [things.number(row), round(left, 1), y - half, round(room + 4.0, 1), 2 * half]
-
-
-__all__ = ["diagram_data", "each_diagram"]

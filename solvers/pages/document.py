@@ -220,6 +220,3 @@ def _library() -> str:
 @functools.cache
 def _library_text(file: Path) -> str:
     return _script(file.read_text(encoding="utf-8"))
-
-
-__all__ = ["INSPECTOR", "RUNS", "SCRIPTS", "Outline", "document", "printed"]

@@ -314,6 +314,3 @@ def _reach(element: ForceElement, values: Context, unit: str) -> float:
     """Return how far a rate is swept at first: ten times the greatest one of the constants."""
     greatest = float(np.max(np.abs(_constants(element, values, unit)), initial=0.0))
     return round_up(10.0 * greatest) if greatest > 0.0 else _USUAL[unit]
-
-
-__all__ = ["force_bench"]

@@ -242,6 +242,3 @@ def _code(system: System, values: Context, prefix: str, parameters: list[str]) -
         "constructor": constructor_of(system) if isinstance(system, LeafSystem) else None,
         "prefix": prefix,
     }
-
-
-__all__ = ["inspect_block"]

@@ -71,6 +71,3 @@ def mechanism_data(
         view=look.view,
         ground=look.ground,
     )
-
-
-__all__ = ["Look", "mechanism_data"]

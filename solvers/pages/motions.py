@@ -239,13 +239,3 @@ class Projection(LeafSystem):
     def _calc_along(self, context: Any) -> Array:
         directions = self.directions(context).reshape(self._count, 6)
         return np.matmul(directions, self.force(context))
-
-
-__all__ = [
-    "Coordinates",
-    "LengthCoordinate",
-    "Motion",
-    "Projection",
-    "SixCoordinates",
-    "coordinates_of",
-]

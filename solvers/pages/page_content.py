@@ -277,12 +277,3 @@ def _settable(system: System, way: Any, path_of: Paths) -> str:
 def as_text(values: Any) -> str:
     """Return numbers as the base64 text of their bytes, as 64-bit floats."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
-
-
-__all__ = [
-    "PageSignals",
-    "as_text",
-    "charts",
-    "foremost_parameters",
-    "responses",
-]

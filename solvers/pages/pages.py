@@ -451,6 +451,3 @@ def _positive(value: Any, attempt: str) -> float:
 def identifier(name: str, otherwise: str) -> str:
     """Return a name that Python takes."""
     return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
-
-
-__all__ = ["Page", "Panels", "identifier", "page", "page_of"]

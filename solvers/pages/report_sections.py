@@ -413,5 +413,3 @@ SECTIONS: tuple[tuple[str, Section], ...] = (
     ("Equations", equations),
     ("Where the numbers come from", origin),
 )
-
-__all__ = ["SECTIONS", "Section", "Subject", "picture"]

@@ -131,6 +131,3 @@ def _made(section: Section, about: Subject) -> str:
             return "".join(section(about))
     except Exception as error:
         return note(f"This section could not be made: {str(error) or type(error).__name__}")
-
-
-__all__ = ["report"]

@@ -378,6 +378,3 @@ def _estimates(means: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     known = variance > 0.0  # a metric that does not vary has no shares
     scale = np.where(known, 1.0 / np.where(known, variance, 1.0), 0.0)
     return means[..., 2 : 2 + size] * scale, 0.5 * means[..., 2 + size :] * scale
-
-
-__all__ = ["MetricIndices", "SobolIndices", "sobol_indices"]

@@ -112,6 +112,3 @@ def _variants(
     variants = SweptContexts(base, outline.plan)
     require(("value",), variants.base())
     return variants
-
-
-__all__ = ["load_study"]

@@ -378,6 +378,3 @@ class Sweep(SweepPictures, Answer, HasSignals):
         if self.metrics:
             parts.append(f"metrics {quoted(self.metrics)}")
         return f"<{'; '.join(parts)}>"
-
-
-__all__ = ["Sweep"]

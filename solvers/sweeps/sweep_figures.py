@@ -150,6 +150,3 @@ class SweepFigures:
             expected="the name of one of the sampled signals",
             found=f"{len(self._sweep.signals)} sampled signals",
         )
-
-
-__all__ = ["SweepFigures"]

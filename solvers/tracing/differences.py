@@ -11,8 +11,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difference_jacobian", "without_jumps"]
-
 _RELATIVE_INCREMENT = float(np.sqrt(np.finfo(float).eps))
 _SMALLEST_SCALE = 1e-3
 _PART = 0.1  # of the change that a column promises over the tolerance, and has to keep

@@ -291,6 +291,3 @@ def evaluate_batch(
     if not contexts:
         return [np.empty((0, *reader.shape)) for reader in readers]
     return BatchReader(system).read(readers, ContextBatch(contexts))
-
-
-__all__ = ["Batch", "BatchReader", "Lanes", "evaluate_batch"]

@@ -73,6 +73,3 @@ class Reading:
                 self._code = code
         except (TraceError, *ARITHMETIC_ERRORS):
             pass  # interpretation goes on, and says what is wrong where something is
-
-
-__all__ = ["Reading"]

@@ -305,6 +305,3 @@ def passed_over_in(owner: Any) -> frozenset[str]:
 @cache
 def _of_every_block() -> frozenset[str]:
     return frozenset(vars(LeafSystem("block")))
-
-
-__all__ = ["ImpureError", "Replicas", "Scope", "passed_over_in", "slots_of"]

@@ -77,6 +77,3 @@ def resolve(system: System, signal: Signal) -> Reader:
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
     return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
-
-
-__all__ = ["Reader", "Signal", "resolve"]

@@ -130,6 +130,3 @@ def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray
     except Exception:
         return None
     return numbers
-
-
-__all__ = ["OTHER_NUMBERS", "agree", "agrees_at", "interpreted_numbers", "sizes_of_terms"]

@@ -81,6 +81,3 @@ def warn_of_curved_taper(
         f"about {100.0 * error:.2g} %, since twist uses mean values of the sections. Pass"
         f" segments={needed} for 1 %, or planar=True if it moves in its plane only"
     )
-
-
-__all__ = ["error_across", "segments_across", "warn_of_curved_taper"]

@@ -95,6 +95,3 @@ class PresentedBeam(HalfwayElement):
     def inspected_range(self, unit: str, place: float, context: Any) -> tuple[float, float] | None:
         """Return displacements of a tenth of its length; angles are as for other elements."""
         return (place, _BENT * float(self.length.get(context))) if unit == "m" else None
-
-
-__all__ = ["PresentedBeam"]

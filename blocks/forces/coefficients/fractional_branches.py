@@ -82,6 +82,3 @@ def _fitted(omega: FloatArray, wanted: FloatArray, times: FloatArray) -> tuple[F
     scaled, _ = nnls(rows / lengths, target, maxiter=100 * len(times))
     stiffnesses = scaled / lengths
     return stiffnesses, float(np.max(np.abs(shares @ stiffnesses - 1.0)))
-
-
-__all__ = ["branches_like_power"]

@@ -336,6 +336,3 @@ def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
         "friction": friction,
         "friction_memory": tuple(name for name in friction if given[name].has_memory),
     }
-
-
-__all__ = ["DynamicStiffness", "bushing_options"]

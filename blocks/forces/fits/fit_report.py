@@ -291,6 +291,3 @@ class FitReport(Shown):
         deviation = self.deviations[signal]
         told = f", standard deviation {deviation:.3g} given" if self.known_deviations else ""
         return f"{signal}: residuals of {rms} rms in {errors.size} samples{told}"
-
-
-__all__ = ["FitReport"]

@@ -306,15 +306,3 @@ def _number(value: object, what: str) -> float:
     number = as_number(value, (), attempt)
     check_bounds(number, attempt)
     return float(number)
-
-
-__all__ = [
-    "Bounds",
-    "LawFit",
-    "LinearFit",
-    "fit_constants",
-    "fitted_law",
-    "known_names",
-    "read_constants",
-    "samples_of",
-]

@@ -497,17 +497,3 @@ def require_enough(samples: int, count: int, attempt: str) -> None:
             expected=f"at least {count + 1} samples",
             found=str(samples),
         )
-
-
-__all__ = [
-    "LeastSquares",
-    "Loss",
-    "Unknown",
-    "bounds_of",
-    "check_options",
-    "effective",
-    "estimate",
-    "given_deviations",
-    "require_enough",
-    "warn_of",
-]

@@ -306,6 +306,3 @@ class CompliantCoupling(ForceElement):
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to, that of its first joint."""
         return self.joint_ends[0].joint.model_instance
-
-
-__all__ = ["CompliantCoupling", "CompliantCouplingLaw"]

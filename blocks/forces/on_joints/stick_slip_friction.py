@@ -181,6 +181,3 @@ class StickSlipFriction(StickingConstraint):
     def sliding_force(self, context: Any, v: Array, direction: Array) -> Array:
         """Return the force along each velocity that slips in a direction, 1 or -1."""
         return self.law(context).force_towards(v, direction)
-
-
-__all__ = ["StickSlipFriction"]

@@ -234,6 +234,3 @@ class _Loader:
 def _pose(position: npt.NDArray[np.float64], quaternion: npt.NDArray[np.float64]) -> RigidTransform:
     """Return a pose from a position and a quaternion w x y z."""
     return RigidTransform(rotation_from_quaternion(quaternion), position.copy())
-
-
-__all__ = ["load_mjcf"]

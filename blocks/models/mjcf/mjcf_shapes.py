@@ -45,6 +45,3 @@ def _mesh(model: Any, number: int) -> BodyShape:
     points = model.mesh_vert[vertices][: model.mesh_vertnum[number]]
     corners = model.mesh_face[faces][: model.mesh_facenum[number]]
     return BodyShape.mesh((np.asarray(points, dtype=float), np.asarray(corners)))
-
-
-__all__ = ["geom_shape"]

@@ -49,6 +49,3 @@ class LeftOut:
                 f"The plant of '{builder.name}' lacks some elements of its file. Left out:"
                 f" {self.summary()}. The attribute left_out of the builder lists all."
             )
-
-
-__all__ = ["LeftOut"]

@@ -104,6 +104,3 @@ class Visuals(ABC):
         places = [folder / rest for folder in around if folder.resolve().name == package]
         places += [folder / package / rest for folder in around]
         return next((place for place in places if place.is_file()), self.folder / rest)
-
-
-__all__ = ["Visuals", "color_code", "folder_of"]

@@ -336,6 +336,3 @@ def _malformed(file: str, line: int | None, message: str) -> DeclarationError:
     return DeclarationError(
         f"Cannot read {file}", expected="well-formed XML", found=f"in line {line}: {message}"
     )
-
-
-__all__ = ["Element", "plant_name", "read_xml"]

@@ -506,6 +506,3 @@ def _reduction(element: Element) -> float:
     if reduction is None:
         return 1.0
     return reduction.number_inside()
-
-
-__all__ = ["load_urdf"]

@@ -238,6 +238,3 @@ def require_shape(shape: object, attempt: str) -> None:
     remedy = "Make one, as in BodyShape.box(size=(0.1, 0.2, 0.3))"
     fits = isinstance(shape, BodyShape)
     require(fits, shape, attempt, "a BodyShape", error=DeclarationError, remedy=remedy)
-
-
-__all__ = ["COLORS", "BodyShape", "Primitive", "require_shape", "shape_of"]

@@ -66,6 +66,3 @@ def warn_if_inaccurate(tree: TreeDynamics, context: Any) -> None:
         f"{left + rounding:.1g} of the contribution of constraints: short levers, uneven masses "
         f"or a nearly singular position weaken {quoted(names)}. {remedy}"
     )
-
-
-__all__ = ["fit_regularization", "warn_if_inaccurate"]

@@ -85,6 +85,3 @@ def compared(
 def _largest(values: Iterable[Any]) -> Any:
     """Return the largest magnitude, NaN if one is NaN."""
     return reduce(np.maximum, map(np.abs, values), 0.0)
-
-
-__all__ = ["compared", "require_consistent", "unmet"]

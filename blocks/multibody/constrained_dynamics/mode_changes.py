@@ -333,6 +333,3 @@ def _after(tree: ConstrainedTree, contact: _Contact, added: Array) -> Any:
     """Return the rate of a contact after an impact that adds to all velocities."""
     row = contact.row
     return contact.rate + row.sign * added[tree.velocities_of(contact.stop.joint).start + row.k]
-
-
-__all__ = ["declare_mode_changes", "settled", "switched"]

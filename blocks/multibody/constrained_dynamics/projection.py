@@ -133,6 +133,3 @@ def _leverage(topology: Topology, placements: Sequence[Placement], condition: Co
     _, pivots = ldl_factors(A / scale + _ROUNDING * np.eye(count))
     p = np.maximum(pivots - _ROUNDING, 0.0)
     return np.maximum(1.0, np.max(np.where(p < _NEAR, np.sqrt(p) / (p + _DROPPED), 1.0)))
-
-
-__all__ = ["Correction", "calc_correction", "calc_deviations", "equation_row"]

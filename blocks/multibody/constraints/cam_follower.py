@@ -200,6 +200,3 @@ def _require_smooth(angles: FloatArray, curvatures: FloatArray, attempt: str) ->
             "point and its neighbors",
             remedy="Round corners, smooth measured lifts, or give more points there",
         )
-
-
-__all__ = ["CamFollower"]

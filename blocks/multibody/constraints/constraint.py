@@ -188,6 +188,3 @@ class Constraint(Part, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
-
-
-__all__ = ["Condition", "ConstrainedTree", "Constraint", "constraint_forces"]

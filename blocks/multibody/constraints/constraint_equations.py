@@ -100,6 +100,3 @@ def _refuse_locked(
             f"{quoted(dict.fromkeys(coordinates[k][0].name for k in map(int, stuck)))}",
             remedy="Check the ratios around this loop of gears, and their signs",
         )
-
-
-__all__ = ["refuse_dependent"]

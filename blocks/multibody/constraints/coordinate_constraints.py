@@ -301,11 +301,3 @@ class PrescribedMotion(CoordinateConstraint):
         assert self._input is not None  # the tree declares it before
         n, wanted = self.num_coordinates, self._input(context)
         return CoordinateTerms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
-
-
-__all__ = [
-    "CoordinateConstraint",
-    "CoordinateTerms",
-    "HolonomicConstraint",
-    "PrescribedMotion",
-]

@@ -327,6 +327,3 @@ class GearPair(Coupling):
         slopes, at_zero = [0.0, -1.0], [1.0, 0.0]
         made = gearing(attempt, pair, "ratio", ratio, slopes, offset, at_zero=at_zero, doc=doc)
         self._set(name, made)
-
-
-__all__ = ["Coupling", "GearPair"]

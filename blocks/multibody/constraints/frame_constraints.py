@@ -383,6 +383,3 @@ def _number(body: Body) -> int:
     """Return the number of a body in its plant."""
     assert body.number is not None  # the plant builder numbers bodies before
     return body.number
-
-
-__all__ = ["DistanceConstraint", "FrameConstraint", "LoopJoint", "PointOnLine", "PointOnPlane"]

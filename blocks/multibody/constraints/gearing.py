@@ -186,6 +186,3 @@ def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:
         found=f"the {joint.type_name} joint '{joint.name}', which has {joint.num_positions}",
         remedy=f"Name one, as in (joint, name); there are {names}",
     )
-
-
-__all__ = ["LARGEST_RATIO", "Coordinate", "Gearing", "gearing"]

@@ -338,6 +338,3 @@ def _units(joint: Joint) -> tuple[str, str]:
     if len(turns) > 1:
         return "", ""
     return ("rad", "rad/s") if turns.pop() else ("m", "m/s")
-
-
-__all__ = ["RigidStop"]

@@ -290,6 +290,3 @@ class RollingDisk(RollingContact):
                 "disk lies flat after a finite time if it loses energy",
             ),
         )
-
-
-__all__ = ["RollingContact", "RollingDisk", "RollingSphere"]

@@ -123,6 +123,3 @@ def longest_link(topology: Topology) -> float:
     levers += [each.com for each in inertias if each is not None]
     length = max((float(np.linalg.norm(p)) for p in levers), default=0.0)
     return length or 1.0
-
-
-__all__ = ["GRAVITY", "REGULARIZATION", "Stabilization", "declare_constraints", "longest_link"]

@@ -229,6 +229,3 @@ def _scale(turns: bool, length: float) -> Scale:
     """Return what is usual along a coordinate of a mechanism with this length."""
     size = 1.0 if turns else length
     return Scale(size, size * float(np.sqrt(GRAVITY / length)), size * GRAVITY / length)
-
-
-__all__ = ["Row", "Scale", "SwitchedConstraint", "held_still"]

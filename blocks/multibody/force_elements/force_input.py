@@ -36,6 +36,3 @@ class ForceInput:
     def limited(self, value: Array) -> Array:
         """Return what of the value at the port has an effect."""
         return value if self.limit == np.inf else np.clip(value, -self.limit, self.limit)
-
-
-__all__ = ["ForceInput"]

@@ -129,6 +129,3 @@ class Presented:
     def declare_probe(self) -> Probe | None:
         """Declare an input and an output that show a quantity along it, if it has one."""
         return None
-
-
-__all__ = ["Presented", "Probe", "Ribbon"]

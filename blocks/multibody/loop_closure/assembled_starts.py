@@ -60,6 +60,3 @@ class AssembledStarts:
         except BaseException:
             tree.state.set(context, before)
             raise
-
-
-__all__ = ["AssembledStarts"]

@@ -468,17 +468,3 @@ def _stays_open(
         remedy="Start nearer to a closed configuration, hold fewer joints, or check the lengths "
         "and frames of these constraints",
     )
-
-
-__all__ = [
-    "Closure",
-    "Equations",
-    "Freedom",
-    "assemble",
-    "calc_equations",
-    "close",
-    "close_anyhow",
-    "fit_velocities",
-    "move",
-    "open_constraints",
-]

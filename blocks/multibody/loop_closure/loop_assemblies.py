@@ -139,6 +139,3 @@ def _unwind(
     is_within = np.array_equal(freedom.within(turned[:nq]), turned[:nq])
     if not is_within or np.max(np.abs(errors), initial=0.0) > 10.0 * tolerance:
         tree.state.set(trial, there)
-
-
-__all__ = ["find_assemblies"]

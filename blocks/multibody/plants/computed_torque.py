@@ -294,6 +294,3 @@ def _default_inertias(plant: Plant) -> list[SpatialInertia]:
             about_center = shift_mass_properties(M, M.com).inertia
             inertias[number - 1] = SpatialInertia(M.mass, M.com, about_center)
     return inertias
-
-
-__all__ = ["GravityCompensation", "InverseDynamics"]

@@ -27,6 +27,3 @@ class PartGroup:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
-
-
-__all__ = ["PartGroup"]

@@ -249,6 +249,3 @@ def _random_pose(rng: np.random.Generator, length: float) -> RigidTransform:
     """Draw a pose from all orientations."""
     R = rotation_from_quaternion(rng.standard_normal(4))
     return RigidTransform(R, length * rng.standard_normal(3))
-
-
-__all__ = ["PassivityReport", "check_passivity"]

@@ -65,15 +65,3 @@ def along_joints(joints: Iterable[Joint]) -> dict[str, Any]:
 
 def _forces_along(joint: Joint) -> list[str]:
     return [{"w": "t", "v": "f"}[name[0]] + name[1:] for name in joint.VELOCITY_SUFFIXES]
-
-
-__all__ = [
-    "POSITION",
-    "SPATIAL_FORCE",
-    "SPATIAL_VELOCITY",
-    "VELOCITY",
-    "along_joint",
-    "along_joints",
-    "common_unit",
-    "mixed_unit",
-]

@@ -70,6 +70,3 @@ def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
     if path is not None:
         save_figure(drawn.figure.figure, path)
     return drawn
-
-
-__all__ = ["axes_or_new", "forget", "new_figure", "save_figure", "saved"]

@@ -106,26 +106,3 @@ def check_file(path: object, attempt: str) -> None:
     """Refuse what is no name of a file before anything is drawn."""
     if path is not None:
         file_path(path, attempt)
-
-
-__all__ = [
-    "BLUE",
-    "COLORS",
-    "DARK",
-    "GREEN",
-    "GREY",
-    "LIGHT",
-    "ORANGE",
-    "PALE",
-    "PAPER",
-    "PURPLE",
-    "RED",
-    "check_file",
-    "check_title",
-    "labelled",
-    "name_axis",
-    "readable",
-    "style_of",
-    "tidy",
-    "write_legend",
-]

@@ -367,6 +367,3 @@ def _split(value: Any) -> tuple[Any, bool]:
 def _is(value: Any, number: float) -> bool:
     """Tell whether a value is known to be a number."""
     return isinstance(value, float) and value == number
-
-
-__all__ = ["simplify"]

@@ -370,16 +370,3 @@ class _Python(Notation):
     def call(self, function: str, arguments: Sequence[str]) -> str:
         """Write the call of a NumPy function."""
         return f"{function}({', '.join(arguments)})"
-
-
-__all__ = [
-    "Form",
-    "Level",
-    "Notation",
-    "Phrase",
-    "Rank",
-    "Written",
-    "comparison",
-    "write",
-    "write_python",
-]

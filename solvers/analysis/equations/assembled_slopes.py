@@ -130,6 +130,3 @@ class AssembledSlopes:
                 f"'{tree.parent_plant.label}' that begin with open constraints. Call "
                 "assemble_starts() of its builder to have those of motions that begin assembled"
             )
-
-
-__all__ = ["AssembledSlopes"]

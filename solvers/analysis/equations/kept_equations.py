@@ -209,6 +209,3 @@ def kept_equations(
     made = make()
     kept.put(key, made, made.size)
     return made, False
-
-
-__all__ = ["Keepable", "Seen", "TracedEquations", "TracedNumbers", "kept_equations"]

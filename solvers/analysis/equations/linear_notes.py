@@ -25,6 +25,3 @@ def linear_notes(leaves: Iterable[LeafContext], *, as_gain: bool = True) -> tupl
         for block, remark in remarks
         if remark is not None
     )
-
-
-__all__ = ["BLOCKS", "gains", "linear_notes"]

@@ -204,6 +204,3 @@ def _may_share(layout: Layout) -> bool:
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         return False
     return most_alike(layout.leaves) >= _ALIKE
-
-
-__all__ = ["SharedCode", "SharedEquations", "shared_equations"]

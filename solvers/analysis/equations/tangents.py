@@ -119,12 +119,3 @@ def tangent(
     _, sizes, directions = np.linalg.svd(normals @ free)
     rank = int(np.sum(sizes > _INDEPENDENT * np.max(sizes, initial=0.0)))
     return np.asarray(free @ directions[rank:].T)
-
-
-__all__ = [
-    "constraint_ports",
-    "open_stops",
-    "quaternions_and_locked",
-    "require_holding",
-    "tangent",
-]

@@ -547,6 +547,3 @@ def _rows(point: StaticPoint) -> FloatArray:
 
 def _length(vector: FloatArray) -> float:
     return float(np.linalg.norm(vector))
-
-
-__all__ = ["UNIT_LOAD", "Crossing", "CurvePoint", "EquilibriumCurve", "Leg", "LostError"]

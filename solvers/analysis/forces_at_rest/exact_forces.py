@@ -252,6 +252,3 @@ def exact_forces(
     if not known and not agrees(written):
         return None, TraceError(OTHER_NUMBERS.capitalize())
     return ExactForces(store, written), None
-
-
-__all__ = ["AtRest", "ExactForces", "StaticReading", "exact_forces", "read_forces"]

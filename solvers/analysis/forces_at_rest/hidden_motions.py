@@ -129,6 +129,3 @@ def _stiffness(beam: Beam, leaf: LeafContext) -> FloatArray:
     compliance[2, 4] = compliance[4, 2] = 0.5 * L**2 / e_z
     compliance[1, 5] = compliance[5, 1] = -0.5 * L**2 / e_y
     return np.linalg.inv(compliance)
-
-
-__all__ = ["warn_of_hidden_motions"]

@@ -58,6 +58,3 @@ def released(
             raise LostError
         point = stop.point
     return point.x, point.reactions
-
-
-__all__ = ["released"]

@@ -45,6 +45,3 @@ def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
         f"{about} may err by several percent, or have a wrong shape, since single elements "
         f"represent too large a part. {told}{more}"
     )
-
-
-__all__ = ["warn_of_misleading_limits"]

@@ -181,6 +181,3 @@ class Walk:
             self._length = length
             return there
         raise LostError
-
-
-__all__ = ["Stop", "TurnedAwayError", "Walk"]

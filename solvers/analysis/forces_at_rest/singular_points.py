@@ -124,6 +124,3 @@ def _g(first: FloatArray, second: FloatArray) -> float:
     rank = int(np.sum(sizes > INDEPENDENT * sizes[0]))
     along = left[:, :rank].T @ second @ right[:rank].T
     return float(np.linalg.det(along / sizes[:rank, np.newaxis]))
-
-
-__all__ = ["crossing_between", "with_regular_rows"]

@@ -474,6 +474,3 @@ def _other_states(context: Context) -> Indices:
         if leaf.system.continuous_state is not None and not isinstance(leaf.system, MultibodyTree)
     ]
     return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
-
-
-__all__ = ["StaticEquations", "StaticPoint"]

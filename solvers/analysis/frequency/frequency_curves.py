@@ -339,16 +339,3 @@ def closest_margins(
     phases = shown(degrees, found.phase_margin_frequencies)
     gain = min(gains, key=lambda each: abs(np.log(each[0])), default=None)
     return gain, min(phases, key=lambda each: abs(each[0]), default=None)
-
-
-__all__ = [
-    "UNITS",
-    "Curve",
-    "Models",
-    "closest_margins",
-    "curves_of",
-    "frequencies",
-    "gaps",
-    "labelled",
-    "to_decibels",
-]

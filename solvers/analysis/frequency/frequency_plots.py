@@ -302,6 +302,3 @@ def singular_values(
     ax.set_ylabel("singular values [dB]" if magnitude == "dB" else "singular values")
     write_legend(ax, [label for label, _ in named])
     return saved(ax, path)
-
-
-__all__ = ["bode", "singular_values"]

@@ -323,6 +323,3 @@ def _contours(
             k = np.flatnonzero(seen)[np.argmax(rank)]
             said.append(Label(f"{level:g} dB", (xs[k], ys[k]), GREY, on_line=True))
     return said
-
-
-__all__ = ["nichols", "nyquist"]

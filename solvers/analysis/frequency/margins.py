@@ -279,6 +279,3 @@ def _distances(
 
 def _at(frequency: float) -> str:
     return "" if math.isnan(frequency) else f" at {frequency:.4g} rad/s"
-
-
-__all__ = ["Margins", "margins"]

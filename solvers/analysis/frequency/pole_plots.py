@@ -302,6 +302,3 @@ def _sampled_grid(ax: Axes, points: npt.NDArray[np.complex128]) -> list[Label]:
         if part in (0.1, 0.2, 0.4, 0.6, 0.8):
             labels.append(Label(f"{part:g} π/T", (z[0].real, z[0].imag), GREY, on_line=True))
     return labels
-
-
-__all__ = ["plot_root_locus", "pole_zero"]

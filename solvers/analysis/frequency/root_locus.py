@@ -267,6 +267,3 @@ def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:
     rows, columns = linear_sum_assignment(apart / size - alike)
     alike = np.where(here.gone[:, np.newaxis] & there.gone, 1.0, alike)
     return columns.astype(np.intp), float(np.min(alike[rows, columns], initial=1.0))
-
-
-__all__ = ["RootLocus", "root_locus"]

@@ -99,6 +99,3 @@ def _with_dots(label: str) -> str:
     ('pid.x[integral]', 'a.x[10:30 %]')
     """
     return label.replace(":", ".").replace("%3A", ":").replace("%25", "%")
-
-
-__all__ = ["parts_of", "to_control", "to_scipy"]

@@ -175,6 +175,3 @@ def wire_place(context: Context, way: Way, attempt: str) -> Place:
             + (", which nothing feeds" if isinstance(place.handle, InputPort) else ""),
         )
     return place
-
-
-__all__ = ["LinearInputs", "wire_place"]

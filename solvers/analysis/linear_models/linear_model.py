@@ -403,6 +403,3 @@ def refuse_systems(value: Any, attempt: str, expected: str) -> None:
             f"of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from inputs "
             "to outputs",
         )
-
-
-__all__ = ["LinearModel", "refuse_systems"]

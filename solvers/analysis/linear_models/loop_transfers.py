@@ -221,6 +221,3 @@ def _before(place: Place) -> Way:
 def _negative(model: LinearModel) -> LinearModel:
     """Return a model with the opposite outputs."""
     return replace(model, C=-model.C, D=-model.D, y0=-model.y0)
-
-
-__all__ = ["complementary_sensitivity", "loop_gain", "sensitivity_function"]

@@ -213,15 +213,3 @@ def _lengths(columns: FloatArray) -> FloatArray:
 
 def _eigenvalues(A: FloatArray) -> npt.NDArray[np.complex128]:
     return np.linalg.eigvals(A).astype(complex)
-
-
-__all__ = [
-    "HIDDEN",
-    "Reduction",
-    "invariant_zeros",
-    "is_regular",
-    "reachable",
-    "reduction",
-    "scaling",
-    "static_gain",
-]

@@ -219,6 +219,3 @@ def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
     Z[chosen, range(len(chosen))] = 1.0
     Z[dependent] = np.linalg.lstsq(J[:, dependent], -J[:, chosen], rcond=None)[0]
     return Z, chosen
-
-
-__all__ = ["MinimalCoordinates", "TreeMotion"]

@@ -197,6 +197,3 @@ def _shares(energies: dict[str, float], floor: float) -> dict[str, float]:
     if total <= floor:
         return {}
     return {path: part / total for path, part in energies.items() if abs(part) > _NOTHING * total}
-
-
-__all__ = ["ModalEnergies"]

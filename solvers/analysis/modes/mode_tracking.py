@@ -405,6 +405,3 @@ def _equal(branches: Sequence[Branch]) -> list[list[int]]:
         else:
             groups.append([k])
     return [group for group in groups if len(group) > 1 and branches[group[0]].kind in _TURNED]
-
-
-__all__ = ["Equilibria", "ModeTracks", "track_modes", "varied_columns", "with_values"]

@@ -467,6 +467,3 @@ def _refuse_not_finite(
         found=found,
         remedy="Find the modes at another point",
     )
-
-
-__all__ = ["MODE_COLUMNS", "Mode", "Modes", "checked_number", "modes"]

@@ -524,6 +524,3 @@ def _rotation(columns: ComplexArray) -> ComplexArray:
     parts = columns.conj().T
     is_real = np.all(np.abs(parts.imag) <= _REAL * np.max(np.abs(parts)))
     return np.asarray(qr(parts.real if is_real else parts, pivoting=True)[0])
-
-
-__all__ = ["Branch", "branches"]

@@ -182,6 +182,3 @@ def _values_if_defined(
         return equations.values(point)[needed]
     except EvaluationError:
         return np.full(np.count_nonzero(needed), np.nan)
-
-
-__all__ = ["damped_steps", "released_steps"]

@@ -31,6 +31,3 @@ def follow(
         return [(high, there)]
     way = follow(arrive, here, low, middle, halvings - 1)
     return way + follow(arrive, way[-1][1], middle, high, halvings - 1)
-
-
-__all__ = ["follow"]

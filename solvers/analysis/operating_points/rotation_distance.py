@@ -56,6 +56,3 @@ def warn_of_far(turn: Turn, label: str) -> None:
             f"{np.rad2deg(turn.angle):.0f}°. Start near the intended one, or raise the loads in "
             "steps, each from the equilibrium of the last one"
         )
-
-
-__all__ = ["FAR", "Turn", "farthest_turn", "warn_of_far"]

@@ -299,6 +299,3 @@ def _box(six: Any) -> FloatArray:
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     squares = moments.sum() / 2.0 - moments
     return np.sort(np.sqrt(12.0 * np.maximum(squares, 0.0)))
-
-
-__all__ = ["DiagnosedSystem", "Mode", "Solid"]

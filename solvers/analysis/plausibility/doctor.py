@@ -104,6 +104,3 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
         notes = ()
         diagnosed.unchecked.append(f"blocks that pass no small changes, because: {error}")
     return Checkup(system.label, findings, list(dict.fromkeys(diagnosed.unchecked)), notes)
-
-
-__all__ = ["RULES", "doctor"]

@@ -127,6 +127,3 @@ class Checkup(Shown):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-__all__ = ["Checkup", "Finding"]

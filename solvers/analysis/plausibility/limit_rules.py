@@ -277,5 +277,3 @@ def exceeded_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 
 
 RULES = (exceeded_limits,)
-
-__all__ = ["LimitCheck", "Usage", "check_limits", "usages"]

@@ -131,6 +131,3 @@ class Instants:
     def time(self, phase: float) -> float:
         """Return some time after an instant: that of what is due there, up to the last digit."""
         return next(iter(self.due(phase).values()), self.start + phase)
-
-
-__all__ = ["SAME", "Instants"]

@@ -188,6 +188,3 @@ class SampleRun:
                 x[component] = number
         self._store.set_motion(self._store.time, x)
         write_discrete(self._store, {k: v for k, v in numbers.items() if k[0][0] != STATE})
-
-
-__all__ = ["SampleRun"]

@@ -89,6 +89,3 @@ class SampleSteps:
             self._model = self._linearized()
             self._at = point.copy()
         return self._model
-
-
-__all__ = ["SampleSteps"]

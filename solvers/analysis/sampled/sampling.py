@@ -576,6 +576,3 @@ def _rounded(matrix: FloatArray) -> bytes:
     """Tell a matrix from others that differ by more than the rounding of times."""
     mantissas, exponents = np.frexp(matrix)
     return np.ldexp(np.round(mantissas * 2.0**40), exponents).tobytes()
-
-
-__all__ = ["SampledEquations"]

@@ -131,6 +131,3 @@ def following(updates: Iterable[TracedUpdate], inputs: list[Key]) -> list[Key]:
         if not more:
             return [key for key in sources if key in found and key[0][0] == DISCRETE]
         found |= more
-
-
-__all__ = ["KINDS", "TimeDrivenValues", "TracedUpdate", "following", "write_discrete"]

@@ -221,6 +221,3 @@ def exact_jacobian(equations: Equations) -> ExactJacobian:
         assert equations.obstacle is not None
         raise equations.obstacle
     return equations.exact
-
-
-__all__ = ["InterpretedMotion", "exact_jacobian"]

@@ -74,6 +74,3 @@ class LongMotions:
         if "no native loop" in self._why:
             return "Leave the method open, or use method='ESDIRK4', which runs in compiled loops"
         return "Shorten the motion, loosen rtol, or divide fewer beams"
-
-
-__all__ = ["LongMotions"]

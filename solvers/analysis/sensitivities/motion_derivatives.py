@@ -344,6 +344,3 @@ def _initial_jacobian(
     layout = context.store.layout
     found, _ = kept_equations(layout, ("beginning", *keys), traced)
     return ExactJacobian(context.store, found.slopes)
-
-
-__all__ = ["MotionDerivatives", "MotionSamples", "refuse_events"]

@@ -262,6 +262,3 @@ class NativeMotion:
             outputs.append(own.outputs(time, x, env))
             slopes.append(slope)
         return np.array(outputs), np.array(slopes)
-
-
-__all__ = ["NativeMotion"]

@@ -297,6 +297,3 @@ def _same(one: CriticalLoad, other: CriticalLoad) -> bool:
     a, b = (np.array(list(critical.shape.values())) for critical in (one, other))
     near = abs(one.factor - other.factor) <= _EQUAL * abs(other.factor)
     return bool(near and abs(a @ b) > _SAME * np.linalg.norm(a) * np.linalg.norm(b))
-
-
-__all__ = ["Buckling", "CriticalLoad", "buckling"]

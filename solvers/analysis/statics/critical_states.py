@@ -296,6 +296,3 @@ def resemblance(one: FloatArray, other: FloatArray, weight: FloatArray) -> float
     """Return how much two shapes are alike, each coordinate weighed by `alike` of the stiffness."""
     a, b = one * weight, other * weight
     return abs(float(a @ b)) / float(np.linalg.norm(a) * np.linalg.norm(b))
-
-
-__all__ = ["Critical", "CriticalStates", "Estimate", "resemblance"]

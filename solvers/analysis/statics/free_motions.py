@@ -84,6 +84,3 @@ def motion_in_words(motion: FloatArray, names: Sequence[str]) -> str:
     order = np.argsort(-parts, kind="stable")
     told = [names[k] for k in order[:4] if parts[k] >= _SHOWN * parts[order[0]]]
     return " with ".join(told)
-
-
-__all__ = ["Flexibility", "alike", "flexibility", "motion_in_words"]

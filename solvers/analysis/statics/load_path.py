@@ -542,6 +542,3 @@ def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:
             at = {name: rows[0] for name, rows in values.items()}
             special.append(SpecialPoint(stop.kind, index, at, shape))
     return LoadPath(run, tuple(special), signals, outcome)
-
-
-__all__ = ["LoadPath", "SpecialPoint", "load_path"]

@@ -215,6 +215,3 @@ def _require_single(values: FloatArray, count: int, place: Place, attempt: str) 
             found=f"{values[0].size} of '{place.path}'",
             remedy=f"Name one of its components, such as {place.names[0]!r}",
         )
-
-
-__all__ = ["plot_load_path"]

@@ -130,6 +130,3 @@ def _not_finite(point: StaticPoint, names: list[str], attempt: str) -> Evaluatio
         found=f"NaN or infinity along {names[row]}{slope}",
         remedy="Use another point",
     )
-
-
-__all__ = ["not_closed", "settle"]

@@ -172,6 +172,3 @@ def _is_ahead(rows: FloatArray) -> bool:
     marks = rows @ way / length
     off = np.max(np.abs(rows - np.outer(marks, way)))
     return bool(off <= _STRAIGHT * np.max(np.abs(way)) and np.all(np.diff(marks) > 0.0))
-
-
-__all__ = ["PathPlan", "path_plan"]

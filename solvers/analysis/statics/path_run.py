@@ -219,6 +219,3 @@ class PathRun:
         names = self.equations.coordinates.names
         shown = [name for name, part in zip(names, parts, strict=True) if abs(part) >= _MOVES]
         return ", ".join(f"'{name}'" for name in shown)
-
-
-__all__ = ["PathRun"]

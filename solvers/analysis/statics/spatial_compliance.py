@@ -230,20 +230,3 @@ def center_of(matrix: FloatArray) -> Center | None:
     own = np.linalg.norm(D + B.T @ there - there @ B - there @ A @ there, 2)
     both = np.sqrt(np.linalg.norm(A, 2) * own)
     return Center(r, vectors[:, ~known].T, float(coupling / both) if both > 0.0 else 0.0)
-
-
-__all__ = [
-    "Center",
-    "Principal",
-    "Regular",
-    "RotationAxis",
-    "center_of",
-    "compliance_of",
-    "coordinate_axes",
-    "cross_matrix",
-    "principal_directions",
-    "regular_part",
-    "rotation_axis",
-    "stiffness_of",
-    "twist_there",
-]

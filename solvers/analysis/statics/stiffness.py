@@ -513,16 +513,3 @@ def _combination(direction: FloatArray, names: tuple[str, ...]) -> str:
     scaled = direction / np.max(np.abs(direction))
     parts = [f"{a:.3g} {name}" for a, name in zip(scaled, names, strict=True) if abs(a) > 1e-6]
     return " + ".join(parts).replace("+ -", "- ")
-
-
-__all__ = [
-    "LOAD",
-    "TWIST",
-    "TWIST_UNITS",
-    "Directions",
-    "Stiffness",
-    "find_frame",
-    "stiffness",
-    "stiffness_at",
-    "without_noise",
-]

@@ -320,6 +320,3 @@ def _moved(first: Stiffness, now: Stiffness) -> FloatArray:
     axes = first.measured_in.pose(first.context).R.T @ first.pose.R
     turned = rotation_vector_from_rotation(turns[1] @ turns[0].T)
     return np.concatenate([axes.T @ turned, axes.T @ (points[1] - points[0])])
-
-
-__all__ = ["StiffnessTrack", "track_stiffness"]

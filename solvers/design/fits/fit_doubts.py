@@ -125,6 +125,3 @@ def _gaps(problem: FitProblem) -> list[str]:
             for k in np.flatnonzero(steps > _GAP * np.median(steps))[:1]
         ]
     return found
-
-
-__all__ = ["doubts", "oversized"]

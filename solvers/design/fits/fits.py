@@ -283,6 +283,3 @@ def _contexts(system: System, context: Any, count: int, attempt: str) -> list[Co
             attempt, expected=f"{count} contexts, one for each record", found=str(len(found))
         )
     return [start_context(system, each, attempt) for each in found]
-
-
-__all__ = ["Fit", "fit"]

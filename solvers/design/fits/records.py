@@ -262,6 +262,3 @@ def _samples(values: Any, times: FloatArray, place: Place, attempt: str) -> Floa
             remedy="Leave out these rows, or split the record there",
         )
     return rows
-
-
-__all__ = ["Record", "names_of", "read_columns", "read_records", "unit_of"]

@@ -527,6 +527,3 @@ def _by_path(space: SearchSpace, system: System, numbers: FloatArray) -> ByPath[
     rows = {path: each[0] for path, each in space.shaped(numbers[np.newaxis]).items()}
     found = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
     return ByPath(system, found, "what was optimized")
-
-
-__all__ = ["Objective", "Optimization", "optimize"]

@@ -254,6 +254,3 @@ def _names(path: str, place: Place) -> list[str]:
 def _can_be_searched(handle: Any) -> bool:
     """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
     return can_start(handle) or isinstance(handle, DiscreteState)
-
-
-__all__ = ["SearchSpace"]

@@ -247,6 +247,3 @@ def bisect(keeps: Callable[[float], bool], low: float, high: float) -> float:
         middle = np.sqrt(low * high)
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return float(low)
-
-
-__all__ = ["Gains", "PIDLoop", "bisect", "exponential"]

@@ -196,6 +196,3 @@ def _without(model: LinearModel, names: list[str]) -> LinearModel:
         xdot0=rows(model.xdot0),
         state_names=[model.state_names[k] for k in kept],
     )
-
-
-__all__ = ["Controlled", "seen"]

@@ -234,6 +234,3 @@ def _refusal(attempt: str, expected: str, found: str) -> ValueRefusedError:
         found=found,
         remedy="Leave out rule=, and tune by a goal",
     )
-
-
-__all__ = ["Process", "half_rule", "step_process"]

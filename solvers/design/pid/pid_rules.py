@@ -132,6 +132,3 @@ def _without_delay(attempt: str, remedy: str) -> ValueRefusedError:
         found="none",
         remedy=remedy,
     )
-
-
-__all__ = ["RULES", "rule_gains"]

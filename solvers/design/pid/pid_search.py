@@ -241,6 +241,3 @@ def weakened(loop: PIDLoop, gains: Gains, bound: float) -> Gains:
         if keeps(factor):
             return gains.times(bisect(keeps, factor, above))
     return gains
-
-
-__all__ = ["Search", "weakened"]

@@ -378,6 +378,3 @@ def _check_rule(controlled: Controlled, parts: str, attempt: str) -> None:
             found=found,
             remedy="Leave out rule=, and tune by a goal",
         )
-
-
-__all__ = ["PIDTuning", "tune_pid"]

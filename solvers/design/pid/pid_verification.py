@@ -163,6 +163,3 @@ def _warn_where_they_differ(found: Verification) -> None:
             f"The diagram answers this step with {text}{why}. Gains, "
             "sensitivity and poles hold for small motions only"
         )
-
-
-__all__ = ["Verification", "verified"]

@@ -439,6 +439,3 @@ def _design(
     n = len(model.A)
     gains = freeze(K[:, :n].copy()), freeze(-K[:, n:])
     return FeedbackDesign(model, *gains, integral, poles, cost)
-
-
-__all__ = ["FeedbackDesign", "lqr", "place", "placed", "solve_riccati"]

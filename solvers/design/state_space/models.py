@@ -113,16 +113,3 @@ def unsolvable(attempt: str, found: str) -> ValueRefusedError:
         found=found,
         remedy="Choose weights that differ less in size",
     )
-
-
-__all__ = [
-    "Poles",
-    "check_model",
-    "ordered",
-    "poles_of",
-    "stable_poles",
-    "unsolvable",
-    "warn_unless_at_rest",
-    "warn_unless_decaying",
-    "without_inputs",
-]

@@ -298,6 +298,3 @@ def place_observer(
     warn_unless_decaying(reached, period, "The error of this observer has")
     gain = freeze(model.tangent @ L)
     return ObserverDesign(without_inputs(model, entries), gain, reached, None)
-
-
-__all__ = ["ObserverDesign", "lqe", "place_observer"]

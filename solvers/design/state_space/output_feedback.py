@@ -184,6 +184,3 @@ def lqg(
         require(value is not None, value, attempt, f"intensities {name} of noise")
     feedback = lqr(without_inputs(model, entries), Q, R, largest=largest, integral=integral)
     return OutputFeedbackDesign(feedback, lqe(model, W, V, disturbances=disturbances))
-
-
-__all__ = ["OutputFeedbackDesign", "lqg"]

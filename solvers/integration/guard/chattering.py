@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from flexure.solvers.integration.methods.rounding import rounding_errors
 
-__all__ = ["LOOKS", "Jump", "find_jump"]
-
 Array = NDArray[np.float64]
 Point = tuple[float, Array, Array]  # time, state, derivatives
 

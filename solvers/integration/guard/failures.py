@@ -17,18 +17,6 @@ from flexure.solvers.integration.guard.chattering import Jump
 from flexure.solvers.integration.guard.stiffness_detection import STIFF_METHOD
 from flexure.solvers.integration.methods.methods import is_fixed_step, is_implicit, method_name
 
-__all__ = [
-    "chattering",
-    "derivative_not_finite",
-    "jacobian_not_finite",
-    "jump_of_derivative",
-    "no_progress",
-    "solver_broke",
-    "state_not_finite",
-    "step_failed",
-    "too_long_record",
-]
-
 Array = NDArray[np.float64]
 Method = str | type[OdeSolver]
 

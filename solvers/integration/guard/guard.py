@@ -34,8 +34,6 @@ from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import rounding_errors, shortened_by_rounding
 from flexure.solvers.tracing.differences import without_jumps
 
-__all__ = ["Blame", "Guard", "NameJump", "guarded"]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 Blame = Callable[[float, Array, Array | None], Exception | None]

@@ -16,8 +16,6 @@ from flexure.solvers.integration.guard.progress_kernel import (
     makes_slow_progress,
 )
 
-__all__ = ["MOST_STEPS", "Limits", "Pace"]
-
 MOST_STEPS = 5e7
 
 

@@ -8,8 +8,6 @@ compiled loops and lanes share.
 
 from __future__ import annotations
 
-__all__ = ["carried_step"]
-
 
 def carried_step(
     following: float,

@@ -32,18 +32,6 @@ from flexure.solvers.tracing.differences import difference_jacobian
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import TakenStep
 
-__all__ = [
-    "JUDGED_ANEW",
-    "LOOKED_AT",
-    "NONSTIFF_METHOD",
-    "STIFF_METHOD",
-    "SUSPICIOUS",
-    "THRESHOLDS",
-    "WORTHWHILE",
-    "Stiffness",
-    "StiffnessDetector",
-    "assess",
-]
 
 NONSTIFF_METHOD = "RK45"
 STIFF_METHOD = "Rodas5P"

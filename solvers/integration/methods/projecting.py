@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "MOST_PROJECTIONS", "PULLED", "ROOM", "TIMES", "Bent", "Project"]
-
 #: How often the end of a step is projected, at most. Steps of Newton's method that are not at their
 #: goal by then have begun far away from it, and might end at another one.
 MOST_PROJECTIONS = 5

@@ -55,8 +55,6 @@ from flexure.solvers.integration.methods.tableaus import (
 )
 from flexure.solvers.tracing.differences import difference_jacobian
 
-__all__ = ["Rodas5P", "initial_step"]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 Solve = Callable[[Array], Array]

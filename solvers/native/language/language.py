@@ -214,32 +214,3 @@ def lane(value: Any, position: int) -> Any:
 def with_lane(value: Real, position: int, number: float) -> Real:
     """Return the numbers of all lanes with another one in one of them."""
     return number
-
-
-__all__ = [
-    "Floats",
-    "Function",
-    "Functions",
-    "Ints",
-    "Mask",
-    "Real",
-    "Reals",
-    "Static",
-    "Structure",
-    "any_lane",
-    "ceil",
-    "fields_of",
-    "is_structure",
-    "lane",
-    "lanes_in",
-    "local",
-    "nextafter",
-    "parts_of",
-    "power",
-    "rint",
-    "sqrt",
-    "types_of",
-    "unrolled",
-    "where",
-    "with_lane",
-]

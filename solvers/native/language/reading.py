@@ -303,6 +303,3 @@ def _code(node: ast.expr) -> CodeType:
 def _jumps(loop: ast.For) -> bool:
     """Tell whether a loop contains what a loop that is written out cannot do."""
     return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
-
-
-__all__ = ["UNKNOWN", "KernelError", "KernelModule", "Named", "Reading", "definition_of"]

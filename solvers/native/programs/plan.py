@@ -306,6 +306,3 @@ def _share(
         return SharedDerivatives(layout, environment, traced.zeros, least), ""
     except UnlikeError as error:
         return None, str(error)
-
-
-__all__ = ["JacobianPlan", "Plan", "StepPlan", "make_plan"]

@@ -329,6 +329,3 @@ def _reason(error: Exception) -> str:
     """Say why something cannot be traced."""
     first = error.attempt if isinstance(error, FlexureError) else f"{type(error).__name__}: {error}"
     return "; ".join([first, *getattr(error, "__notes__", ())])
-
-
-__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "break_time", "update_name"]

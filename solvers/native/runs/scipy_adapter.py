@@ -222,6 +222,3 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     context = system.create_default_context() if context is None else context
     require_root(context, system, f"Cannot compile the equations of '{system.label}'")
     return CompiledEquations(context)
-
-
-__all__ = ["CompiledEquations", "compiled_equations"]

@@ -495,6 +495,3 @@ class Curve:
         found[parts] = times_matrix(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
         length = (self.dense.end - self.dense.begin)[self.piece]
         return self.over(np.add, found * half * 0.5 * length)
-
-
-__all__ = ["Curve", "DenseOutput"]

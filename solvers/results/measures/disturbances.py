@@ -339,15 +339,3 @@ def record_disturbance(
     grid = result.fine_time()
     values = result.sample(signal, grid)
     return DisturbanceResponse(grid, values, info, name, result.unit_of(signal))
-
-
-__all__ = [
-    "BAND",
-    "FIGURES",
-    "DisturbanceInfo",
-    "DisturbanceResponse",
-    "disturbance_figures",
-    "disturbance_info",
-    "positive",
-    "record_disturbance",
-]

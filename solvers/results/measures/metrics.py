@@ -405,15 +405,3 @@ def _calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> 
 def spelled(number: float) -> str:
     """Write a number as in a program, shortly."""
     return repr(float(number)).removesuffix(".0")
-
-
-__all__ = [
-    "Constraint",
-    "Measure",
-    "Metric",
-    "Records",
-    "Response",
-    "columns_of",
-    "joined",
-    "spelled",
-]

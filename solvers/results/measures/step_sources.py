@@ -216,6 +216,3 @@ def _breaks(context: Context, position: int, start: float, end: float) -> list[f
             break
         found.append(time)
     return found
-
-
-__all__ = ["StepFinder", "StepInput"]

@@ -164,6 +164,3 @@ def play(
     if target is not None:
         save(animation, target, picture, fps)
     return animation
-
-
-__all__ = ["animate", "play"]

@@ -165,6 +165,3 @@ def _ribbon(shape: Shape) -> Ribbon:
         shape.stress,
         shape.strength,
     )
-
-
-__all__ = ["BEAM", "Ribbon", "ribbons"]

@@ -117,6 +117,3 @@ def _forces_in(plant: Plant, context: Context) -> FloatArray:
     ports = [each.element.force_ports[each.attachment] for each in force_arrows(plant, context)]
     found: FloatArray = np.array([port.eval(context)[3:] for port in ports]).reshape(1, -1, 3)
     return found
-
-
-__all__ = ["plot_mechanism"]

@@ -186,6 +186,3 @@ def view_script() -> str:
 
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-__all__ = ["player_page", "view_data", "view_script"]

@@ -156,6 +156,3 @@ def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _A
     start = sum(float(energy[0]) for energy in parts.values())
     residual = balance - balance[0]
     return _Account(grid, parts, start + supplied, residual)
-
-
-__all__ = ["plot_energy"]

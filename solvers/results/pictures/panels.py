@@ -225,6 +225,3 @@ def source_of(handle: Any) -> Any:
             break
         handle = source
     return handle
-
-
-__all__ = ["Curve", "Panel", "Scales", "arrange", "component_names", "drawable", "source_of"]

@@ -236,6 +236,3 @@ class ResultPictures:
         It is that of all components of the signal.
         """
         return cast("SimulationResult", self).resolve(signal).unit
-
-
-__all__ = ["ResultPictures"]

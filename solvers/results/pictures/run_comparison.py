@@ -70,6 +70,3 @@ def compare(
     fits = all(isinstance(run, SimulationResult) for run in chosen.values())
     require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
     return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)
-
-
-__all__ = ["compare"]

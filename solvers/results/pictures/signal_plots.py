@@ -272,6 +272,3 @@ def _clocks(system: System) -> set[Periodic]:
     leaves = (each for each in each_system(system) if isinstance(each, LeafSystem))
     triggers = (event.trigger for leaf in leaves for event in leaf.events)
     return {trigger for trigger in triggers if isinstance(trigger, Periodic)}
-
-
-__all__ = ["given_axes", "plot_signals"]

@@ -82,6 +82,3 @@ def _look(read: Callable[[FloatArray], Sequence[FloatArray]], times: FloatArray)
     """Return all components of signals at some times, shape (k, W)."""
     columns = [each.reshape(len(times), -1) for each in read(times)]
     return np.concatenate([np.empty((len(times), 0)), *columns], axis=1)
-
-
-__all__ = ["dense_signals"]

@@ -169,6 +169,3 @@ def make_table(
     values = [array[::step] for array in sample(grid)]
     series = [Series(*each) for each in zip(names, readers, values, strict=True)]
     return SignalTable(np.array(grid[::step]), series)
-
-
-__all__ = ["Jumps", "Series", "SignalTable", "make_table", "writing"]

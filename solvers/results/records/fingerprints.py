@@ -204,6 +204,3 @@ def _state_of(thing: Any) -> Any:
             if not isinstance(getattr(type(thing), str(name), None), _COMPUTED_ONCE)
         }
     return [make, arguments, state, list(items or ()), list(entries or ())]
-
-
-__all__ = ["Fingerprints"]

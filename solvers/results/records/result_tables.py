@@ -70,6 +70,3 @@ def _folded(statistics: Statistics, signals: Table) -> Iterator[str]:
     inside += Table(("from t [s]", "method", "why"), methods[:_SIGNALS]).to_html()
     yield fold("Statistics", inside)
     yield fold("Signals", signals.to_html(_NAMES), len(signals))
-
-
-__all__ = ["response_pieces", "result_pieces", "stored_pieces"]

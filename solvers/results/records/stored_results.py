@@ -242,6 +242,3 @@ def _checked(file: Mapping[str, Any], name: str) -> FloatArray:
     if values.dtype != float or len(values) != len(file["time"]):
         raise ValueError(f"values of '{name}' that do not fit the times")
     return values
-
-
-__all__ = ["StoredResult", "load_result", "save_result"]

@@ -42,6 +42,3 @@ class StoredSignal(NamedTuple):
     def size(self) -> int:
         """Number of components."""
         return prod(self.shape)
-
-
-__all__ = ["StoredSignal"]

@@ -184,6 +184,3 @@ class Moments:
     def lanes(self, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return time, and the continuous and discrete states among the inputs of a trace."""
         return self._timeline.lanes(self._times, keys)
-
-
-__all__ = ["Moments", "Timeline"]

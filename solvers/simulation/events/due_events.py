@@ -185,6 +185,3 @@ class DueEvents:
     def note_published(self) -> None:
         """Note that the publishes of the present time have run already."""
         self.published = True
-
-
-__all__ = ["DueEvents"]

@@ -75,6 +75,3 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
         raise UnsuitableError(program.trace.no_breaks)
     if max(len(agenda.clocks), len(agenda.witnesses)) > _MOST:
         raise UnsuitableError(f"there are more than {_MOST} clocks or witness functions")
-
-
-__all__ = ["find_runner"]

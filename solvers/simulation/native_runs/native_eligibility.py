@@ -81,6 +81,3 @@ class NativeWay:
         if statistics.native_steps:
             return f"{self.runner.how}; for some steps {how}"
         return f"{how}; no native code, because {self.runner.unsuitable}"
-
-
-__all__ = ["NativeWay"]

@@ -165,6 +165,3 @@ class NativeEvents:
             last = witnesses["first"].copy() if known else None
             jumped = bool(fields.witnesses.jumped)
             self._simulation.surfaces.take_over(touched, last, jumped=jumped)
-
-
-__all__ = ["NativeEvents"]

@@ -69,14 +69,3 @@ def checked_max_check_interval(interval: Any) -> float:
             found=repr(interval),
         )
     return found
-
-
-__all__ = [
-    "Compiled",
-    "Monitor",
-    "checked_compiled",
-    "checked_max_check_interval",
-    "checked_max_record",
-    "checked_max_steps",
-    "wants_native",
-]

@@ -160,6 +160,3 @@ class SimulationState:
         if self.history is not None:
             self.history.end_before(math.nextafter(time, -math.inf))
             self.history.begin(self.context)
-
-
-__all__ = ["SimulationState"]

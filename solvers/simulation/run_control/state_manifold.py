@@ -217,6 +217,3 @@ class Manifold:
         ]
         away = [text for size, text in pairs if not size <= 1.0]
         return ", ".join(away or [max(pairs)[1]])
-
-
-__all__ = ["Manifold"]

@@ -190,6 +190,3 @@ def _place(
         else 0
         for name, grid in axes.items()
     )
-
-
-__all__ = ["plot_map"]

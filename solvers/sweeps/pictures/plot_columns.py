@@ -147,17 +147,3 @@ def few_ticks(ax: Axes, most: int) -> None:
 
     ax.xaxis.set_major_locator(MaxNLocator(most))
     ax.yaxis.set_major_locator(MaxNLocator(most))
-
-
-__all__ = [
-    "Column",
-    "Extend",
-    "add_color_bar",
-    "color_norm",
-    "columns_of",
-    "few_ticks",
-    "lacking",
-    "lost_runs",
-    "require_columns",
-    "title_of",
-]

@@ -243,6 +243,3 @@ class SweepPictures:
         from flexure.solvers.sweeps.pictures.tornado import plot_tornado
 
         return plot_tornado(cast("Sweep", self), metric, ax=ax, path=path)
-
-
-__all__ = ["SweepPictures"]

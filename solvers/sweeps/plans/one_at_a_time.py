@@ -112,6 +112,3 @@ def _ends(each: Marginal, attempt: str) -> FloatArray:
             found=show(found),
         )
     return found
-
-
-__all__ = ["one_at_a_time"]

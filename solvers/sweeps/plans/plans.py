@@ -439,6 +439,3 @@ def with_range(name: str, values: FloatArray) -> str:
 def _with_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Name paths, with the shape of their values where they are no numbers."""
     return ", ".join(f"'{path}'{f' of shape {s}' if s else ''}" for path, s in shapes.items())
-
-
-__all__ = ["Plan", "grid", "zipped"]

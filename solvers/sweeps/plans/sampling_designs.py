@@ -531,19 +531,3 @@ def _copula(
             found=show(whole),
         )
     return lambda points: ndtr(ndtri(points) @ factor.T)
-
-
-__all__ = [
-    "Copula",
-    "Marginal",
-    "Options",
-    "Sampled",
-    "Seed",
-    "latin_hypercube",
-    "marginals",
-    "random",
-    "sampled",
-    "sobol",
-    "sobol_points",
-    "uncorrelated",
-]

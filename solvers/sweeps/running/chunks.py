@@ -152,6 +152,3 @@ class Job:
             if outcome in (FAILED, INTERRUPTED):
                 found.blank(row)
         return found
-
-
-__all__ = ["Chunk", "Job"]

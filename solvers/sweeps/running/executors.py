@@ -153,6 +153,3 @@ def _raise(error: BaseException, executor: Executor, job: Job) -> NoReturn:
         found=" ".join(f"{type(error).__name__}: {error}".split()),
         remedy="The attribute 'result' of this error has the finished runs",
     ) from error
-
-
-__all__ = ["Workers", "checked_executor", "done_elsewhere"]

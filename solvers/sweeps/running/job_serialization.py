@@ -199,6 +199,3 @@ def _faults(what: str, thing: Any) -> Iterator[tuple[str, Exception]]:
         _packed(thing, System)
     except Exception as error:
         yield what, error
-
-
-__all__ = ["Parcel", "run_part"]

@@ -375,6 +375,3 @@ def _explained(outcome: int, time: float, index: int) -> str:
         f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
         f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
     )
-
-
-__all__ = ["LaneRuns", "breaks_of", "method_in_lanes"]

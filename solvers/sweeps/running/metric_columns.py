@@ -280,16 +280,3 @@ def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> Non
         f"'{path}' still moves at the end of {len(moving)} of {len(longer)} runs, "
         f"so that {quoted(lacking)} is NaN there: {way_to_rest(moving)}"
     )
-
-
-__all__ = [
-    "Measuring",
-    "MetricColumns",
-    "Steps",
-    "Wanted",
-    "check_names",
-    "chosen",
-    "listed",
-    "part_of",
-    "warn_of_motion",
-]

@@ -237,6 +237,3 @@ def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
             f"{seconds:.3g} s, as the second took {each:.2g} s: they are interpreted, "
             f"{chunk.record.how}"
         )
-
-
-__all__ = ["run_again", "run_all"]

@@ -202,6 +202,3 @@ class SingleRuns:
 def _counted(done: int, record: SweepRecord) -> tuple[int, int]:
     """Return how many runs are done, and how many of them failed."""
     return done, len(record.failures)
-
-
-__all__ = ["SingleRuns"]

@@ -378,6 +378,3 @@ def _keys(layout: Layout, place: Place, attempt: str) -> list[Key]:
         return [((STATE, 0, 0), start + k) for k in components]
     what = PARAMETER if isinstance(handle, NumericParameter) else DISCRETE
     return [((what, position, handle.index), k) for k in components]
-
-
-__all__ = ["GivenContexts", "SweptContexts", "Variants", "Varied"]

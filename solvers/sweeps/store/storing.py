@@ -118,6 +118,3 @@ def _options(settings: Settings, measuring: Measuring, signals: Iterable[str]) -
         digest = prints.of(*parts, list(metric.functions))
         found[Entry("option", f"metric {name}")] = f"{metric.label} {digest}"
     return found
-
-
-__all__ = ["Keeper", "keeper", "not_kept"]

@@ -292,6 +292,3 @@ def _blaming(attempt: str) -> Iterator[None]:
             expected="the file of a study, as it was written",
             found=f"{type(error).__name__}: {error}",
         ) from error
-
-
-__all__ = ["StudyFile", "read_study"]

@@ -108,6 +108,3 @@ def _take(descriptor: int) -> bool:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return False
     return True
-
-
-__all__ = ["StudyLock"]

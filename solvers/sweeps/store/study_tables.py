@@ -306,24 +306,3 @@ def quote(name: str) -> str:
 def insertion(table: str, count: int) -> str:
     """Return the statement that adds rows with so many columns."""
     return f"INSERT INTO {table} VALUES ({', '.join('?' * count)})"
-
-
-__all__ = [
-    "APPLICATION",
-    "FORMAT",
-    "OWN",
-    "Outline",
-    "create",
-    "digest",
-    "from_blob",
-    "insertion",
-    "places_in",
-    "quote",
-    "read_outline",
-    "renumber",
-    "require_sealed",
-    "rows_of_blobs",
-    "sealed",
-    "to_blob",
-    "write_plan",
-]

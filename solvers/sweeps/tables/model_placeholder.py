@@ -69,6 +69,3 @@ class AbsentMetrics(NamedTuple):
     readers: Mapping[str, Any]
     times: FloatArray
     units: Mapping[str, str]
-
-
-__all__ = ["AbsentMetrics", "AbsentModel"]

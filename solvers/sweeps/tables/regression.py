@@ -126,6 +126,3 @@ def only_metric(sweep: Sweep, attempt: str) -> str:
         found=f"{len(sweep.metrics)} metrics in the sweep",
         remedy="Name one of them, or add one to metrics= of the sweep",
     )
-
-
-__all__ = ["Regression", "metric_of", "only_metric", "regress"]

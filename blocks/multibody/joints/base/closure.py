@@ -154,16 +154,3 @@ def unturned(R_FM: FloatArray | None = None) -> list[ClosureEquation]:
     R_MF = np.eye(3) if R_FM is None else R_FM.T
     x, y, z = np.eye(3)
     return [Normal(a, R_MF @ b) for a, b in ((y, z), (z, x), (x, y))]
-
-
-__all__ = [
-    "Advance",
-    "Along",
-    "ClosureEquation",
-    "Demand",
-    "Normal",
-    "held_together",
-    "parallel",
-    "two_normals",
-    "unturned",
-]
