@@ -107,7 +107,7 @@ def ratio_of(
         attempt,
         "one input and one output",
         error=error,
-        remedy="Use a StateSpace or DiscreteStateSpace block, which takes several",
+        remedy="Use a StateSpace or DiscreteStateSpace block, which accepts several",
     )
     return ratios[0][0]
 

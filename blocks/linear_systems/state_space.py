@@ -273,7 +273,7 @@ class RationalEquations(LeafSystem):
                 self,
                 "a denominator of at least degree 1 whose first coefficient is not zero",
                 f"{below.tolist()}",
-                "Use a Gain where nothing is dynamic",
+                "Use a Gain for a static relation",
             )
         if above.size > below.size:
             raise refusal(

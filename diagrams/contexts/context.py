@@ -262,9 +262,12 @@ class Context(Shown, Completing):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        """Return a copy for the same system, or for its copy where that was made before.
+        """Return a copy for the same system, or for its copy if that was made in the same call.
 
-        That of a block is in a copy of the root context.
+        A context does not copy its system. So put the system first: in the copy of
+        ``(system, context)``, of a list, a dictionary or a dataclass, the context belongs to the
+        copied system. In the copy of ``(context, system)`` it belongs to the original one. Pickle
+        copies both, in any order. The context of a block is copied within its root context.
         """
         system = memo.get(id(self.system), self.system)
         if not self.is_root:

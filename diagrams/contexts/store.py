@@ -108,7 +108,7 @@ class Store:
             raise ContextError(
                 f"Cannot set {what} at t = {self.time:.9g} s",
                 expected="an update, which returns the new values of its states",
-                found=f"{self.onlooker}, which may look at the time and at states, and change "
+                found=f"{self.onlooker}, which may read the time and states, and change "
                 "parameters and inputs",
                 remedy="Declare an unrestricted or discrete update with the same trigger",
             )
@@ -184,7 +184,7 @@ class Store:
             raise EvaluationError(
                 f"Cannot evaluate {port.what} '{port.full_name}'",
                 expected="calculations that read only their declared prerequisites",
-                found="a calculation that, through undeclared reads, needs its own result",
+                found="a calculation that depends on its own result through undeclared reads",
                 remedy="Complete the prerequisites in the declaration",
             )
         self._running.add(slot)

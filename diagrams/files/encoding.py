@@ -15,7 +15,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ContextFileError, quoted
 
-_DEPTH = 100  # lists, tuples and dictionaries inside of each other
+_DEPTH = 100  # nested lists, tuples and dictionaries
 # What arrays may be made of, and as what their entries are written.
 _DTYPES: dict[str, tuple[type, ...]] = (
     {"bool": (bool,)}
@@ -55,7 +55,7 @@ def encode(value: Any, path: str, depth: int = 0) -> Any:
     if depth > _DEPTH:
         raise ContextFileError(
             f"Cannot save '{path}'",
-            expected=f"at most {_DEPTH} lists, tuples and dictionaries inside of each other",
+            expected=f"at most {_DEPTH} nested lists, tuples and dictionaries",
             found="more",
         )
     if value is None or isinstance(value, (bool, str)):
@@ -130,7 +130,7 @@ _DECODERS: dict[str, tuple[tuple[str, ...], Callable[[Any, int], Any]]] = {
 def decode(value: Any, depth: int = 0) -> Any:
     """Undo `encode`."""
     if depth > _DEPTH:
-        raise ValueError(f"more than {_DEPTH} values inside of each other")
+        raise ValueError(f"more than {_DEPTH} nested values")
     if isinstance(value, list):
         return [decode(entry, depth + 1) for entry in value]
     if isinstance(value, dict):

@@ -343,7 +343,7 @@ class DeclaringSystem(System):
                 f"Cannot declare a second tally of '{self.label}'",
                 expected="one declaration",
                 found="two of them",
-                remedy="Return all that is looked at from one function",
+                remedy="Return all quantities from one function",
             )
         self.tally = Tally(self, size, calc)
 
@@ -595,6 +595,6 @@ class DeclaringSystem(System):
         if self._frozen:
             raise DeclarationError(
                 f"Cannot declare {subject}",
-                expected="declarations in the constructor, before the block is put to use",
+                expected="declarations in the constructor, before the block is used",
                 found="a block that is in a diagram or has contexts already",
             )

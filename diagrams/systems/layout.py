@@ -276,7 +276,7 @@ class Layout:
             )
         error = AlgebraicLoopError(
             f"Cannot order the computations of '{self.root.name}' (at {call_site()})",
-            expected="no output that needs itself at the same instant",
+            expected="no output that depends on itself at the same instant",
             found="the algebraic loop " + " -> ".join([*ports, ports[0]]),
             remedy=remedy,
         )

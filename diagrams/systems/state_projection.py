@@ -69,7 +69,7 @@ class Projection:
         if self.describe is not None:
             return self.describe(context)
         largest = max(map(abs, self.calc_deviations(context).tolist()))
-        return f"'{self.system.label}' by {largest:.3g} times what it tolerates"
+        return f"'{self.system.label}' by {largest:.3g} times its tolerance"
 
 
 @dataclass(frozen=True, eq=False)

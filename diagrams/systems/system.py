@@ -382,5 +382,5 @@ def way_to_a_system(thing: object) -> str | None:
     if isinstance(thing, type):
         return "Call the class to make a block"
     if hasattr(thing, "build"):
-        return "Call build() first, and pass what it returns"
+        return "Call build() first, and pass its result"
     return None

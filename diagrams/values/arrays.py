@@ -84,8 +84,7 @@ def copied(value: Any, attempt: str) -> Any:
             attempt,
             expected="a value that can be copied",
             found=f"{shown(value)}, whose copy.deepcopy raises {type(error).__name__}: {error}",
-            remedy="Let its class say how it is copied, by __deepcopy__, or make it inside of the "
-            "block",
+            remedy="Define __deepcopy__ in its class, or make the value inside of the block",
         ) from error
 
 
@@ -240,7 +239,7 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
             f"Cannot use the result of {subject()}",
             expected=_wanted((size,)),
             found="None",
-            remedy="Let the method return the value",
+            remedy="Return the value from the method",
         )
     if isinstance(value, (list, tuple, np.ma.MaskedArray)):
         refuse_masked(value, f"Cannot use the result of {subject()}", _wanted((size,)))

@@ -86,7 +86,7 @@ def conversion(unit: str, wanted: str, attempt: str) -> float:
     if unknown or given[1:] != taken[1:]:
         raise ValueRefusedError(
             attempt,
-            expected=f"a known unit that measures what '{unit}' does"
+            expected=f"a known unit of the same quantity as '{unit}'"
             if not unknown
             else f"units made of {', '.join(_UNITS)}, with prefixes",
             found=f"'{wanted}'" if not unknown else " and ".join(f"'{name}'" for name in unknown),

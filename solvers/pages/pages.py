@@ -345,7 +345,9 @@ class _Content:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
         note = (
-            f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
+            f"The diagram does not run here, so this page shows the recorded run. {why}"
+            if why
+            else ""
         )
         if data["mechanisms"]:
             layout += " looking"

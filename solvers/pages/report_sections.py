@@ -132,7 +132,7 @@ def mechanisms(subject: Subject) -> Iterator[str]:
 def parameters(subject: Subject) -> Iterator[str]:
     """Show the parameters, states and inputs that differ from those of a default context."""
     if subject.start is None:
-        yield note("The model is not there, only what was recorded of it.")
+        yield note("The model is not available, only its record.")
         return
     columns = ("path", "value", "unit", "bounds", "doc")
     rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]

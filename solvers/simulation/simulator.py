@@ -329,7 +329,7 @@ class Simulator:
         raise DeclarationError(
             f"Cannot copy or pickle the simulator of '{self.system.label}'",
             expected="one simulator for each run",
-            found="a copy in the midst of one",
+            found="a copy during a run",
             remedy="Make another one, as in Simulator(system, simulator.context.clone()), or copy "
             "and pickle the context or the result of simulate",
         )

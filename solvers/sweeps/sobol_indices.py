@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _RESAMPLES = 1000
 _CHUNK = 100  # of them at once, which bounds the memory
 _SHOWN = 30  # paths in a notebook
+_FEW = 16  # rows: of fewer, the true indices are often outside of their intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,8 @@ def sobol_indices(
     Warns
     -----
     UserWarning
-        When n is no power of two, and when rows are left out because a run in them has no number.
+        When n is no power of two, when rows are left out because a run in them has no number, and
+        when fewer than 16 rows are left: true indices are then often outside of the intervals.
 
     Raises
     ------
@@ -313,7 +315,13 @@ def sobol_indices(
         if indices[name].rows < n:
             warn(
                 f"{n - indices[name].rows} of {n} rows of samples are left out of the Sobol "
-                f"indices of '{name}', as runs in them have no number"
+                f"indices of '{name}', since some of their runs have no number"
+            )
+        if indices[name].rows < _FEW:
+            warn(
+                f"The Sobol indices of '{name}' come from too few rows of samples, "
+                f"{indices[name].rows}: with fewer than {_FEW}, true indices are often outside of "
+                f"the {level:.0%} intervals. Raise n"
             )
     return indices
 
@@ -326,7 +334,7 @@ def _plan(values: Sampled, n: int, options: Options, attempt: str) -> Plan:
             raise ValueRefusedError(
                 attempt,
                 expected="independent values",
-                found="correlated ones, of which no share of the variance is that of one alone",
+                found="correlated ones, whose shares of the variance cannot be separated",
             )
         both = sobol_points(rng, 2 * size, n)
         rows = np.repeat(both[:, np.newaxis, :size], size + 2, axis=1)

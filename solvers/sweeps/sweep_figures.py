@@ -114,8 +114,8 @@ class SweepFigures:
             dense = DenseOutput.of_samples(sweep.times, np.concatenate(blocks, axis=2))
             columns.put(np.arange(len(sweep)), measuring.measure(dense, steps, {}))
             warn(
-                f"{metric.label} is measured from {len(sweep.times)} samples of each run, and what "
-                "is between them is unknown, since the study was loaded without its model"
+                f"{metric.label} is measured from {len(sweep.times)} samples of each run, and "
+                "values between them are unknown, since the study was loaded without its model"
             )
         elif len(runs):
             variants = variants.loaded(variants.cargo(runs))

@@ -33,7 +33,7 @@ def refuse_beyond(bound: int, count: int, what: str) -> None:
     """
     if count > bound:
         raise TraceError(
-            f"Cannot compile {what} of {count} operations in good time",
+            f"Cannot compile {what} of {count} operations in reasonable time",
             expected=f"at most {bound}",
             found=str(count),
         )

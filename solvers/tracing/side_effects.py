@@ -41,9 +41,9 @@ def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
     before = [(thing, _content(thing)) for thing in replicas.made]
     result, again = replica(*arguments), replica(*arguments)
     if kinds := {_what(thing) for thing, old in before if not _same(_content(thing), old)}:
-        raise ImpureError(f"it keeps something beside the states, in: {', '.join(sorted(kinds))}")
+        raise ImpureError(f"it stores values outside of the states, in: {', '.join(sorted(kinds))}")
     if not _equal(result, again):
-        raise ImpureError("it gives something else when it is called again")
+        raise ImpureError("it returns another result when it is called again")
     return result
 
 

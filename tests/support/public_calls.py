@@ -313,7 +313,7 @@ def function_calls() -> dict[str, Make]:
         "sobol_indices": of_lag(
             fx.sobol_indices,
             values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
-            n=2,
+            n=16,
             confidence=0.9,
             plus_minus=None,
             seed=1,

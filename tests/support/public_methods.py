@@ -159,7 +159,7 @@ def gridded() -> tuple[Any, Any]:
 @cache
 def indices() -> tuple[Any, Any]:
     system, context = lag()
-    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 2}
+    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 16}
     values = {"lag.time_constant": (1.0, 2.0), "lag.gain": (0.5, 1.0)}
     return fx.sobol_indices(system, values, context=context, **options), lambda: None
 

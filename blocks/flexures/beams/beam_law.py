@@ -529,8 +529,8 @@ class BeamLaw(RotationVectorAngles):
             f" less than {np.rad2deg(_REVERSED):.0f} between its axis and the line that joins them",
             found=f"a rotation by {np.rad2deg(angle):.2f} degrees, and {turned:.2f} degrees to a"
             f" line of {length:.6g} m",
-            remedy="Divide it into segments, each of which bends less, or look why the bodies went"
-            " there, as by a missing support or too large a step",
+            remedy="Divide it into segments, each of which bends less, or check why the bodies "
+            "moved there, such as a missing support or too large a step",
         )
 
 

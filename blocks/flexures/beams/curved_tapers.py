@@ -77,9 +77,9 @@ def warn_of_curved_taper(
     error = error_across(*sections, material, turn, segments)
     count = "one segment" if segments == 1 else f"{segments} segments"
     warn(
-        f"Beam '{name}' is tapered and curved: in {count}, its stiffness across its plane is wrong"
-        f" by about {100.0 * error:.2g} %, as twist takes mean values of the sections. Pass"
-        f" segments={needed} for 1 %, or planar=True if it moves in its plane alone"
+        f"Beam '{name}' is tapered and curved: with {count}, its out-of-plane stiffness errs by "
+        f"about {100.0 * error:.2g} %, since twist uses mean values of the sections. Pass"
+        f" segments={needed} for 1 %, or planar=True if it moves in its plane only"
     )
 
 

@@ -234,7 +234,7 @@ class DynamicStiffness:
         >>> bool(abs(law.at(10.0) / exact - 1.0) < 0.01)
         True
         """
-        attempt = "Cannot put branches in the place of a fractional element"
+        attempt = "Cannot replace a fractional element by branches"
         ends = items_of(band, "two frequencies", attempt)
         require(len(ends) == 2, band, attempt, "two frequencies")
         low, high = (as_number(each, (), f"{attempt} with band") for each in ends)

@@ -94,7 +94,7 @@ class FitReport(Shown):
         path = path_of(parameter)
         if path not in self.constants:
             raise UnknownNameError(
-                f"Cannot find '{path}' among what was fitted",
+                f"Cannot find '{path}' among the fitted constants",
                 remedy=suggestion(path, self.constants),
             )
         return self.constants[path]
@@ -151,7 +151,7 @@ class FitReport(Shown):
         ValueRefusedError
             When the share is not between 0 and 1.
         """
-        attempt = "Cannot give intervals of this confidence"
+        attempt = "Cannot compute intervals of this confidence"
         share = float(as_number(confidence, (), attempt))
         check_bounds(share, attempt, lower=0.0, upper=1.0, exclusive=True)
         from scipy.special import stdtrit

@@ -403,8 +403,8 @@ def warn_of(*reports: FitReport) -> None:
     texts = []
     if silent:
         texts.append(
-            f"The data do not determine {quoted(silent)}: where it was measured, nothing depends "
-            "on them. Measure where each one matters, or leave them out of the fit"
+            f"The data do not determine {quoted(silent)}: they have no effect on the measured "
+            "points. Measure where each one has an effect, or omit them from the fit"
         )
     mixed = [
         quoted(name for name in report.unidentified if name not in report.without_effect)
@@ -413,8 +413,8 @@ def warn_of(*reports: FitReport) -> None:
     ]
     if mixed:
         texts.append(
-            f"The data cannot tell {' apart, nor '.join(mixed)} apart: other values of all of them "
-            "together would fit as well. Fix one of them, or measure what tells them apart"
+            f"The data cannot tell {' apart, nor '.join(mixed)} apart: other combinations of "
+            "their values fit equally well. Fix one of them, or measure where their effects differ"
         )
     if texts:
         warn(". ".join(texts))
@@ -434,7 +434,7 @@ def check_options(
     if deviations is None and loss != "linear":
         raise ValueRefusedError(
             f"{attempt} with loss='{loss}'",
-            expected="deviations, which tell what is an outlier",
+            expected="deviations, which define what an outlier is",
             found="none",
         )
     return None if max_evaluations is None else int(max_evaluations)

@@ -197,7 +197,7 @@ class CompliantCoupling(ForceElement):
                 attempt,
                 expected="a coupling that was not added to a plant",
                 found=f"'{coupling.name}', which is rigid as a constraint of one",
-                remedy="Leave add_constraint out",
+                remedy="Omit add_constraint",
             )
         self.coupling = coupling
         made = coupling.gearing

@@ -167,7 +167,7 @@ class JointStop(CoordinateForceElement):
                 f"Cannot make stop '{name}' on joint '{joint.name}'",
                 expected="lower <= upper, and a limit that is finite",
                 found=f"lower={show(limits[0])}, upper={show(limits[1])}",
-                remedy="Pass lower and upper, or set the position limits of the joint before",
+                remedy="Pass lower and upper, or set the position limits of the joint first",
             )
         self.declare_relation(self.lower, "<=", self.upper)
 

@@ -46,7 +46,7 @@ class LeftOut:
         builder.left_out = self.texts
         if self._texts:
             warn(
-                f"Not all that is in the file of '{builder.name}' is in its plant. Left out:"
+                f"The plant of '{builder.name}' lacks some elements of its file. Left out:"
                 f" {self.summary()}. The attribute left_out of the builder lists all."
             )
 

@@ -140,7 +140,7 @@ def gearing(
             attempt,
             expected="different coordinates, at least one",
             found=", ".join(names) or "none",
-            remedy="Take each of them once, with the sum of its factors",
+            remedy="Use each of them once, with the sum of its factors",
         )
     matrix = np.reshape(np.asarray(slopes, dtype=float), (len(pairs), -1))
     what = f"{attempt} with this {parameter}"

@@ -44,7 +44,7 @@ class PlantModel(LeafSystem):
             raise refusal(self, wanted, f"{plant!r:.200}")
         self.topology = plant.tree.topology
         if not self.topology.num_velocities:
-            raise refusal(self, "a plant in which something can move", "welds alone")
+            raise refusal(self, "a plant that can move", "only welds")
         self._require_motors(plant, flag(self, "underactuated", underactuated))
         self.gravity = declare_gravity(self, plant.gravity.default)
         self.positions = self.declare_vector_input("positions", self.topology.num_positions)
@@ -56,7 +56,7 @@ class PlantModel(LeafSystem):
         if shared:
             raise refusal(
                 self,
-                "one motor on a joint, so that it is known which one gives the force",
+                "one motor on a joint, so that the source of its force is unique",
                 f"several on {quoted(shared)} of '{plant.label}'",
             )
         idle = [each.name for each in plant.joints if each.num_velocities and each not in driven]
@@ -65,8 +65,8 @@ class PlantModel(LeafSystem):
                 self,
                 f"motors on all joints of '{plant.label}', or on none",
                 f"none on {quoted(idle)}",
-                "Add motors, or pass underactuated=True, if what these joints need is not to be "
-                "applied, or comes from elsewhere",
+                "Add motors, or pass underactuated=True, if the forces of these joints are not "
+                "applied, or other blocks apply them",
             )
 
     def _declare_forces(self, actuators: Sequence[Actuator], inputs: list[InputPort]) -> None:

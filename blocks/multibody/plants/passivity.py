@@ -36,9 +36,9 @@ class PassivityReport:
     Attributes
     ----------
     is_passive : bool
-        Whether the element could be evaluated, its non-conservative power was positive in no
-        motion, up to rounding, and its conservative power was what its stored energy loses, within
-        a thousandth of the scale of powers.
+        Whether the element could be evaluated, all powers were finite, its non-conservative power
+        was positive in no motion, up to rounding, and its conservative power was what its stored
+        energy loses, within a thousandth of the scale of powers.
     greatest_power : float
         The greatest non-conservative power of all motions in W.
     power_scale : float
@@ -138,7 +138,7 @@ def check_passivity(
     if element.parent is not None:
         raise DeclarationError(
             f"Cannot check '{element.label}' for passivity",
-            expected="an element of its own, whose inputs are free",
+            expected="a separate element, whose inputs are free",
             found=f"one in '{element.parent.label}'",
             remedy="Make another instance of it, outside of a plant",
         )
@@ -162,8 +162,9 @@ def check_passivity(
         power_scale = max(power_scale, abs(power), abs(conservative))
         if power > greatest:
             greatest, worst = power, context.clone()
-    passive = (
+    passive = bool(
         refused < count
+        and np.isfinite(power_scale)
         and greatest <= _ROUNDING * power_scale
         and mismatch <= _MISMATCH * power_scale
     )

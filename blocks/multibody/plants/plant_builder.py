@@ -443,7 +443,9 @@ class PlantBuilder:
         for joint in joints:
             self._require_own_joint(attempt, joint)
         if self._assembled is not None:
-            raise DeclarationError(attempt, expected="to be told once", found="a second time")
+            raise DeclarationError(
+                attempt, expected="one call of assemble_starts()", found="a second call"
+            )
         self._assembled = AssembledStarts(tuple(joints))
 
     # Building --------------------------------------------------------------------------------
@@ -459,7 +461,7 @@ class PlantBuilder:
         attempt = f"Cannot build '{self.name}'"
         self._refuse_after_build(attempt)
         if len(self._bodies) == 1:
-            raise DeclarationError(attempt, expected="at least one body", found="the world alone")
+            raise DeclarationError(attempt, expected="at least one body", found="only the world")
         topology = make_topology(self.bodies, self._all_joints())
         elements = self.force_elements
         tree = MultibodyTree(
@@ -590,7 +592,7 @@ class PlantBuilder:
                 attempt,
                 expected=f"a joint of '{self.name}'",
                 found=f"{joint!r}, which was not added to it",
-                remedy="Call add_joint(joint) before",
+                remedy="Call add_joint(joint) first",
             )
         if not joint.num_velocities:
             raise DeclarationError(

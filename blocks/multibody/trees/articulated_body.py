@@ -331,6 +331,6 @@ def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
         f"Cannot accelerate joint '{mobilizer.joint.name}'",
         expected="a positive inertia along each of its velocities",
         found="bodies that do not resist one of them",
-        remedy="Give the bodies that it moves a mass and, where they turn, an extent; on a base"
-        " without mass, weld or lock the joint that lets it move alone",
+        remedy="Give the bodies that it moves a mass and, where they rotate, moments of inertia; "
+        "weld or lock the joint of a base without mass",
     )

@@ -223,5 +223,5 @@ def _value_of(key: Hashable, values: Mapping[Any, Any]) -> Any:
             f"Cannot evaluate an expression of the input {key!r}",
             expected="a value for every input it depends on",
             found=f"values for {len(values)} other inputs",
-            remedy="Ask sources(expression) for the keys that are needed",
+            remedy="Call sources(expression) for the keys that it needs",
         ) from None

@@ -112,7 +112,7 @@ class Branches:
             except BaseException as again:
                 raise TraceError(
                     "Cannot follow a branch that ends the program",
-                    expected="branches that give a value",
+                    expected="branches that return a value",
                     found=type(again).__name__,
                 ) from again
         raise error
@@ -159,7 +159,7 @@ def _merge(condition: Symbol, a: Any, b: Any) -> Any:
         if isinstance(a, dict) and a.keys() == b.keys():
             return {key: _merge(condition, a[key], b[key]) for key in a}
     raise TraceError(
-        "Cannot merge what the branches of a calculation give",
+        "Cannot merge the results of the branches of a calculation",
         expected="numbers, or arrays, lists, tuples and dictionaries of the same form",
         found=f"{a!r:.100} and {b!r:.100}",
         remedy="Let all branches return the same kind of value",

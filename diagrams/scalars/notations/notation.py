@@ -128,7 +128,7 @@ def _name_of(key: Hashable, names: Mapping[Any, str]) -> str:
             f"Cannot write an expression of the input {key!r}",
             expected="a name for every input it depends on",
             found=f"names of {len(names)} other inputs",
-            remedy="Ask sources(expression) for the keys that are needed",
+            remedy="Call sources(expression) for the keys that it needs",
         ) from None
 
 

@@ -261,16 +261,16 @@ def refuse_beyond_numbers(
         worst = int(np.argmax(sizes))
         raise EvaluationError(
             attempt,
-            expected=f"{what} of at most {LARGEST:g}, with which can be computed",
+            expected=f"{what} of at most {LARGEST:g}, the largest that the solver can compute with",
             found=f"{numbers[worst]:.6g} of {names[worst]}",
-            remedy="Look at the units of loads, masses and stiffnesses",
+            remedy="Check the units of loads, masses and stiffnesses",
         )
 
 
 def refuse_sampled(
     context: Context,
     attempt: str,
-    remedy: str = "Put a continuous block in its place, or take the plant alone",
+    remedy: str = "Replace it by a continuous block, or use the plant only",
 ) -> None:
     """Refuse a diagram in which sampled state follows the motion: it has no continuous equations.
 
@@ -292,7 +292,7 @@ def refuse_sampled(
             or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
         ):
             if isinstance(system, TimeDelay):
-                remedy = f"{remedy}. Or put a PadeDelay in the place of '{system.label}'"
+                remedy = f"{remedy}. Or use a PadeDelay instead of '{system.label}'"
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",

@@ -62,10 +62,10 @@ def require_holding(context: Context, attempt: str) -> None:
             if problem is not None:
                 raise EvaluationError(
                     attempt,
-                    expected="contacts that push and friction that holds what it can",
+                    expected="contacts that push, and sticking friction within its limit",
                     found=problem,
-                    remedy="Let the modes fit, as by initialize() of a Simulator, whose context has"
-                    " them",
+                    remedy="Use a context with modes of contact that fit, such as that of a "
+                    "Simulator after initialize()",
                 )
 
 

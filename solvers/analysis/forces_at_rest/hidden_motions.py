@@ -39,8 +39,8 @@ def warn_of_hidden_motions(context: Context, about: str) -> None:
         warn(
             f"{about} those of a body that the joint '{joint}' holds in a plane, rigidly. On"
             f" {flexures} alone, '{body}' vibrates at about {shown} Hz as well, which is below the"
-            f" {_about(highest)} Hz that the joint leaves. Put a RpyFloatingJoint in its place for"
-            " the free stage. If only motions in the plane are meant, pass planar=True and"
+            f" {_about(highest)} Hz that the joint leaves. Use a RpyFloatingJoint instead for "
+            "the free stage. If only motions in the plane are meant, pass planar=True and"
             " segments= to the flexures"
         )
 

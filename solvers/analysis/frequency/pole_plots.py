@@ -183,7 +183,7 @@ def _chosen(locus: RootLocus, marks: npt.ArrayLike | None, attempt: str) -> list
         if not same.any():
             raise ValueRefusedError(
                 attempt,
-                expected=f"marks among the values of '{locus.parameter}' that were looked at",
+                expected=f"marks among the values of '{locus.parameter}' that were computed",
                 found=f"{value:g}",
                 remedy="Add it to the values of fx.root_locus",
             )

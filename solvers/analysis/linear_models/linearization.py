@@ -217,7 +217,7 @@ def linearized(
     require_start(start)
     require_holding(start, attempt)
     if period is None:
-        remedy = "Pass period= for the model from sample to sample, or take the plant alone"
+        remedy = "Pass period= for the model from sample to sample, or use the plant only"
         refuse_sampled(start, attempt, remedy)
     if inputs is None:
         inputs = [port for port in system.input_ports if port.size]

@@ -165,7 +165,7 @@ def _from_wire(
 ) -> LinearModel:
     """Return the way from what is added to a wire to what comes to that place."""
     require_system(system, "Cannot linearize")
-    attempt = f"Cannot look at a loop of '{system.label}'"
+    attempt = f"Cannot analyze a loop of '{system.label}'"
     if context is None:
         context = system.create_default_context()
     require_root(context, system, attempt)

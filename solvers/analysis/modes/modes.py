@@ -426,8 +426,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
     free = sum(branch.kind == "rigid" for branch in found)
     if free and not equations.is_exact_by_states:
         warn(
-            f"What counts as a free mode of '{system.label}' may be a slow one ({free} of"
-            f" {len(found)}): what is left of its stiffness is below {_DIFFERENCES:g} of the terms"
+            f"Free modes of '{system.label}' may be slow modes ({free} of"
+            f" {len(found)}): their remaining stiffness is below {_DIFFERENCES:g} of the terms"
             f" that cancel in it, which is the error of {equations.how}"
         )
     return Modes(start, coordinates, tuple(found), equations.how)

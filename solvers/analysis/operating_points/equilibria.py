@@ -217,7 +217,7 @@ def settled(
     """Return what `equilibrium` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
     if period is None:
-        refuse_sampled(start, attempt, "Pass period= for that of samples, or take the plant alone")
+        refuse_sampled(start, attempt, "Pass period= for that of samples, or use the plant only")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
         number = as_number(value, (), f"{attempt} with this {option}")
         check_bounds(number, f"{attempt} with this {option}", lower=0.0)
@@ -252,8 +252,8 @@ def settled(
         stops = open_stops(start)
         if stops:
             remedy += (
-                f". What is to rest on {quoted(stops)} is found from where it touches, as at the"
-                " end of a simulation"
+                f". To find a rest position on {quoted(stops)}, start in contact, as at the end "
+                "of a simulation"
             )
         raise EvaluationError(
             attempt,

@@ -53,8 +53,8 @@ def warn_of_far(turn: Turn, label: str) -> None:
     if turn.is_far:
         warn(
             f"The equilibrium of '{label}' is not near the start: '{turn.body}' turned by "
-            f"{np.rad2deg(turn.angle):.0f}°. Start beside the one that is meant, or raise the "
-            "loads in steps, each from where the last one led"
+            f"{np.rad2deg(turn.angle):.0f}°. Start near the intended one, or raise the loads in "
+            "steps, each from the equilibrium of the last one"
         )
 
 

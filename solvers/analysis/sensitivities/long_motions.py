@@ -72,7 +72,7 @@ class LongMotions:
         if "not installed" in self._why:
             return "Install that extra"
         if "no native loop" in self._why:
-            return "Leave the method open, or take method='ESDIRK4', which compiled loops can carry"
+            return "Leave the method open, or use method='ESDIRK4', which runs in compiled loops"
         return "Shorten the motion, loosen rtol, or divide fewer beams"
 
 

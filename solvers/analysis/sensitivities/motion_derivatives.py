@@ -85,7 +85,7 @@ def refuse_events(context: Context, attempt: str) -> None:
                     attempt,
                     expected="a motion without events",
                     found=f"the {event.kind} update '{event.label}'",
-                    remedy="Put a PadeDelay in its place, or take differences of two simulations"
+                    remedy="Use a PadeDelay instead, or take differences of two simulations"
                     if late
                     else "Take differences of two simulations instead",
                 )

@@ -263,7 +263,7 @@ def _loads(
         steps.append(np.ravel(number).astype(float))
     find_variables(context, list(loads), attempt)  # which refuses repetitions
     if not any(np.any(step) for step in steps):
-        raise ValueRefusedError(attempt, expected="a load", found="zeros alone")
+        raise ValueRefusedError(attempt, expected="a load", found="only zeros")
     return variables, steps
 
 

@@ -181,7 +181,9 @@ def _chosen(
         return _chosen(found, next(iter(found.values)), attempt, across=False)
     moved = max(_coordinates(found), key=lambda each: float(np.ptp(each[2])), default=None)
     if moved is None:
-        raise ValueRefusedError(attempt, expected="x=, what is drawn along", found="no plant")
+        raise ValueRefusedError(
+            attempt, expected="x=, the quantity of the horizontal axis", found="no plant"
+        )
     return moved
 
 

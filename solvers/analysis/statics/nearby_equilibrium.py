@@ -47,8 +47,9 @@ def settle(
         raise EvaluationError(
             attempt,
             expected="an equilibrium near the values of the context",
-            found=f"none within {_ITERATIONS} steps, and none where what holds the start is let go",
-            remedy="Start nearer to one, such as equilibrium(...).context, or from less load",
+            found=f"none within {_ITERATIONS} steps, and none by gradual release of the residual "
+            "forces (homotopy)",
+            remedy="Start nearer to one, such as equilibrium(...).context, or with less load",
         )
     point, flexible = found
     if not point.is_closed:
@@ -97,8 +98,8 @@ def not_closed(stays_open: str, attempt: str) -> EvaluationError:
     return EvaluationError(
         attempt,
         expected="an equilibrium near the values of the context, at which constraints are met",
-        found=f"what stays open: {stays_open}",
-        remedy="Call assemble(context) of the plant before",
+        found=f"open constraints: {stays_open}",
+        remedy="Call assemble(context) of the plant first",
     )
 
 
@@ -127,7 +128,7 @@ def _not_finite(point: StaticPoint, names: list[str], attempt: str) -> Evaluatio
         attempt,
         expected="finite forces and derivatives of forces",
         found=f"NaN or infinity along {names[row]}{slope}",
-        remedy="Take another point",
+        remedy="Use another point",
     )
 
 

@@ -456,7 +456,7 @@ def _named(motion: FloatArray, names: list[str]) -> dict[str, float]:
 def find_frame(system: System, frame: FrameLike | str, attempt: str) -> Frame:
     """Return a frame that is given, or has a name in the only plant of a system."""
     if isinstance(frame, str):
-        return only_plant(system, "plant.frame('name') in the place of a name").frame(frame)
+        return only_plant(system, "plant.frame('name') instead of a name").frame(frame)
     found = as_frame(frame, attempt)
     plant = plant_of(found)
     if not any(plant is each for each in plants_in(system)):

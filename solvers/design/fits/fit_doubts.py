@@ -53,7 +53,7 @@ def doubts(problem: FitProblem, computed: FloatArray) -> str | None:
     if not texts:
         return None
     remedies += _gaps(problem)
-    why = ", and ".join(remedies) if remedies else "look at units, signs, zeros and times"
+    why = ", and ".join(remedies) if remedies else "check units, signs, zeros and times"
     return (
         f"The fit explains little of {'; and of '.join(texts)}, by which the signal varies. "
         f"{why[0].upper()}{why[1:]}, and start the search closer"

@@ -240,9 +240,9 @@ def fit(
         if far is not None:
             raise ValueRefusedError(
                 attempt,
-                expected="measured values of the size of what is computed",
-                found=f"{far} where the search starts, against which {quoted(names)} do nothing",
-                remedy="Look at the units of the record, or start elsewhere",
+                expected="measured values of the size of the computed ones",
+                found=f"{far} where the search starts, beside which {quoted(names)} have no effect",
+                remedy="Check the units of the record, or start elsewhere",
             )
         raise ValueRefusedError(
             attempt,

@@ -132,7 +132,7 @@ def _simulated(
     if not chosen:
         raise ValueRefusedError(
             attempt,
-            expected="signals=, which of all the signals of a SimulationResult were measured",
+            expected="signals=, the measured signals of a SimulationResult",
             found="none",
             remedy=f"Name some, as signals={list(result.foremost[:1])!r}",
         )

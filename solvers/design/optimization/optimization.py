@@ -74,7 +74,9 @@ class Optimization(Answer):
         The best values by path: numbers, or arrays of the shapes that they have in a context.
     precision : dict
         By path, how far the best values moved when the polish was repeated at tighter tolerances,
-        in their units and shapes. Digits beyond it mean nothing. NaN without a polish.
+        in their units and shapes. Digits beyond it mean nothing. Infinite for values that the
+        objective does not determine: five percent of the box away, it is the same. NaN without a
+        polish.
     objective : float
         The objective there.
     constraints : dict of str to float
@@ -185,7 +187,9 @@ class Optimization(Answer):
         for name, value in self.values.items():
             at_bound = any(each == name or each.startswith(f"{name}[") for each in self.at_bound)
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
-            if np.isfinite(self.precision[name]).all():
+            if np.isinf(self.precision[name]).any():
+                text += ", not determined by the objective"
+            elif np.isfinite(self.precision[name]).all():
                 text += f" ± {np.max(self.precision[name]):.1g}"
             lines.append(f"{name:{width}}  {text}{', at its bound' * at_bound}")
         lines.append(f"{self.evaluations} evaluations: {self.how}")
@@ -311,7 +315,8 @@ def optimize(
     Near a minimum the objective hardly changes, so the local search ends while the variables still
     change. It is therefore repeated from a point near its end (twice if derivatives exist), with
     motions of the relative tolerances 1e-7 and 1e-9. The distance between the last ends is the
-    ``precision`` of the answer.
+    ``precision`` of the answer. Two more runs for each variable, five percent of the box to both
+    sides, show whether the objective depends on it at all.
 
     The reported optimum always comes from a simulated run, and every constraint reported as
     satisfied was satisfied in that run. The objective of another candidate may be smaller, but by
@@ -385,7 +390,7 @@ def optimize(
             found=f"none of {found.evaluations}; the nearest one has "
             + ", ".join(f"{label}: {value:.6g}" for label, value in found.constraints.items()),
             remedy="Relax a constraint or a bound, or raise max_evaluations; the attribute result "
-            "of this error has all that were tried",
+            "of this error has all candidates",
         )
         refusal.result = found  # type: ignore[attr-defined]
         raise refusal
@@ -400,7 +405,7 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
         if len(signals) > 1:
             raise ValueRefusedError(
                 f"{attempt} by {objective!r}",
-                expected="one signal of which it is a figure",
+                expected="one signal that it measures",
                 found=quoted(map(path_of, signals)),
             )
         made = metric_kinds.step(objective, signals[0] if signals else only_output(system))
@@ -449,7 +454,7 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
             study.attempt,
             expected=f"runs in which all of {quoted(m.label for m in study.metrics)} are numbers",
             found=f"none among {size}; the first: {trials.reasons[0]}",
-            remedy="Other bounds, a longer run, or a metric that is always there",
+            remedy="Change the bounds, run longer, or use a metric that is always defined",
         )
 
     def goal(points: FloatArray) -> FloatArray:

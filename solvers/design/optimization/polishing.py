@@ -3,7 +3,7 @@
 A descent ends where the objective changes by less than its runs resolve, and near a minimum that
 is long before the numbers stop changing. So the descent is repeated from its end, with slopes by
 motions of tighter tolerances, and the distance between the two last ends says how precise the
-numbers are.
+numbers are. Where another number would do as well, the objective does not determine it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.arrays import FloatArray
@@ -27,6 +28,7 @@ _TIGHT = (1e-7, 1e-9)  # relative tolerances of the motions that repeat a descen
 _LEAST = 1e-10  # of the objective: less of a change ends these
 _ASIDE = 1e-3  # of the box: how far from the last end the repetition begins
 _FINEST = 1e-8  # of the box: no precision is claimed beyond it
+_BESIDE = 0.05  # of the box: how far from the end an equal objective shows that it is flat
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Polish:
     best : int
         Index of the trial with the answer.
     precision : ndarray, shape (n,)
-        How far the coordinates moved when the descent was repeated.
+        How far the coordinates moved when the descent was repeated; infinite where it is flat.
     """
 
     how: str
@@ -151,10 +153,23 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
     else:
         ends = _repeat(downhill, slopes, end)
         how = f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
-    best = trials.best(_point(trials) if len(ends) < 2 else ends[-1], downhill.doubt)
+    end = _point(trials) if len(ends) < 2 else ends[-1]
+    flat = _flat(trials, end, max(_ENOUGH * downhill.scales[0], downhill.doubt))
+    best = trials.best(end, downhill.doubt)
     assert best is not None
     away = np.ptp([*ends, trials.points[best]], axis=0)
-    return Polish(how, best, np.maximum(away if len(ends) > 1 else np.nan, _FINEST))
+    precision = np.maximum(away if len(ends) > 1 else np.nan, _FINEST)
+    return Polish(how, best, np.where(flat, np.inf, precision))
+
+
+def _flat(trials: Trials, end: FloatArray, small: float) -> NDArray[np.bool_]:
+    """Tell along which coordinates candidates beside an end are as good, and keep constraints."""
+    asides = _BESIDE * np.eye(len(end))
+    beside = np.concatenate([end + asides, end - asides])
+    numbers = trials(np.concatenate([end[np.newaxis], beside]), "polish")
+    alike = np.abs(numbers[1:, 0] - numbers[0, 0]) <= small
+    inside = ((beside >= 0.0) & (beside <= 1.0)).all(axis=1)
+    return np.any((alike & inside & trials.feasible(numbers[1:])).reshape(2, -1), axis=0)
 
 
 def _point(trials: Trials) -> FloatArray:

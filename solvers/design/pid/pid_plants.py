@@ -51,7 +51,7 @@ class Controlled:
                 expected=f"gains of '{block.path}' that are parameters",
                 found="gain ports",
                 remedy="Tune a controller without gain_ports where the schedule has its "
-                "breakpoints, and give what is found to the schedule",
+                "breakpoints, and pass the gains found to the schedule",
             )
         if component is None:
             require(

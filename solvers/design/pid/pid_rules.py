@@ -110,7 +110,7 @@ def _lambda(
             attempt,
             expected="a plant that settles, for lambda tuning",
             found="one that integrates",
-            remedy="Take rule='simc' or rule='amigo'",
+            remedy="Use rule='simc' or rule='amigo'",
         )
     closed = T if closed_loop_time is None else closed_loop_time
     if parts == "PI":

@@ -251,7 +251,7 @@ def lqr(
         names,
         attempt,
         "inputs that reach every mode that does not decay",
-        "Add an actuator, or leave out what need not be controlled",
+        "Add an actuator, or leave out states that need no control",
     )
     require_reach(
         A.T,
@@ -363,7 +363,7 @@ def placed(
         raise ValueRefusedError(
             attempt,
             expected="poles that can be reached in floating-point numbers",
-            found=f"poles {found} in the place of {wanted}",
+            found=f"poles {found} instead of {wanted}",
             remedy="Choose poles closer to those of the plant",
         )
     return K

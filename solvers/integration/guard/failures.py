@@ -127,7 +127,7 @@ def no_progress(
         t,
         expected=expected,
         found=found,
-        remedy="Look at the fastest state for what makes steps short. Equations that jump need a "
+        remedy="Check the fastest state for the cause of short steps. Equations that jump need a "
         f"continuous transition or a fixed-step method. If they are stiff, {way_out}. If so many "
         "steps are meant, raise max_steps",
     )
@@ -136,7 +136,7 @@ def no_progress(
 def _loosen(method: Method) -> str:
     """Return what to do about rounding errors."""
     other = "" if method == STIFF_METHOD else f" use method='{STIFF_METHOD}',"
-    return f"Loosen rtol and atol,{other} or write the equations in numbers of which less is lost"
+    return f"Loosen rtol and atol,{other} or write the equations with less cancellation"
 
 
 def too_long_record(system: System, t: float, size: float, limit: float) -> SimulationError:

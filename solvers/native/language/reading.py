@@ -72,7 +72,7 @@ class KernelModule:
         """Add a kernel for values of its static parameters, unless it is there."""
         meaning = kernel, dict(statics or {})
         if self._meanings.setdefault(name, meaning) != meaning:
-            raise KernelError(f"'{name}' stands for two kernels")
+            raise KernelError(f"'{name}' names two kernels")
         if name not in self.functions:
             self.functions[name] = ""  # it may be reached again before it is complete
             self.functions[name] = write(dict(statics or {}))

@@ -131,7 +131,7 @@ def disturbance_figures(
         np.broadcast_to(np.asarray(item, dtype=float), len(y)) for item in (at, target, tolerance)
     )
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
-        fine = y.finite & (at >= y.start) & (at <= y.stop)
+        fine = y.finite & (at >= y.start) & (at < y.stop)
         aim = np.where(np.isnan(aim), y.value_before(at), aim)
         since = y.between(at, y.stop)
         away = since.at_extremes()
@@ -141,7 +141,8 @@ def disturbance_figures(
         arc = away.first_of(np.maximum(first, last) == peak[away.run])
         begins = first[arc] == peak
         width = np.where(np.isnan(width), band * peak, width)
-        stays = remains(last_quarters(y, at), y.final, aim, width)
+        returns = (np.abs(y.final - aim) < peak) | (peak == 0.0)  # else it still moves away
+        stays = returns & remains(last_quarters(y, at), y.final, aim, width)
         back = np.where(stays, entered(since, at, aim, width) - at, np.nan)
         figures = {
             "target": aim,
@@ -174,7 +175,8 @@ def disturbance_info(
 
     It has recovered when it stays within the tolerance, and is expected to stay there: a deviation
     of up to E0 in the third quarter of the record after the disturbance and E1 in the fourth is
-    taken to go on as E1²/E0, as by `step_info`.
+    taken to go on as E1²/E0, as by `step_info`. A record that ends at its largest deviation shows
+    no recovery.
 
     Parameters
     ----------
@@ -236,10 +238,11 @@ def measure(
     """Measure a response as `disturbance_info` does; a warning calls it by a name."""
     start, stop = float(response.start[0]), float(response.stop[0])
     begin = start if at is None else _number("at", at)
-    if not start <= begin <= stop:
+    if not start <= begin < stop:
         raise ValueRefusedError(
             _ATTEMPT,
-            expected=f"a disturbance within the record, from {start:g} to {stop:g} s",
+            expected=f"a disturbance within the record, from {start:g} to {stop:g} s, before its "
+            "end",
             found=f"a disturbance at {begin:g} s",
         )
     aim = np.nan if target is None else _number("target", target)
@@ -248,10 +251,11 @@ def measure(
     figures = disturbance_figures(response, begin, aim, width, share, control)
     info = DisturbanceInfo(**first_row(figures))
     if np.isnan(info.recovery_time):
+        away = abs(info.steady_state_error)
+        farthest = " and farther than ever before" if away == info.peak_deviation else ""
         warn(
             f"{name} has not recovered at t = {stop:g} s, so that its recovery time is NaN: it is "
-            f"{abs(info.steady_state_error):.3g} from its target, and the tolerance is "
-            f"{info.tolerance:.3g}"
+            f"{away:.3g} from its target{farthest}, and the tolerance is {info.tolerance:.3g}"
         )
     return info
 

@@ -324,9 +324,9 @@ class Constraint:
 
     def __bool__(self) -> bool:
         raise ValueRefusedError(
-            f"Cannot tell whether {self.label} is true",
+            f"Cannot decide whether {self.label} is true",
             expected="a comparison with one bound",
-            found="a comparison in the place of a truth value, as in low <= metric <= high",
+            found="a comparison instead of a truth value, as in low <= metric <= high",
             remedy="Write two constraints, metric >= low and metric <= high",
         )
 

@@ -22,7 +22,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 
-#: Least and greatest values, arrays of shape (N,).
+#: Least and greatest values or other pairs, arrays of shape (N,).
 Range: TypeAlias = tuple[FloatArray, FloatArray]
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
 _ROUNDING = 1e-14  # of the whole way, in its extremes
@@ -286,13 +286,19 @@ def last_quarters(y: Curve, at: FloatArray) -> tuple[Range, Range]:
     return y.extremes(begin, middle), y.extremes(middle, y.stop)
 
 
+def _motions(quarters: tuple[Range, Range]) -> Range:
+    """Return by how much runs moved in the last quarter, and will move after it."""
+    (low, high), (lowest, highest) = quarters
+    moved, ratio = highest - lowest, (highest - lowest) / (high - low)
+    return moved, np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
+
+
 def _time_to_rest(
     quarters: tuple[Range, Range], length: FloatArray, small: FloatArray
 ) -> FloatArray:
     """Return how long it takes until less than something small is to come; 0 if it is so now."""
-    before, now = quarters
-    moved, ratio = now[1] - now[0], (now[1] - now[0]) / (before[1] - before[0])
-    to_come = np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
+    moved, to_come = _motions(quarters)
+    ratio = moved / (quarters[0][1] - quarters[0][0])
     count = np.where(ratio < 1.0, np.log(to_come / small) / -np.log(ratio), np.inf)
     moving = (moved > small) & (to_come > small)
     in_sight = np.where(count > 4.0 * _FAR, np.inf, count)
@@ -305,11 +311,16 @@ def remains(
     """Tell which runs are inside of the band around a goal at their end, and will stay there.
 
     A deviation of up to E0 in the last quarter but one and E1 in the last is taken to go on as
-    E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow.
+    E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow. If the ranges
+    of both quarters do not overlap, the response drifts, and its limit has to be inside, too.
     """
     before, now = (np.maximum(goal - least, greatest - goal) for least, greatest in quarters)
     lasting = (now <= _SHARE_OF_BAND * band) | (now**2 <= band * before)
-    return np.asarray((np.abs(last - goal) <= band) & lasting)
+    (low, high), (lowest, highest) = quarters
+    moved, to_come = _motions(quarters)
+    drift = np.where(lowest >= high, to_come, np.where(highest <= low, -to_come, 0.0))
+    lands = (moved <= _SHARE_OF_BAND * band) | (np.abs(last + drift - goal) <= band)
+    return np.asarray((np.abs(last - goal) <= band) & lasting & lands)
 
 
 def entered(y: Curve, at: FloatArray, goal: FloatArray, band: FloatArray) -> FloatArray:

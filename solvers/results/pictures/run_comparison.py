@@ -65,7 +65,7 @@ def compare(
     ['u = 1', 'u = 2']
     """
     attempt = "Cannot compare simulations"
-    wanted = "results of simulations by what they are called, such as {'kp = 30': result}"
+    wanted = "results of simulations by their labels, such as {'kp = 30': result}"
     chosen = mapping(runs, wanted, attempt)
     fits = all(isinstance(run, SimulationResult) for run in chosen.values())
     require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)

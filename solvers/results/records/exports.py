@@ -133,7 +133,7 @@ def writing(
             f"Cannot write signals to '{path}'",
             expected="the name of a file that can be written, and room for it",
             found=error.strerror or str(error),
-            remedy="What was there before is unchanged",
+            remedy="A file of this name is unchanged",
         ) from error
 
 

@@ -67,7 +67,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
             f"Cannot save the simulation of '{result.system.label}' to '{name}'",
             expected="the name of a file that can be written",
             found=error.strerror or str(error),
-            remedy="What was there before is unchanged",
+            remedy="A file of this name is unchanged",
         ) from error
 
 

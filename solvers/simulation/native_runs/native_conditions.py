@@ -55,7 +55,7 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
     """Raise `UnsuitableError` where the loops cannot run the events of a simulation."""
     agenda = simulation.agenda
     if simulation.monitor is not None:
-        raise UnsuitableError("a monitor wants to see every step")
+        raise UnsuitableError("a monitor reads every step")
     if not simulation.isolate:
         raise UnsuitableError("witness events are not isolated")
     for entry in agenda.per_step:
@@ -68,8 +68,8 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
             raise UnsuitableError(f"'{entry.event.label}' cannot be traced ({refusal})")
     if program.trace.no_deviations:
         raise UnsuitableError(
-            f"{simulation.store.layout.root.label}"
-            f" cannot be kept where it belongs ({program.trace.no_deviations})"
+            f"{simulation.store.layout.root.label} cannot be projected "
+            f"({program.trace.no_deviations})"
         )
     if program.trace.no_breaks:
         raise UnsuitableError(program.trace.no_breaks)

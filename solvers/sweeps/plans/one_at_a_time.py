@@ -90,7 +90,7 @@ def _nominal(each: Marginal, context: Context, attempt: str) -> FloatArray:
     if nominal.shape != shape:
         raise ValueRefusedError(
             f"{attempt}, of '{each.path}'",
-            expected=f"what it is moved by to have the shape {nominal.shape} of its nominal value",
+            expected=f"a change of the shape {nominal.shape} of its nominal value",
             found=f"the shape {each.shape}",
         )
     return nominal

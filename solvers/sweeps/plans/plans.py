@@ -386,7 +386,7 @@ def _numbers(values: Any, attempt: str, of_column: str) -> dict[str, FloatArray]
                 of_column.format(path),
                 expected="values of shape (N,), or (N, *shape) where one has a shape",
                 found=f"the single number {column[()]:g}",
-                remedy="Set what is the same in all runs in the context",
+                remedy="Set values that all runs share in the context",
             )
         if path in columns:
             raise ValueRefusedError(

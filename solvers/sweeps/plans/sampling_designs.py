@@ -231,7 +231,7 @@ def sobol_points(
     power = int(n - 1).bit_length()
     if n != 1 << power:
         warn(
-            f"{n} Sobol points are not balanced, as their number is no power of two: take "
+            f"{n} Sobol points are not balanced, since their number is not a power of two: use "
             f"{1 << (power - 1)} or {1 << power}"
         )
     taken = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
@@ -334,7 +334,7 @@ def marginals(values: Any, attempt: str, options: Options) -> tuple[list[Margina
         raise ValueRefusedError(
             attempt,
             expected="plus_minus= with a list of paths",
-            found="a mapping, which says for each path what it is drawn from",
+            found="a mapping, which has a distribution for each path",
             remedy="Write the tolerance into the mapping, as in {'spring.stiffness': '5 %'}",
         )
     found: list[Marginal] = []
@@ -420,7 +420,7 @@ def _around(
     if not np.all(nominal):
         raise ValueRefusedError(
             attempt,
-            expected="a nominal value without zeros, of which a tolerance is a share",
+            expected="a nominal value without zeros, since a tolerance is a fraction of it",
             found=show(nominal),
             remedy="Give the interval itself, as in {'spring.offset': (-0.1, 0.1)}",
         )
@@ -527,7 +527,7 @@ def _copula(
     if not np.isfinite(factor).all():
         raise ValueRefusedError(
             attempt,
-            expected="correlations that can be together, a positive definite matrix",
+            expected="compatible correlations, a positive definite matrix",
             found=show(whole),
         )
     return lambda points: ndtr(ndtri(points) @ factor.T)

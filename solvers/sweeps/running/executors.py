@@ -149,9 +149,9 @@ def _raise(error: BaseException, executor: Executor, job: Job) -> NoReturn:
         raise error
     raise ExecutorError(
         f"Cannot finish the sweep of '{job.settings.system.label}'",
-        expected=f"that {type(executor).__name__} does what it is given to do",
+        expected=f"that {type(executor).__name__} runs its tasks",
         found=" ".join(f"{type(error).__name__}: {error}".split()),
-        remedy="What was done is in the attribute 'result' of this error",
+        remedy="The attribute 'result' of this error has the finished runs",
     ) from error
 
 

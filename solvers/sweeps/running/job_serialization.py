@@ -69,7 +69,7 @@ class Parcel:
             what, reason = next(_culprits(job), (f"the sweep of '{label}'", error))
             raise DeclarationError(
                 f"Cannot send {what} to other processes",
-                expected="what can be pickled",
+                expected="objects that can be pickled",
                 found=str(reason),
                 remedy="Define functions and classes in a module that workers can import, or "
                 "install cloudpickle: pip install 'flexure[cluster]'",

@@ -355,7 +355,7 @@ def _rows(numbers: FloatArray, shape: tuple[int, ...], attempt: str) -> FloatArr
             attempt,
             expected=f"values of shape {wanted}, one for each of N runs",
             found=f"shape {numbers.shape}",
-            remedy="Set what is the same in all runs in the context",
+            remedy="Set values that all runs share in the context",
         )
     return numbers.reshape(len(numbers), *shape)
 

@@ -211,7 +211,7 @@ def read_outline(connection: sqlite3.Connection) -> Outline:
     """Read what a study is about."""
     seals = connection.execute("SELECT value FROM study WHERE name = 'digest'").fetchall()
     if seals != [(_outlined(connection),)]:
-        raise sqlite3.DatabaseError("damage in what it says about the study")
+        raise sqlite3.DatabaseError("damaged data about the study")
     facts = dict(connection.execute("SELECT name, value FROM study"))
     entries = connection.execute("SELECT kind, name, value FROM provenance ORDER BY rowid")
     provenance = {Entry(kind, name): text for kind, name, text in entries}

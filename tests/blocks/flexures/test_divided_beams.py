@@ -338,7 +338,10 @@ def test_curved_beams_have_their_nodes_on_the_arc_and_are_at_rest_there() -> Non
         angle = k * np.pi / 8.0
         at = radius * np.array([np.sin(angle), 1.0 - np.cos(angle), 0.0])
         np.testing.assert_allclose(plant.body(f"leaf_node{k}").pose(context).p, at, atol=1e-15)
-    np.testing.assert_allclose(plant.calc_vdot(context), 0.0, atol=2e-3)
+    # Positions are rounded, and no acceleration is smaller than what their last bits make of it.
+    by_position = fx.linearize(plant, context, inputs=[], outputs=["accelerations"]).C[:, :9]
+    last_bits = np.spacing(np.abs(plant.get_positions(context)))
+    assert np.all(np.abs(plant.calc_vdot(context)) < 1.5 * np.abs(by_position) @ last_bits)
     assert leaf_of(plant).stored_energy.eval(context)[0] < 1e-20
 
 
@@ -374,7 +377,7 @@ def test_planar_nodes_out_of_the_plane_are_refused() -> None:
 def test_a_pose_does_not_tell_where_nodes_are() -> None:
     builder = fx.PlantBuilder("arc", gravity=(0, 0, 0))
     end = builder.add_frame("end", builder.world, (LENGTH, 0, 0.01))
-    with pytest.raises(fx.errors.DeclarationError, match="expected curvature, from which"):
+    with pytest.raises(fx.errors.DeclarationError, match="expected curvature, which"):
         leaf_on(builder, builder.world, end, 2, THICKNESS, unstressed_pose=(LENGTH, 0, 0))
 
 

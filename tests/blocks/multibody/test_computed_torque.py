@@ -283,7 +283,7 @@ def test_what_is_no_plant_or_cannot_move_is_refused() -> None:
         GravityCompensation("hold", arm().tree)  # type: ignore[arg-type]
     builder = fx.PlantBuilder("statue")
     builder.add_joint(fx.WeldJoint("foot", builder.world, builder.add_body("stone", LUMP)))
-    with pytest.raises(DeclarationError, match="something can move; found welds alone"):
+    with pytest.raises(DeclarationError, match="a plant that can move; found only welds"):
         InverseDynamics("model", builder.build())
     with pytest.raises(DeclarationError, match="True or False for underactuated"):
         InverseDynamics("model", arm(), underactuated="yes")  # type: ignore[arg-type]

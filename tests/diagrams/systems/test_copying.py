@@ -8,6 +8,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -340,3 +341,30 @@ def test_a_system_and_its_context_are_copied_as_a_pair() -> None:
         assert fx.simulate(twin, 1.0, values).outcome == "completed"
     assert lag.u(context).item() == 1.0
     assert copy.deepcopy(context).system is lag
+
+
+@dataclass
+class Case:
+    """A system, and then a context of it."""
+
+    system: Any
+    context: Any
+
+
+def test_whatever_holds_a_system_before_its_context_is_copied_with_both() -> None:
+    simulator = fx.Simulator(LOOP)
+    simulator.advance_to(0.6)
+    context = simulator.context
+    hold = LOOP.get_system("hold")
+    pairs: list[Any] = [(LOOP, context), [LOOP, context], {"of": LOOP, "at": context}]
+    for pair in [*pairs, Case(LOOP, context), Case(hold, context.find(hold))]:
+        twin = copy.deepcopy(pair)
+        values = vars(twin) if isinstance(twin, Case) else twin
+        system, there = values.values() if isinstance(values, dict) else values
+        assert there.system is system
+        assert there.root.system is not LOOP
+        assert there.root.continuous_state == pytest.approx(context.continuous_state, abs=0.0)
+    for reverse in (copy.deepcopy, pickled):
+        there, system = reverse((context, LOOP))
+        assert (there.system is system) is (reverse is pickled)  # as __deepcopy__ says
+        assert system is not LOOP

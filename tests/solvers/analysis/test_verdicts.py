@@ -243,5 +243,83 @@ def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
 
 def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
     diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
-    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay in the place of 'e'"):
+    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay instead of 'e'"):
         fx.margins(fx.loop_gain(diagram, "pid.u", context))
+
+
+# Responses that are not at rest ------------------------------------------------------------------
+
+
+TIME = np.linspace(0.0, 1.0, 2001)
+RISE = 1.0 - np.exp(-20.0 * TIME)
+UNSETTLED: dict[str, npt.NDArray[np.float64]] = {
+    "a drift through the target": RISE + 0.018 * (1.0 - TIME),
+    "a swing that is slower than the record": RISE + 0.018 * np.cos(0.5 * np.pi * TIME),
+    "a drift that slows down beyond the band": RISE + 0.06 * np.exp(-TIME) - 0.04,
+}
+
+
+@pytest.mark.parametrize("case", UNSETTLED)
+def test_a_response_that_is_on_its_way_out_of_the_band_has_not_settled(case: str) -> None:
+    with pytest.warns(UserWarning, match="still moves at t = 1 s"):
+        found = fx.step_info(TIME, UNSETTLED[case], target=1.0)
+    assert np.isnan(found.settling_time)
+
+
+@pytest.mark.parametrize("offset", [0.018, -0.018])
+def test_a_response_that_ends_off_its_target_inside_of_the_band_has_settled(offset: float) -> None:
+    late = offset * (1.0 - np.exp(-4.0 * TIME))  # moves by more than a tenth of the band at last
+    assert fx.step_info(TIME, RISE + late, target=1.0).settling_time < 0.5
+    swing = 0.01 * np.cos(60.0 * TIME)  # for ever, inside of the band
+    assert fx.step_info(TIME, RISE + swing, target=1.0).settling_time < 0.5
+
+
+def test_a_record_that_ends_at_its_largest_deviation_shows_no_recovery() -> None:
+    time = np.linspace(0.0, 9e-4, 100)
+    with pytest.warns(UserWarning, match=r"0\.000899 from its target and farther than ever"):
+        found = fx.disturbance_info(time, time * np.exp(-time), tolerance=0.01)
+    assert np.isnan(found.recovery_time)
+    assert fx.disturbance_info(time, np.ones(100)).recovery_time == 0.0
+    with pytest.raises(ValueRefusedError, match="found a disturbance at 1 s"):
+        fx.disturbance_info(TIME, RISE, at=1.0)
+
+
+# Numbers that runs do not determine --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_path", [True, False])
+def test_a_value_that_the_objective_does_not_depend_on_has_no_precision(by_path: bool) -> None:
+    def drive(result: fx.SimulationResult) -> float:
+        return float(result.context.get("u").item())
+
+    found = fx.optimize(
+        fx.FirstOrderLag("lag", 1.0),
+        {"x": (0.0, 1.0), "u": (0.0, 5.0)},
+        fx.metrics.final("u") if by_path else drive,
+        t_final=1.0,
+        max_evaluations=32,
+    )
+    assert found.precision["x"] == np.inf
+    assert found.precision["u"] < 1e-3
+    assert str(found).count("not determined") == 1
+
+
+def test_intervals_of_sobol_indices_from_few_rows_are_doubted() -> None:
+    lag, values = fx.FirstOrderLag("lag", 1.0), {"u": (0.0, 2.0), "x": (0.0, 0.5)}
+    with pytest.warns(UserWarning, match="too few rows of samples, 2"):
+        few = fx.sobol_indices(lag, values, 1.0, 2, metrics=fx.metrics.final("y"))["final(y)"]
+    assert few.first_interval[0, 0] > 1.0  # which no index is
+    with pytest.warns(UserWarning, match="too few rows of samples, 1"):
+        one = fx.sobol_indices(lag, values, 1.0, 1, metrics=fx.metrics.final("y"))["final(y)"]
+    assert np.isnan(one.first).all()
+    fx.sobol_indices(lag, values, 1.0, 16, metrics=fx.metrics.final("y"))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_an_element_with_powers_beyond_numbers_is_not_passive() -> None:
+    ends = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("body", "other")]
+    points = (ends[0], (0, 0, 0), ends[1], (0, 0, 1))
+    spring = fx.LinearSpringDamper("spring", *points, free_length=1.0, stiffness=1e308, damping=0)
+    report = fx.check_passivity(spring, count=5)
+    assert report.power_scale == np.inf
+    assert not report.is_passive

@@ -121,7 +121,7 @@ def test_what_is_too_long_to_compile_is_interpreted_and_says_so(
     np.testing.assert_array_equal(found, expected)
     assert "equations: interpreted, because cannot compile equations of" in how
     assert ("no native code, because cannot compile derivatives of" in how) == (compiled is True)
-    with pytest.raises(fx.errors.NativeCodeError, match="operations in good time"):
+    with pytest.raises(fx.errors.NativeCodeError, match="operations in reasonable time"):
         final_state(Web(), compiled="native", method="RK45")
 
 

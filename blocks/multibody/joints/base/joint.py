@@ -557,7 +557,7 @@ class Joint(Part, ABC):
             raise DeclarationError(
                 attempt,
                 expected="a plant that is not built yet",
-                found="a built plant, which does not change any more",
+                found="a built plant, which cannot change",
                 remedy="Set the values of a context instead",
             )
 

@@ -175,5 +175,5 @@ def test_only_joints_of_the_builder_can_be_held_and_only_once() -> None:
     with pytest.raises(WiringError, match="left_hinge"):
         builder.assemble_starts(fixed=stranger)
     builder.assemble_starts()
-    with pytest.raises(DeclarationError, match="second time"):
+    with pytest.raises(DeclarationError, match="second call"):
         builder.assemble_starts()
