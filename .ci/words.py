@@ -52,14 +52,13 @@ RULES = (
         "relative-subject",
         _START + r"(?:What|Who|Whatever|Whoever) (?!is |are |if |do |does |can |it )[a-z]+ ",
         "a relative clause as the subject: name the thing (a value, a user, a subclass)",
-        7,
     ),
-    Rule("let-go", r"\b(?:lets?|letting) go\b", "write: release, delete, run", 2),
-    Rule("by-and-by", r"\bby and by\b", "write: gradually, in steps", 1),
+    Rule("let-go", r"\b(?:lets?|letting) go\b", "write: release, delete, run"),
+    Rule("by-and-by", r"\bby and by\b", "write: gradually, in steps"),
     Rule("does-as-well", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
     Rule("to-be-had", r"\bto be had\b", "write: available"),
     Rule("a-word", r"\ba word (?:about|on|in time)\b", "write: a note, or nothing"),
-    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 6),
+    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 4),
     Rule(
         "tells",
         r"\b(?:page|report|message|line|method|error|table) tells\b",
@@ -71,10 +70,8 @@ RULES = (
         r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody)\b",
         "write: you, a user, no block, or the passive",
     ),
-    Rule("in-the-place", r"\bin the place of\b", "write: instead of", 4),
-    Rule(
-        "looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read", 2
-    ),
+    Rule("in-the-place", r"\bin the place of\b", "write: instead of", 1),
+    Rule("looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read"),
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")

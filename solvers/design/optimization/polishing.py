@@ -3,7 +3,7 @@
 A descent ends where the objective changes by less than its runs resolve, and near a minimum that
 is long before the numbers stop changing. So the descent is repeated from its end, with slopes by
 motions of tighter tolerances, and the distance between the two last ends says how precise the
-numbers are. Where another number would do as well, the objective does not determine it.
+numbers are. If other values are equally good, the objective does not determine them.
 """
 
 from __future__ import annotations
