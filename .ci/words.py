@@ -58,7 +58,7 @@ RULES = (
     Rule("does-as-well", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
     Rule("to-be-had", r"\bto be had\b", "write: available"),
     Rule("a-word", r"\ba word (?:about|on|in time)\b", "write: a note, or nothing"),
-    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 4),
+    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 1),
     Rule(
         "tells",
         r"\b(?:page|report|message|line|method|error|table) tells\b",
@@ -70,7 +70,7 @@ RULES = (
         r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody)\b",
         "write: you, a user, no block, or the passive",
     ),
-    Rule("in-the-place", r"\bin the place of\b", "write: instead of", 1),
+    Rule("in-the-place", r"\bin the place of\b", "write: instead of"),
     Rule("looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read"),
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)

@@ -58,7 +58,7 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
     Parameters
     ----------
     outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them stand for themselves.
+        Expressions of one graph; numbers among them are constants.
     values : mapping
         Value of each input, by key: a number, or an array with an entry for each lane. All arrays
         have the same shape, also those of keys that are not needed.
@@ -122,7 +122,7 @@ def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
     Parameters
     ----------
     outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them stand for themselves.
+        Expressions of one graph; numbers among them are constants.
     values : mapping
         What takes the place of each input, by key: a number, or an expression of another graph.
 
