@@ -58,7 +58,7 @@ RULES = (
     Rule("does-as-well", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
     Rule("to-be-had", r"\bto be had\b", "write: available"),
     Rule("a-word", r"\ba word (?:about|on|in time)\b", "write: a note, or nothing"),
-    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 1),
+    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is"),
     Rule(
         "tells",
         r"\b(?:page|report|message|line|method|error|table) tells\b",
