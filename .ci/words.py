@@ -47,35 +47,31 @@ class Rule:
 
 _START = r"(?:^|^[-*] |[.:;!?] )"
 RULES = (
-    Rule("of-opening", _START + r"Of (?!course)[a-z]", "inverted: put the subject first", 50),
+    Rule("of-opening", _START + r"Of (?!course)[a-z]", "inverted: put the subject first"),
     Rule(
         "relative-subject",
         _START + r"(?:What|Who|Whatever|Whoever) (?!is |are |if |do |does |can |it )[a-z]+ ",
         "a relative clause as the subject: name the thing (a value, a user, a subclass)",
-        270,
     ),
-    Rule("let-go", r"\b(?:lets?|letting) go\b", "write: release, delete, run", 15),
-    Rule("by-and-by", r"\bby and by\b", "write: gradually, in steps", 4),
+    Rule("let-go", r"\b(?:lets?|letting) go\b", "write: release, delete, run"),
+    Rule("by-and-by", r"\bby and by\b", "write: gradually, in steps"),
     Rule("does-as-well", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),
-    Rule("to-be-had", r"\bto be had\b", "write: available", 1),
+    Rule("to-be-had", r"\bto be had\b", "write: available"),
     Rule("a-word", r"\ba word (?:about|on|in time)\b", "write: a note, or nothing"),
-    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is", 80),
+    Rule("stands-for", r"\b(?<!body )stands? for ", "write: represents, replaces, is"),
     Rule(
         "tells",
         r"\b(?:page|report|message|line|method|error|table) tells\b",
         "write: states, reports, shows",
     ),
-    Rule("whoever", r"\b[Ww]hoever\b", "write: the user, a subclass, a caller", 20),
+    Rule("whoever", r"\b[Ww]hoever\b", "write: the user, a subclass, a caller"),
     Rule(
         "nobody",
         r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody)\b",
         "write: you, a user, no block, or the passive",
-        55,
     ),
-    Rule("in-the-place", r"\bin the place of\b", "write: instead of", 30),
-    Rule(
-        "looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read", 28
-    ),
+    Rule("in-the-place", r"\bin the place of\b", "write: instead of"),
+    Rule("looked-at", r"\b(?:is|are|was|were|be|been) looked at\b", "write: checked, drawn, read"),
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")

@@ -19,7 +19,7 @@ class Report:
     Parameters
     ----------
     arguments : argparse.Namespace
-        With ``json`` (whether to print one JSON object in the place of lines) and ``out`` (a folder
+        With ``json`` (whether to print one JSON object instead of lines) and ``out`` (a folder
         for files, or None).
     """
 

@@ -135,7 +135,7 @@ def write_parts(
 ) -> Parts:
     """Write functions that compute groups of expressions, of which some may be asked for alone.
 
-    What an earlier group computes is used by later ones, which then need its functions.
+    Later groups use the results of earlier ones, and then need their functions.
     """
     parts: list[_Part] = []
     part_of = dict.fromkeys(environment.places, _NO_PART)
@@ -182,7 +182,7 @@ class _Part:
 
     @property
     def operands(self) -> list[Node]:
-        """What its operations and results are made of, as often as they are."""
+        """The operands of its operations and results, as often as they occur."""
         operands = [arg for node in self.nodes for arg in node.args]
         return operands + [each for _, each in self.results if isinstance(each, scalars.Symbol)]
 

@@ -1,12 +1,12 @@
 """Kernels as functions of JavaScript: the second target of their translation.
 
-What kernels are written in, `flexure.solvers.native.language.language` says, and what is known
-while they are translated, `flexure.solvers.native.language.reading`. There is one lane. Structures
-become objects, and arrays typed arrays. The rest of an array, ``a[i:]``, is the array and a number
-that is added to every position: a view of it would take longer to make than most kernels run. So a
-parameter that is an array is followed by another one, where it begins. Only equations, which know
-nothing of that, are given views. No kernel returns an array here, and whether numbers are whole is
-left to the other target, to which every kernel is translated, too.
+`flexure.solvers.native.language.language` describes the language of kernels, and
+`flexure.solvers.native.language.reading` the values that are known while they are translated. There
+is one lane. Structures become objects, and arrays typed arrays. The rest of an array, ``a[i:]``, is
+the array and a number that is added to every position: a view of it would take longer to make than
+most kernels run. So a parameter that is an array is followed by another one, where it begins. Only
+equations, which know nothing of that, are given views. No kernel returns an array here, and whether
+numbers are whole is left to the other target, to which every kernel is translated, too.
 """
 
 from __future__ import annotations

@@ -406,7 +406,7 @@ class ModelEquations:
 
 
 def _no_rates(time: float, x: FloatArray) -> FloatArray:
-    """Stand for the rates of states, which nobody asks for where there is a Jacobian."""
+    """Replace the rates of states, which are not requested if there is a Jacobian."""
     return np.zeros_like(x)
 
 

@@ -18,9 +18,9 @@ numbers, all operations of the vocabulary gave the same bits but for two:
 
 - ``fmax`` and ``fmin`` can choose the other one of two zeros of different sign, depending on the
   position of the lane;
-- ``power`` with an exponent of 2, 0.5 or -1 among other exponents. Such an exponent alone stands
-  for a square, a square root or a reciprocal, which can differ in the last bit, in the sign of
-  the zero that is the root of -0.0, and in the root of -inf, which is NaN.
+- ``power`` with an exponent of 2, 0.5 or -1 among other exponents. Such an exponent alone means a
+  square, a square root or a reciprocal, which can differ in the last bit, in the sign of the zero
+  that is the root of -0.0, and in the root of -inf, which is NaN.
 
 That holds for contiguous arrays, which lanes are copied into: along others, NumPy computes most
 transcendental functions by other code, with other last bits.
@@ -58,7 +58,7 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
     Parameters
     ----------
     outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them stand for themselves.
+        Expressions of one graph; numbers among them are constants.
     values : mapping
         Value of each input, by key: a number, or an array with an entry for each lane. All arrays
         have the same shape, also those of keys that are not needed.
@@ -122,7 +122,7 @@ def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
     Parameters
     ----------
     outputs : Symbol, SymbolArray or nested sequence
-        Expressions of one graph; numbers among them stand for themselves.
+        Expressions of one graph; numbers among them are constants.
     values : mapping
         What takes the place of each input, by key: a number, or an expression of another graph.
 

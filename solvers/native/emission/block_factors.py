@@ -88,7 +88,7 @@ class BlockFactors:
 
     @property
     def cost(self) -> float:
-        """What a factorization costs, in products of sparse factors."""
+        """Cost of a factorization, in products of sparse factors."""
         operations = self.products / self.size**3
         return (self.products + _OVERHEAD * operations) / _CHEAPER
 

@@ -1,11 +1,11 @@
 """Expressions of a trace as LLVM functions ``f(t, x, env, out)``.
 
-Operations are written in chunks: LLVM's effort grows faster than the length of a function. What one
-chunk hands to a later one goes through the environment, and so chunks are cut depth first, where
-results are used soon after they are made. Within a chunk operations have the order in which the
-equations run, in which few of them wait for the one before: that is up to a tenth faster. Every
-operation rounds as NumPy's does, one by one; only the functions of the C library may differ in the
-last bit. Those that compute all lanes at once err by up to 4 units in the last place; their
+Operations are written in chunks: LLVM's effort grows faster than the length of a function. Values
+pass from one chunk to a later one through the environment. Chunks are therefore cut depth first, so
+that results are used soon after they are computed. Within a chunk operations have the order in
+which the equations run, in which few of them wait for the one before: that is up to a tenth faster.
+Every operation rounds as NumPy's does, one by one; only the functions of the C library may differ
+in the last bit. Those that compute all lanes at once err by up to 4 units in the last place; their
 results, too, depend on nothing but what is in the lane.
 """
 
@@ -116,8 +116,8 @@ def emit_with_preparation(
 ) -> tuple[dict[str, Text], int]:
     """Write functions of one trace, and before them ``prepare``, which serves all of them.
 
-    What depends on parameters alone is computed by ``prepare(t, x, env, out)``, whose results
-    belong into the environment.
+    Values that depend on parameters alone are computed by ``prepare(t, x, env, out)``, whose
+    results belong into the environment.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Jacobians as LLVM functions that compute the derivatives by several states at once.
 
 A node has derivatives by many states, and what is computed for one of them is computed for all. So
-they are taken in blocks: one operation on a vector stands for as many operations on numbers, which
+they are taken in blocks: one operation on a vector replaces as many operations on numbers, which
 makes the code several times shorter. That counts: such code is run once from its beginning to its
-end, and takes longer to fetch than to execute. The products and sums of derivatives may be fused
-to operations with one rounding; what they are derivatives of is rounded as in the equations.
+end, and takes longer to fetch than to execute. The products and sums of derivatives may be fused to
+operations with one rounding; what they are derivatives of is rounded as in the equations.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ such a function, and every kernel that it calls, into the text of LLVM functions
 * ``if``, ``while``, ``for i in range(...)``, ``for j in unrolled(...)``, ``break continue return``;
 * calls of other kernels, and of functions held in parameters, fields and arrays.
 
-Whatever depends only on global names, on parameters of the type `Static` and on the counters of
-unrolled loops is computed while translating: coefficients become constants of the code, and an
+Expressions that depend only on global names, on parameters of the type `Static` and on the counters
+of unrolled loops are computed while translating: coefficients become constants of the code, and an
 ``if`` on them keeps one branch. A short loop of known length is unrolled, and so are those over
 `unrolled`, of any known length. What is known goes on into the kernels that are called, whatever
 the types of their parameters say.

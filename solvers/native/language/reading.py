@@ -44,7 +44,7 @@ class _Unknown(Exception):  # noqa: N818, a signal and not an error
 
 
 class Named:
-    """Base of values that stand for a function of the module while translating."""
+    """Base of values that represent a function of the module while translating."""
 
 
 @dataclass

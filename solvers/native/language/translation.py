@@ -1,6 +1,6 @@
 """Translation of kernels: a module of LLVM functions, and the statements of one kernel.
 
-What kernels are written in, `flexure.solvers.native.language.language` says.
+`flexure.solvers.native.language.language` describes the language of kernels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From the texts of equations to libraries: in what pieces, and how hard LLVM tries.
 
-Equations are straight-line code, often of tens of thousands of operations. What was measured:
+Equations are straight-line code, often of tens of thousands of operations. Measurements:
 
 - LLVM's passes find nothing in such code, and take as long as what follows them.
 - A careful choice of instructions and registers takes 30 microseconds for each operation, the

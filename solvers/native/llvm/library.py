@@ -112,8 +112,8 @@ def _all_lanes(symbol: str, arity: int, width: int, lanes: int) -> VectorFunctio
 class Address(int):
     """The address of a native function, which keeps the code alive.
 
-    Whoever can call the function has to hold it: a run, an object that is called, an array of
-    addresses.
+    Every object that can call the function must hold it: a run, an object that is called, an array
+    of addresses.
     """
 
     library: Library

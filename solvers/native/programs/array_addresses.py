@@ -11,7 +11,7 @@ _Byte: Any = ctypes.c_char
 
 
 def address_of(array: NDArray[Any]) -> int:
-    """Return where an array in one piece begins; whoever asks keeps it alive.
+    """Return the address of a contiguous array; the caller keeps it alive.
 
     For what can be written, ``array.ctypes.data`` would take several times as long.
     """

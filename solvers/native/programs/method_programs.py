@@ -32,7 +32,7 @@ _UNROLLED = (
 
 @dataclass(frozen=True)
 class NativeMethod:
-    """What the loops need to know about a method while they are translated.
+    """The data of a method that the translation of its loops needs.
 
     Attributes
     ----------
@@ -143,8 +143,8 @@ def resampling(name: str) -> Library:
 def column_loops(name: str, tile: int) -> Library:
     """Return the loop of a method for states with columns of derivatives, ``follow(run)``.
 
-    With it are what stands for the equations, ``rates_of_all`` and ``jacobian_of_states``, and the
-    ``attempt`` of an implicit method, whose factors have tiles of a size, or none if it is zero.
+    It includes the equations, ``rates_of_all`` and ``jacobian_of_states``, and the ``attempt`` of
+    an implicit method, whose factors have tiles of a size, or none if it is zero.
     """
     method = METHODS[name]
     key = f"loop of {name} with columns, in tiles of {tile}, {source_identity()}"

@@ -128,9 +128,9 @@ class Plan:
     modules : str
         How what was compiled at first, all but steps and Jacobian, was given to LLVM.
     jacobian : JacobianPlan or None
-        None as long as nobody has asked for one.
+        None as long as none was requested.
     no_jacobian : str
-        Why there is none when somebody has asked for it.
+        The reason why there is none although it was requested.
     """
 
     states: int

@@ -50,5 +50,5 @@ def native_program(store: Store, driven: frozenset[int] = frozenset()) -> Progra
 
 
 def has_loop(method: Any) -> bool:
-    """Tell whether a method, which may be a class of somebody else's, has a native loop."""
+    """Return whether a method, which may be a class of another package, has a native loop."""
     return isinstance(method, str) and method_name(method) in METHODS

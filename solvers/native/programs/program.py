@@ -2,11 +2,12 @@
 
 It is the last of three steps. `system_trace` has the equations as expressions, and `plan` how they
 become code and why; here they are compiled, what runs begin with at once, and steps, Jacobians and
-lanes when somebody asks for them.
+lanes on demand.
 
 One program serves every context of the system: time, states and discrete values are read when a
-function is called, parameters and fixed inputs when the environment is filled. What depends on
-nothing else is computed then, once. The environment begins with the discrete values of all blocks.
+function is called, parameters and fixed inputs when the environment is filled. Values that depend
+on nothing else are computed then, once. The environment begins with the discrete values of all
+blocks.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Program:
     zeros : collection of Key, optional
         Components of parameters that are zero in all contexts that the program is to serve.
     driven : frozenset of int, optional
-        Slots of inputs that whoever calls the functions changes with time, in the environment.
+        Slots of inputs that the caller of the functions changes with time, in the environment.
 
     Attributes
     ----------
@@ -95,9 +96,9 @@ class Program:
     environment : Environment
         As it is laid out; functions that are made later add to it.
     shared_jacobian : callable or None
-        Writes the Jacobian with shared code, until somebody has asked for it.
+        Writes the Jacobian with shared code, until it is requested.
     jacobian_entries : tuple of ndarray or None
-        Rows and columns of the entries of the Jacobian, once somebody has asked for it.
+        Rows and columns of the entries of the Jacobian, once it was requested.
     idle_memory : dict of list
         What `StepRepeater` needs and no thread uses at present, by the method.
 
@@ -195,12 +196,12 @@ class Program:
 
     @property
     def sparse_factors(self) -> SparseFactors | None:
-        """What linear equations with the Jacobian need; None where dense factors are as fast."""
+        """Data for linear equations with the Jacobian; None if dense factors are as fast."""
         return None if self.plan.jacobian is None else self.plan.jacobian.factors
 
     @property
     def block_factors(self) -> BlockFactors | None:
-        """What they need in blocks of states; None where that is not cheaper."""
+        """Their data in blocks of states; None if that is not cheaper."""
         return None if self.plan.jacobian is None else self.plan.jacobian.blocks
 
     @property

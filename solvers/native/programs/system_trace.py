@@ -1,7 +1,7 @@
 """A system as expressions: the first of three steps to its native code.
 
 Derivatives, witness functions, updates and logged signals come from one run of the equations on
-symbols. Of many blocks the derivatives are not traced as a whole, but for one block of each kind
+symbols. The derivatives of many blocks are not traced as a whole, but for one block of each kind
 (`flexure.solvers.native.sharing`); then events alone are. What is traced here is planned in `plan`
 and compiled in `program`; nothing here depends on how.
 """

@@ -40,7 +40,7 @@ _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it 
 
 @dataclass(frozen=True)
 class EnsembleRuns:
-    """What the runs of an ensemble are.
+    """Definition of the runs of an ensemble.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class EnsembleRuns:
 
 @dataclass
 class Outcome:
-    """What became of the runs.
+    """Outcomes of the runs.
 
     Attributes
     ----------
@@ -203,8 +203,7 @@ def _in_threads(
 ) -> None:
     """Run a loop on all memories, each in a thread of its own, until an event is set.
 
-    This thread watches between the calls of its loop. What loops leave of their steps is taken
-    from them then.
+    This thread watches between the calls of its loop. The output of their steps is read then.
 
     A try in all lanes takes about so many operations.
     """

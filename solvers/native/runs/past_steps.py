@@ -113,7 +113,7 @@ class StepRepeater:
 
     @cached_property
     def _call(self) -> Callable[..., None]:
-        """What repeats steps, compiled when the first of them is repeated."""
+        """The function that repeats steps, compiled when the first step is repeated."""
         pointer = ctypes.c_void_p
         called: Callable[..., None] = resampling(self._method).function(
             "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
@@ -127,7 +127,7 @@ class StepRepeater:
         return idle
 
     def _borrowed(self) -> RunMemory:
-        """Return memory for nobody else, to be given back."""
+        """Return exclusive memory, to be given back."""
         try:
             return self._idle.pop()
         except IndexError:

@@ -201,7 +201,7 @@ class RunMemory(StructureArrays):
         return any(part.count for part in (fields.updates, fields.witnesses, fields.manifold))
 
     def watch_manifold(self) -> None:
-        """Let steps be looked at, and moved where they are not where they belong."""
+        """Check steps, and project them if they violate constraints."""
         manifold, n, program = self.parts["manifold"], self.program.num_states, self.program
         fields = manifold.fields
         fields.count, fields.allowed, fields.farthest = program.num_deviations, 1.0, FAR

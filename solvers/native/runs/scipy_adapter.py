@@ -93,9 +93,9 @@ class CompiledEquations:
     def plan(self) -> Plan | None:
         """How the equations became native code, and why; None without, which ``why`` explains.
 
-        ``print`` it: a few lines tell whether the code of the derivatives is written out or shared
-        by blocks that are alike, for what the steps of each method are made, and how the Jacobian
-        is computed, as soon as somebody has asked for it.
+        ``print`` it: a few lines state whether the code of the derivatives is written out or shared
+        by equal blocks, how the steps of each method are made, and how the Jacobian is computed,
+        once it was requested.
         """
         return None if self.program is None else self.program.plan
 

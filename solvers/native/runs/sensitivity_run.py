@@ -38,7 +38,7 @@ WITH_COLUMNS = tuple(
 
 
 class Line(NamedTuple):
-    """What an input follows for a while: a straight line in time.
+    """A piece of an input: a straight line in time.
 
     Attributes
     ----------

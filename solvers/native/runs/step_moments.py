@@ -26,8 +26,8 @@ def moments_at(history: History, context: Context, times: FloatArray) -> Moments
     context : Context
         The context that it has moved, to be moved.
     times : ndarray, shape (k,)
-        Ascending, within the simulation. Of those that occur twice, as for `Timeline.visit`, the
-        rows know nothing.
+        Ascending, within the simulation. The rows ignore times that occur twice, as for
+        `Timeline.visit`.
     """
     rows = [part for part in history.rows() or () if isinstance(part, StepRows)]
     if not rows or times[0] < history.start or not np.all(times[:-1] < times[1:]):

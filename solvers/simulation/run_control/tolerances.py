@@ -96,7 +96,7 @@ def checked_tolerance(name: str, value: object, attempt: str) -> float:
 def checked_tolerances(
     rtol: object, atol: object, default: float, attempt: str
 ) -> tuple[float, float]:
-    """Return both tolerances of all states, where None stands for the default."""
+    """Return both tolerances of all states; None means the default."""
     relative = checked_tolerance("rtol", default if rtol is None else rtol, attempt)
     if atol is None:
         return relative, 1e-3 * relative

@@ -23,7 +23,7 @@ class RunsData(Structure):
 
 
 class OutcomeData(Structure):
-    """What becomes of the runs."""
+    """Outcomes of the runs."""
 
     finals: Floats  # states at the end
     ends: Floats  # times at the end
@@ -53,7 +53,7 @@ class SampleData(Structure):
 
 
 class TrailData(Structure):
-    """What signals do in all steps: pieces of time, with the signals at a few nodes of each."""
+    """Signals in all steps: pieces of time, with the signals at a few nodes of each."""
 
     width: int  # of the signals that are followed; 0 where none are
     which: Ints  # of all signals

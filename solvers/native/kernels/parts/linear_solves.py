@@ -40,7 +40,7 @@ class FactorData(Structure):
     """Where the entries of sparse factors are.
 
     The fields mean what those of `flexure.solvers.native.emission.sparse_factors.SparseFactors` do,
-    which stands for them where it is known while translating.
+    which replaces them if it is known while translating.
     """
 
     nonzeros: int
@@ -128,8 +128,8 @@ def sparse_growth(
 ) -> Real:
     """Compute the factors L D U row by row; return by how much they grow, NaN for none.
 
-    L and U have ones on their diagonals; the inverse of D is where these are. What the elimination
-    of k adds to the pivot of i is ``L_ik U_ki`` times the pivot of k.
+    L and U have ones on their diagonals; the inverse of D is where these are. The elimination of k
+    adds ``L_ik U_ki`` times the pivot of k to the pivot of i.
     """
     for e in unrolled(factors.starts[n]):
         values[e] = 0.0

@@ -2,8 +2,8 @@
 
 The interpreted counterpart is `flexure.solvers.simulation.run_control.state_manifold`.
 
-What they cannot do, such as a projection of which there is no code yet, is for Python: a call of
-the loop ends before it, and the next one begins with the answer.
+Python does the operations that they cannot do, such as a projection without code: a call of the
+loop ends before it, and the next one begins with the answer.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class SystemData(Structure):
 
 
 class ToleranceData(Structure):
-    """What the steps of a run, or of an ensemble, have to keep to."""
+    """Conditions on the steps of a run, or of an ensemble."""
 
     rtol: Floats
     atol: Floats

@@ -12,7 +12,7 @@ from flexure.solvers.native.language.language import Floats, Function, Ints, Rea
 
 
 class ColumnData(Structure):
-    """What the equations of states and columns read."""
+    """The values that equations of states and columns read."""
 
     n: int  # states
     count: int  # columns

@@ -4,8 +4,8 @@ The search for one zero is Brent's method, step by step as `scipy.optimize.brent
 that it cannot fail: after a number of looks that simple zeros never need, it only halves. Near a
 flat zero, as that of x³, the method by itself creeps.
 
-A search is an array. Whoever searches fills it with `start_search`, and looks where `next_look`
-says, for as long as it says so::
+A search is an array. The caller fills it with `start_search`, and evaluates the function at the
+times that `next_look` returns, as long as it returns any::
 
     start_search(search, low, high, f_low, f_high)
     while next_look(search, resolution):

@@ -46,7 +46,7 @@ REORDERED = True
 def follow(run: Run, method: Static) -> int:
     """Advance states and columns to ``motion.stop``, as far as one call leads; return how it ended.
 
-    What they are at the times that are asked for is written on the way.
+    Their values at the requested times are written during the run.
     """
     step, motion, data = run.step, run.motion, run.columns
     n = run.system.n

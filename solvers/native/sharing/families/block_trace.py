@@ -28,7 +28,7 @@ class Prototype:
     Parameters
     ----------
     block : LeafSystem
-        The block. Of the diagram around it nothing is looked at.
+        The block. The diagram around it is not read.
     zeros : collection of Key
         Components of its parameters that are zero.
     reading : Reading

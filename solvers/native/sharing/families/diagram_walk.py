@@ -1,10 +1,11 @@
 """Walking through a diagram, with one trace for all blocks that have equal keys.
 
 The walk goes through the outputs that the derivatives need in topological order, as a root system
-is evaluated, and then through the derivatives. What a block hands on unchanged (a state, a
-parameter, one of its inputs) keeps its code, and what is known while tracing is a plain number. So
-the patterns of the inputs of every block are known when its turn comes, and with them the variant
-that applies; only the first block of a variant is traced. `code_levels` goes on with the variants.
+is evaluated, and then through the derivatives. Values that a block passes on unchanged (a state, a
+parameter, one of its inputs) keep their code, and values that are known while tracing are plain
+numbers. So the patterns of the inputs of every block are known when its turn comes, and with them
+the variant that applies; only the first block of a variant is traced. `code_levels` goes on with
+the variants.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class Walk:
         return count - first
 
     def _number_of(self, pattern: Pattern) -> int:
-        """Return a number that stands for a pattern."""
+        """Return a number that identifies a pattern."""
         number = self._numbers.setdefault(pattern, len(self._patterns))
         if number == len(self._patterns):
             self._patterns.append(pattern)

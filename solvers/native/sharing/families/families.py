@@ -141,7 +141,7 @@ class Variant:
     moving : set of int
         The nodes behind the targets that change during a run.
     inputs : dict
-        For each node behind the targets that stands for an input, its column in `codes`.
+        For each node behind the targets that represents an input, its column in `codes`.
     results : list of tuple
         For each component of an output, what to add to what to have its code for a block.
     pattern : Pattern

@@ -2,13 +2,12 @@
 
 Two blocks are alike when they are of one class, have parameters, states and ports of the same
 shapes, and agree in everything else that their equations can see. Values without a life of their
-own are compared by value: numbers, texts, small arrays, and what is built of them. Of handles only
-the kind and the position count, of functions the code and what it was made with, and of the places
-where force elements of the library are attached how the frame is on the body. All other objects
-are compared by identity, because two of them may differ in ways that cannot be seen; of those that
-a user's class made, attributes are read as well, so that the key also tells whether a block is what
-it was before. Names, the diagram around a block and the default values of its parameters do not
-count.
+own are compared by value: numbers, texts, small arrays, and what is built of them. Handles are
+compared by kind and position, functions by their code and its closure, and the frames of force
+elements of the library by their pose on the body. All other objects are compared by identity,
+because two of them may differ in ways that cannot be seen; of those that a user's class made,
+attributes are read as well, so that the key also tells whether a block is what it was before.
+Names, the diagram around a block and the default values of its parameters do not count.
 """
 
 from __future__ import annotations

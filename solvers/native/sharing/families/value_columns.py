@@ -1,10 +1,10 @@
 """The numbers of a diagram in columns, with a row for each of the blocks that are alike.
 
-Whatever an equation reads or computes has a *code*, ``column << SHIFT | row``. The times, the
-states, the discrete values, the inputs from outside and the derivatives are in five columns that
-belong to the whole diagram. All others belong to a family of blocks: each component of a parameter
-and each result has a column there. The walk computes with codes; where a column lies in its array
-is decided when all jobs are known.
+Each value that an equation reads or computes has a *code*, ``column << SHIFT | row``. The times,
+the states, the discrete values, the inputs from outside and the derivatives are in five columns
+that belong to the whole diagram. All others belong to a family of blocks: each component of a
+parameter and each result has a column there. The walk computes with codes; where a column lies in
+its array is decided when all jobs are known.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Columns:
     sorts : list of int
         The sort of each column.
     places : list of int or None
-        Where each column begins in its array; None when nobody has asked.
+        The start of each column in its array; None until it is requested.
     used_inputs : ndarray of bool
-        The inputs from outside for which somebody has asked.
+        The inputs from outside that were requested.
     """
 
     def __init__(self, environment: Environment, num_inputs: int) -> None:

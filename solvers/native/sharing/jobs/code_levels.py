@@ -3,8 +3,9 @@
 A block may compute one output as soon as its state is known, another when some input is, and its
 derivatives last. What it computes at one level is a stage. For all blocks that have the same stages
 in the same order, a stage is one `Job`. It leaves in the environment what others read, and what
-later stages of the same block go on with. What depends on parameters alone is a job of its own,
-which runs when parameters are filled in. What nobody needs is left out. All jobs go on to `jobs`.
+later stages of the same block go on with. Values that depend on parameters alone are a separate
+job, which runs when parameters are filled in. Values that are not needed are left out. All jobs go
+on to `jobs`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _columns_behind(node: Node, variant: Variant) -> list[int]:
 
 @dataclass
 class _Stage:
-    """What some blocks of a family compute, each at one level.
+    """The computations of some blocks of a family, each at one level.
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ class Stages:
 
     @staticmethod
     def _codes(stage: _Stage, node: Node) -> IntArray:
-        """Return what stands for a node in every block."""
+        """Return the representation of a node in every block."""
         if node.args:
             sort = MOVING if node.index in stage.moving else FIXED
             return (stage.family.result_column(node, sort) << SHIFT) + stage.rows

@@ -53,7 +53,7 @@ class Repetition:
 
 
 class Data:
-    """What the functions of a module refer to.
+    """References of the functions of a module.
 
     Attributes
     ----------

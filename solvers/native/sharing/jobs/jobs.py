@@ -223,8 +223,8 @@ def separate(
 class _Reader:
     """Reads what parts compute.
 
-    Every node has a number that stands for what is computed there, given the inputs of the part in
-    their order. The order of operands does not count where they may be exchanged.
+    Every node has a number that identifies its computation, given the inputs of the part in their
+    order. The order of operands does not count where they may be exchanged.
     """
 
     def __init__(self, sorts: Sequence[int]) -> None:

@@ -113,7 +113,8 @@ class RepetitionWriter:
     def _in_runs(self, repetition: Repetition, spans: list[_Span]) -> list[_Span]:
         """Cut spans where places are in equal distances then, if that saves more than it costs.
 
-        What has no such order is read number by number, which takes longer than an operation.
+        Values without such an order are read number by number, which takes longer than an
+        operation.
         """
         places = [each for array, each in repetition.inputs.values() if array != "t"]
         places = [each for each in places if stride_of(each) is None]

@@ -41,7 +41,7 @@ _HUGE = 3_000_000  # and not at all, so that it is done within seconds
 
 
 class SharedInputs(NamedTuple):
-    """What shared code reads besides time, states and discrete values, and where it is.
+    """Values that shared code reads besides time, states and discrete values, and their places.
 
     Attributes
     ----------

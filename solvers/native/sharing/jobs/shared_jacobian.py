@@ -307,7 +307,7 @@ class _VectorPlaces:
         return self._places(codes, len(self._codes))
 
     def to_write(self, codes: IntArray) -> IntArray:
-        """Return where they are; for numbers that do not change, where nobody reads."""
+        """Return their places; for constant numbers, a place that is never read."""
         return self._places(codes, len(self._codes) + 1)
 
     def _places(self, codes: IntArray, other: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""What loops look at beside the derivatives, from one trace, with the code of what is alike shared.
+"""Values that loops read beside the derivatives, from one trace, with code shared by equal parts.
 
 The deviations of many mechanisms are as alike as their derivatives are. They come from a trace of
 all blocks together, whose inputs are in the environment, and so are one `Job` with one row, of

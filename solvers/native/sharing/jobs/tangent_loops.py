@@ -24,7 +24,7 @@ class TangentRepetition(Repetition):
     Attributes
     ----------
     seeds : list of tuple
-        The nodes that stand for the derivatives of inputs, and where these are in the environment.
+        The nodes of the derivatives of inputs, and the places of these in the environment.
     tangents : list of tuple
         The derivatives of results, and where these go in the environment.
     """
