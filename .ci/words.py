@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: What is read if nothing is named.
-_PLACES = ("README.md", "CONTRIBUTING.md", "docs", "flexure", "diagrams", "blocks", "solvers")
+PLACES = ("README.md", "CONTRIBUTING.md", "docs", "flexure", "diagrams", "blocks", "solvers")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ RULES = (
 )
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1`*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")
-_RAISED = ("Error", "Warning", "warn", "note")
+RAISED = ("Error", "Warning", "warn", "note")
 
 
 def texts_of(file: Path) -> Iterator[tuple[int, str]]:
@@ -95,13 +95,13 @@ def texts_of(file: Path) -> Iterator[tuple[int, str]]:
             match first:
                 case ast.Expr(value=ast.Constant(value=str(text), lineno=line)):
                     yield line, text
-        if isinstance(node, ast.Call) and _name(node.func).endswith(_RAISED):
+        if isinstance(node, ast.Call) and last_name(node.func).endswith(RAISED):
             for part in ast.walk(node):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     yield part.lineno, part.value
 
 
-def _name(function: ast.expr) -> str:
+def last_name(function: ast.expr) -> str:
     """Return the last name of what is called."""
     return getattr(function, "attr", "") or getattr(function, "id", "")
 
@@ -151,7 +151,7 @@ def files_in(places: list[Path]) -> Iterator[Path]:
 def main() -> int:
     """Report how often each rule is broken, and every place of those broken too often."""
     parser = argparse.ArgumentParser(description="Find wording that readers stumble over.")
-    parser.add_argument("places", nargs="*", type=Path, default=[ROOT / name for name in _PLACES])
+    parser.add_argument("places", nargs="*", type=Path, default=[ROOT / name for name in PLACES])
     parser.add_argument("--all", action="store_true", help="list every place")
     arguments = parser.parse_args()
     found: dict[str, list[str]] = {rule.name: [] for rule in RULES}

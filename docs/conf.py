@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))  # this checkout, installed or not
 os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
-from docs.gallery import make_gallery  # noqa: E402
+from docs.gallery import lighten, make_gallery  # noqa: E402
 from docs.lesson_notebooks import write_notebooks  # noqa: E402
 from docs.names_of import LISTED, list_names  # noqa: E402
 from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
@@ -80,7 +80,7 @@ html_theme_options = {
     "secondary_sidebar_items": {
         "**": ["page-toc"],
         "index": [],  # its live door is wide
-        "coming-from-*": [],  # their code is in two columns
+        **{page.stem: [] for page in HERE.glob("coming-from-*.md")},  # code in two columns
     },
     "show_toc_level": 2,
     "pygments_light_style": "tango",
@@ -136,14 +136,18 @@ def make_pictures(app: Sphinx) -> None:
             folder = HERE / "_generated" / name_of(page)
             folder.mkdir(parents=True, exist_ok=True)
             run(page, folder)
+            for picture in folder.iterdir():
+                lighten(picture)
 
 
 def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
     """Find what docstrings call by its last name and the reference has by its full name."""
     if node.get("refdomain") != "py" or "refspecific" in node:
         return None
-    node["refspecific"] = True
     domain = env.get_domain("py")
+    if f"flexure.{node['reftarget']}" in domain.objects:  # rather than a member of the same name
+        node["reftarget"] = f"flexure.{node['reftarget']}"
+    node["refspecific"] = True
     return domain.resolve_xref(
         env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, contnode
     )

@@ -97,7 +97,7 @@ _INSTEAD = {
     "hinge_inspector": "compliant_door/compliant_door_diagram.png",
 }
 _COVER = (640, 480)
-_HEAVIEST = 700_000  # bytes of a film
+_HEAVIEST = 600_000  # bytes of a picture
 _PICTURES = (".gif", ".png")
 
 
@@ -140,18 +140,23 @@ def make_gallery(folder: Path) -> None:
     _write(target / "index.rst", [*head, *cards, ".. toctree::", "   :hidden:", "", *names])
 
 
-def _shrink(film: Path) -> None:
-    """Make the pictures of a film smaller if its file is heavier than a page should be."""
-    if film.stat().st_size < _HEAVIEST:
+def lighten(picture: Path) -> None:
+    """Reduce the size or the colors of a picture whose file is too heavy for a page."""
+    if picture.suffix not in _PICTURES or picture.stat().st_size < _HEAVIEST:
         return
-    with Image.open(film) as image:
-        scale = (_HEAVIEST / film.stat().st_size) ** 0.5
+    with Image.open(picture) as image:
+        if picture.suffix == ".png":
+            small = image.convert("RGB")
+            small.thumbnail((1400, 1400))
+            small.quantize(256).save(picture, optimize=True)
+            return
+        scale = (_HEAVIEST / picture.stat().st_size) ** 0.5
         size = (int(scale * image.width), int(scale * image.height))
         frames = [frame.convert("RGB").resize(size) for frame in ImageSequence.Iterator(image)]
         duration = image.info["duration"]
     first = frames[0].quantize(64)
-    small = [frame.quantize(palette=first, dither=Image.Dither.NONE) for frame in frames]
-    small[0].save(film, save_all=True, append_images=small[1:], duration=duration, loop=0)
+    film = [frame.quantize(palette=first, dither=Image.Dither.NONE) for frame in frames]
+    film[0].save(picture, save_all=True, append_images=film[1:], duration=duration, loop=0)
 
 
 def _draw_cover(name: str, pictures: list[str], folder: Path) -> None:
@@ -196,8 +201,8 @@ def _run(script: Path, folder: Path) -> None:
     for file in unfinished.iterdir():
         if file.suffix not in (*_PICTURES, ".html"):
             file.unlink()
-        elif file.suffix == ".gif":
-            _shrink(file)
+        else:
+            lighten(file)
     unfinished.rename(folder)
 
 

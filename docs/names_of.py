@@ -87,7 +87,7 @@ def list_names() -> None:
     LISTED.write_text(text, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> None:
+def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     from docutils import nodes
     from docutils.parsers.rst import directives
@@ -99,9 +99,10 @@ def setup(app: Sphinx) -> None:
 
         optional_arguments = 1
         final_argument_whitespace = True
+        content: StringList
 
         def run(self) -> list[nodes.Node]:
-            first = [line.strip() for line in self.content]
+            first = [str(line).strip() for line in self.content]
             rooms = tuple(f"flexure.{room}" for room in self.arguments[0].split())
             (names,) = (
                 table.names
@@ -128,3 +129,4 @@ def setup(app: Sphinx) -> None:
 
     app.add_directive("public-names", PublicNames)
     app.add_directive("names-of", NamesOf)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Stiffness and damping from what is known: loads, frequencies, damping ratios, settling times.
+"""Stiffness and damping from loads, frequencies, damping ratios and settling times.
 
 All rest on the oscillator ``I ẍ + d ẋ + k x = 0`` with ``ωn² = k/I`` and ``ζ = d/(2 √(I k))``. They
 take a moment of inertia with torsion, or a mass with displacement.

@@ -1,4 +1,4 @@
-"""From measurements: constants by least squares, and forces between measured points."""
+"""Fits to measurements: constants by least squares, and tables of measured forces."""
 
 from flexure.blocks.forces.fits.dynamic_stiffness import DynamicStiffness, bushing_options
 from flexure.blocks.forces.fits.dynamic_stiffness_fits import fit_dynamic_stiffness, fit_relaxation

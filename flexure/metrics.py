@@ -1,4 +1,4 @@
-"""Metrics: numbers that say how a run went, for sweeps and other studies of many runs.
+"""Metrics: numbers computed from a run, for sweeps and other studies of many runs.
 
 Each function returns a `Metric` of signals with one component. Metrics are computed from samples,
 between which signals are taken to be linear; integrals are exact for such records, trapezoids among

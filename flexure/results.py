@@ -1,4 +1,4 @@
-"""Results: the classes of what functions return, for annotations and `isinstance`.
+"""Results: the classes that functions return, for annotations and ``isinstance``.
 
 Functions return these objects, for example `flexure.simulate` a `SimulationResult`. The docstring
 of each class lists what its objects hold.

@@ -1,4 +1,4 @@
-"""What users of other programs type, and the name that it has here.
+"""Names in other programs, and the names of the same things here.
 
 The face answers with these if a name is missing; see `flexure.diagrams.interface.lazy_names`.
 Each line holds the name in Flexure and, behind the colon, what python-control, Simulink, Drake,

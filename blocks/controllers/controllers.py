@@ -102,6 +102,11 @@ class PIDController(PIDLaw):
     ValueRefusedError
         When a time constant is not positive, or a gain is not finite.
 
+    See Also
+    --------
+    SampledPIDController : The sampled version.
+    tune_pid : Tune the gains.
+
     Notes
     -----
     Back-calculation after Åström and Hägglund, "Advanced PID Control" (2006), chapter 3. The
@@ -284,6 +289,11 @@ class SampledPIDController(PIDLaw):
         As in `PIDController`, or when the period is not positive.
     ValueRefusedError
         When a time constant is too short, or a gain is not finite.
+
+    See Also
+    --------
+    PIDController : The continuous version.
+    tune_pid : Tune the gains.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What continuous and sampled PID controllers share: inputs, gains, limits, and their sums."""
+"""The common part of continuous and sampled PID controllers: inputs, gains, limits, sums."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _with_nearest(values: Array, reference: Array, starts: tuple[int, ...]) -> A
 
 
 class ObserverEquations(LinearEquations):
-    """What observers share: model with offsets, gain and the measured output y.
+    """Base class of observers: model with offsets, gain and the measured output y.
 
     Attributes
     ----------
@@ -309,8 +309,9 @@ class SampledLuenbergerObserver(ObserverEquations):
     Attributes
     ----------
     u : InputPort or None
-        Input "u" of size m, which the system had since the sample before; None when m = 0. What
-        the estimate leads to, such as the output of a `StateFeedback`, is read before it changes.
+        Input "u" of size m, which the system had since the sample before; None when m = 0. It is
+        read before values that depend on the estimate change, such as the output of a
+        `StateFeedback`.
     y : InputPort
         Input "y" of size p, the measured output of the system.
     x : DiscreteState

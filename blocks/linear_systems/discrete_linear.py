@@ -1,7 +1,6 @@
 """Linear difference equations: in state space, and as transfer functions in z.
 
-What a sample is, and what the output does between two samples, is told in
-`flexure.blocks.linear_systems.discrete`.
+`flexure.blocks.linear_systems.discrete` defines samples, and the output between two of them.
 """
 
 from __future__ import annotations

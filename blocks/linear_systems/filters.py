@@ -1,4 +1,4 @@
-"""Filters that loops are shaped with, by their frequencies: lead or lag, and the notch."""
+"""Filters for loop shaping, by their frequencies: lead-lag and notch."""
 
 from __future__ import annotations
 

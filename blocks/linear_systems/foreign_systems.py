@@ -23,7 +23,7 @@ Matrices: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Kind:
-    """What an object of another package is.
+    """The kind of an object of another package.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def ratio_of(
         attempt,
         "one input and one output",
         error=error,
-        remedy="Use a StateSpace or DiscreteStateSpace block, which takes several",
+        remedy="Use a StateSpace or DiscreteStateSpace block, which accepts several",
     )
     return ratios[0][0]
 
@@ -286,17 +286,3 @@ def _canonical(
     A = np.eye(n, k=-1)
     A[:1] = -below[1:]
     return A, np.eye(1, n)[0], above[1:] - below[1:] * above[0], above[0]
-
-
-__all__ = [
-    "ForeignSystem",
-    "Kind",
-    "block_matrices",
-    "block_period",
-    "block_ratio",
-    "kind_of",
-    "matrices_of",
-    "period_of",
-    "ratio_of",
-    "refuse_period",
-]

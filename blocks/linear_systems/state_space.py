@@ -165,7 +165,7 @@ class StateSpace(LinearEquations):
 class AffineSystem(LinearEquations):
     """Linear system with offsets: ``ẋ = A x + B u + f₀, y = C x + D u + y₀``.
 
-    What the linearization of a nonlinear system around a point that is no equilibrium gives.
+    The linearization of a nonlinear system around a point other than an equilibrium has this form.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class RationalEquations(LeafSystem):
                 self,
                 "a denominator of at least degree 1 whose first coefficient is not zero",
                 f"{below.tolist()}",
-                "Use a Gain where nothing is dynamic",
+                "Use a Gain for a static relation",
             )
         if above.size > below.size:
             raise refusal(

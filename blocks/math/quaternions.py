@@ -1,6 +1,6 @@
 """Unit quaternions (w, x, y, z) as orientations, and their rates.
 
-``q_AB`` and ``-q_AB`` stand for the same rotation matrix ``R_AB``. Products go along with those of
+``q_AB`` and ``-q_AB`` describe the same rotation matrix ``R_AB``. Products go along with those of
 rotation matrices: ``q_AC = q_AB ⊗ q_BC``.
 """
 

@@ -21,19 +21,6 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME, InputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array, check_size, freeze
 
-__all__ = [
-    "Demultiplexer",
-    "FunctionBlock",
-    "Gain",
-    "MatrixGain",
-    "Multiplexer",
-    "PassThrough",
-    "PortSwitch",
-    "Product",
-    "Selector",
-    "Sum",
-]
-
 
 class Gain(LeafSystem):
     """Gain: multiplies the input by a constant, by component, ``y = gain u``.

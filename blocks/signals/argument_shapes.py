@@ -42,7 +42,7 @@ def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: 
 
 
 def full(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
-    """Return a vector of ``size``; one number stands for all components."""
+    """Return a vector of ``size``; one number is used for all components."""
     size = check_size(size, f"'{block.name}'")
     return np.broadcast_to(per_component(block, argument, value, size), (size,))
 
@@ -68,7 +68,7 @@ def common_size(block: LeafSystem, size: int | None = None, **arguments: npt.Arr
 def matrix(
     block: LeafSystem, argument: str, value: npt.ArrayLike, rows: int | None, columns: int | None
 ) -> FloatArray:
-    """Return a matrix of the given shape, in which None stands for any number.
+    """Return a matrix of the given shape, in which None means any number.
 
     A single number is a matrix of one entry. A vector is one column where it has as many entries
     as there are rows to be, and otherwise one row.
@@ -108,7 +108,7 @@ def flag(block: LeafSystem, argument: str, value: bool) -> bool:
 def through_gain(gain: NumericParameter, u: Handle, y: Handle) -> list[tuple[Any, ...]]:
     """Return how the unit of an output follows from that of an input, as far as that is known.
 
-    A gain of 1 whose unit nobody has given is that of a filter, which keeps the unit.
+    A gain of 1 without a unit is that of a filter, which keeps the unit.
     """
     unit = gain.unit or ("1" if np.all(gain.default == 1.0) else "")
     return [(u, y, unit)] if unit else []

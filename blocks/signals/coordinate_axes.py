@@ -27,6 +27,3 @@ def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[n
             attempt, expected=f"one of the axes {quoted('xyz')}", found=repr(name), remedy=remedy
         )
     return np.array([name == each for each in "xyz"])
-
-
-__all__ = ["Axis", "is_axis"]

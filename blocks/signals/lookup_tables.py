@@ -11,8 +11,6 @@ from flexure.blocks.signals.argument_shapes import numbers, one_of, refusal
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array, FloatArray, check_size, freeze, show
 
-__all__ = ["GainSchedule", "LookupTable"]
-
 
 class LookupTable(LeafSystem):
     """Lookup table: linear interpolation, component by component.

@@ -20,7 +20,6 @@ from flexure.diagrams.values.handles import Handle
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
 
-__all__ = ["BandLimitedNoise", "Noise"]
 
 _SQRT3 = 3.0**0.5  # the uniform distribution on ±√3 has variance 1
 _LARGEST_SEED = 2**53 - 1  # up to here every integer is a float64
@@ -28,7 +27,7 @@ _SQUARINGS = 11
 
 
 class SampledNoise(LeafSystem):
-    """What noises have in common: the stream of random numbers w_k, and the state (k, sample).
+    """Base class of noises: the stream of random numbers w_k, and the state (k, sample).
 
     Parameters
     ----------

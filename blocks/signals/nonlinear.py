@@ -20,15 +20,6 @@ from flexure.diagrams.values.arrays import Array, show
 from flexure.diagrams.values.events import Initialization, Periodic, Settling, Witness
 from flexure.diagrams.values.parameters import NumericParameter
 
-__all__ = [
-    "DeadZone",
-    "DiscreteRateLimiter",
-    "Quantizer",
-    "RateLimiter",
-    "Relay",
-    "Saturation",
-]
-
 
 class _Limited(LeafSystem):
     """An output computed from the input and two limits."""

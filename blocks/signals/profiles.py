@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Profile(LeafSystem):
-    """What profiles have in common: begin, both ends and the outputs.
+    """Base class of profiles: start time, both ends and the outputs.
 
     Parameters
     ----------

@@ -17,8 +17,6 @@ import numpy as np
 
 from flexure.diagrams.values.arrays import Array
 
-__all__ = ["normal_quantile", "uniform"]
-
 _BASE = 2.0**27  # of the digits
 # What the key of each round has beside a digit of the seed: the first decimals of pi.
 _ROUNDS = (

@@ -24,7 +24,6 @@ from flexure.diagrams.values.handles import require_context
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context, LeafContext
 
-__all__ = ["Log", "Printer", "StopWhen", "Terminator", "VectorLog"]
 
 #: When a sink looks at its input.
 TriggerName: TypeAlias = Literal["forced", "per_step", "periodic"]
@@ -77,7 +76,7 @@ class Log:
         self._length = end
 
     def clear(self) -> None:
-        """Forget all samples."""
+        """Delete all samples."""
         self._length = 0
 
     def __len__(self) -> int:

@@ -21,8 +21,6 @@ from flexure.diagrams.values.events import require_interval
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
 
-__all__ = ["Chirp", "Sine", "Square"]
-
 
 class Sine(LeafSystem):
     """A harmonic signal: ``y(t) = offset + amplitude sin(frequency t + phase)``.

@@ -1,4 +1,4 @@
-"""The builder: blocks go in, wires are drawn and checked one by one, a diagram comes out."""
+"""The diagram builder: collects blocks and wires, checks each wire, and builds a diagram."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ class DiagramBuilder:
     ----------
     name : str
         Name of the diagram.
+
+    See Also
+    --------
+    PlantBuilder : Build a mechanism.
 
     Examples
     --------
@@ -272,7 +276,7 @@ class DiagramBuilder:
     # Building ------------------------------------------------------------------------------
 
     def build(self) -> Diagram:
-        """Build the diagram and end the work of this builder.
+        """Build the diagram; the builder cannot be used afterwards.
 
         Raises
         ------
@@ -379,7 +383,7 @@ class DiagramBuilder:
         if inside is not None and inside not in ports:
             raise WiringError(
                 attempt,
-                expected="a name that leads nowhere else",
+                expected="a name that is not the path of another port",
                 found=f"the path of another port, '{name}'",
                 remedy="Pass another name=",
             )
@@ -415,7 +419,7 @@ class DiagramBuilder:
                 f"Cannot wire '{port.full_name}' in '{self.name}'{_here()}",
                 expected=f"a port of a block of this builder: {quoted(self._systems)}",
                 found=f"a port of '{port.system.label}', which was not added here",
-                remedy="Add the block first; of a nested diagram, use the exported ports",
+                remedy="Add the block first; use the exported ports of a nested diagram",
             )
         return port
 
@@ -470,7 +474,7 @@ class DiagramBuilder:
         wanted = [port for port in system.input_ports if port.default is None]
         if len(wanted) != 1:
             raise WiringError(
-                f"Cannot lead a chain into '{system.name}' in '{self.name}'{_here()}",
+                f"Cannot continue a chain into '{system.name}' in '{self.name}'{_here()}",
                 expected="a block with one input port that must be fed",
                 found=f"the input ports {quoted(p.full_name for p in system.input_ports)}",
                 remedy="Name the port in the chain instead of the block",

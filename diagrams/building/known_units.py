@@ -1,4 +1,4 @@
-"""What is known of the units of ports and states: what is declared, and what follows from wires."""
+"""Units of ports and states: those declared, and those that follow from wires."""
 
 from __future__ import annotations
 
@@ -172,6 +172,3 @@ def _scaled(unit: str, factor: str, power: int) -> str:
 def _same(one: str, other: str) -> bool:
     """Tell whether two units are the same, in whichever order their words are."""
     return one == other or product(one, other, -1) == "1"
-
-
-__all__ = ["KnownUnits", "known_units"]

@@ -1,4 +1,4 @@
-"""The wires of a builder until somebody looks at them as a networkx graph.
+"""The wires of a builder until they are needed as a networkx graph.
 
 networkx takes longer to import than most diagrams take to build and run. Until a program asks for
 the graph, the builder keeps its wires here; from then on, it keeps them in the graph itself.
@@ -66,6 +66,3 @@ class Wires:
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.edges)
         return graph
-
-
-__all__ = ["Wires"]

@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind are refused in one form: what is wanted, and what was passed."""
+"""Checks of arguments, with uniform error messages: what is expected, and what was passed."""
 
 from __future__ import annotations
 
@@ -142,21 +142,3 @@ def check_axes(ax: Any, attempt: str) -> None:
     """Refuse what cannot be drawn into; None asks for axes of its own."""
     fits = ax is None or are_axes(ax)
     require(fits, ax, attempt, "ax to be Axes of Matplotlib that are in a figure, or None")
-
-
-__all__ = [
-    "are_axes",
-    "can_be_written",
-    "check_axes",
-    "count_of",
-    "file_path",
-    "flag",
-    "generator",
-    "is_one_of",
-    "is_whole",
-    "items_of",
-    "mapping",
-    "one_of",
-    "require",
-    "shown",
-]

@@ -1,4 +1,4 @@
-"""Every refusal of Flexure, as one tree of exceptions with one sentence pattern.
+"""The exceptions of Flexure: one hierarchy, with one pattern of messages.
 
 ::
 

@@ -19,6 +19,3 @@ def import_extra(name: str, extra: str = "data", attempt: str = "Cannot convert 
             found="none installed",
             remedy=f"Install it with: pip install 'flexure[{extra}]'",
         ) from error
-
-
-__all__ = ["import_extra"]

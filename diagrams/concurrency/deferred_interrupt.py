@@ -1,4 +1,4 @@
-"""Letting the interrupt key wait while something must not be left half done."""
+"""Defers keyboard interrupts while an operation must be completed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeferredInterrupt:
         self.interrupted = True
 
     def deliver(self) -> None:
-        """Interrupt now, if somebody wanted to."""
+        """Interrupt now, if an interrupt is pending."""
         if self.interrupted:
             self.interrupted = False
             signal.raise_signal(signal.SIGINT)
@@ -48,6 +48,3 @@ def _can_be_interrupted() -> bool:
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not None
     )
-
-
-__all__ = ["DeferredInterrupt"]

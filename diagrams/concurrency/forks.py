@@ -1,10 +1,10 @@
-"""Forks amid the work of other threads: they wait for what nobody could finish in the child.
+"""Forks while other threads work: they wait for operations that the child could not finish.
 
-A forked process has the memory of its parent as it is at that moment, and one thread only. What
-another thread was about to change stays half changed, and the locks that it holds stay closed. Our
-own locks are opened by `flexure.diagrams.concurrency.threads`, since what they guard is put into
-its place when it is complete. Imports, and libraries such as LLVM, have no way to begin anew: so a
-fork waits until no thread is inside of them, and none enters until the fork is done.
+A forked process has the memory of its parent as it is at that moment, and one thread only. Changes
+by another thread stay incomplete, and the locks that it holds stay locked. Our own locks are opened
+by `flexure.diagrams.concurrency.threads`, since what they guard is put into its place when it is
+complete. Imports, and libraries such as LLVM, have no way to begin anew: so a fork waits until no
+thread is inside of them, and none enters until the fork is done.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PACKAGES = frozenset({"flexure", "llvmlite", "matplotlib", "networkx", "numpy",
 
 
 class _Fork:
-    """What is held while a process forks, and whether somebody wanted to interrupt it.
+    """The locks held while a process forks, and whether an interrupt is pending.
 
     A handler of a signal may fork amid a fork, so there may be several, the last one on top.
     """
@@ -59,7 +59,7 @@ class _Fork:
             held.close()
 
     def deliver(self) -> None:
-        """Go on in the parent, and interrupt it if somebody wanted to."""
+        """Go on in the parent, and interrupt it if an interrupt is pending."""
         interrupted = bool(self._held) and self._held[-1][1].interrupted
         self.end()
         if interrupted:  # by another thread: an exception in here would only be printed
@@ -91,5 +91,3 @@ _fork = _Fork()
 in_child(_fork.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_fork.begin, after_in_parent=_fork.deliver)
-
-__all__ = ["no_fork"]

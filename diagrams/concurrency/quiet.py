@@ -1,4 +1,4 @@
-"""Silence for one thread: no warnings, and no collection of garbage, while it is at work.
+"""Suppresses warnings and garbage collection for one thread while it works.
 
 ``warnings.catch_warnings`` exchanges the filters of the whole process: of threads that use it at
 once, one puts back what another has put there for a while, and it stays.
@@ -87,6 +87,3 @@ def quietly() -> Iterator[None]:
     """Trace without warnings, and without collecting garbage among the many small objects."""
     with _silence, _litter, np.errstate(all="ignore"):
         yield
-
-
-__all__ = ["Silence", "quietly"]

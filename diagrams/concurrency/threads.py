@@ -1,7 +1,8 @@
-"""What threads share: locks that are open again after a fork, and things that are made once.
+"""Shared objects of threads: locks that are free again after a fork, and objects made once.
 
-Values live in contexts, of which every thread has its own. What contexts of one system share (its
-layout, traces, native code) is made when it is first needed, by whichever thread comes first.
+Values live in contexts, of which every thread has its own. Objects that contexts of one system
+share (its layout, traces, native code) are made when they are first needed, by the first thread
+that needs them.
 """
 
 from __future__ import annotations
@@ -86,10 +87,10 @@ def once(make: Callable[..., _T]) -> Once[_T]:
 
 
 class Kept:
-    """What was made and may be asked for again, until what is newer takes its room.
+    """A cache of results with a limited size, from which newer results displace older ones.
 
-    Whoever keeps something says how large it is, in whatever unit; what was not asked for the
-    longest goes first, and what is larger than all the room is not kept. A copy is empty.
+    The caller states the size of a result, in any unit. The least recently used result is removed
+    first, and a result larger than the cache is not stored. A copy is empty.
 
     Parameters
     ----------
@@ -141,6 +142,3 @@ class cached_property(functools.cached_property[_T]):  # noqa: N801 - it is read
     def __init__(self, func: Callable[[Any], _T]) -> None:
         super().__init__(func)
         self.lock = Lock()
-
-
-__all__ = ["Kept", "Lock", "Once", "cached_property", "in_child", "once"]

@@ -1,4 +1,4 @@
-"""Tables of results by path, which take every name of a value that the system itself takes."""
+"""Tables of results by path, which accept every path and handle that the system accepts."""
 
 from __future__ import annotations
 
@@ -70,6 +70,3 @@ class ByPath(dict[str, _Value]):
             alike = np.array_equal(found.components, wanted.components)
             return found.handle is wanted.handle and alike
         return False
-
-
-__all__ = ["ByPath"]

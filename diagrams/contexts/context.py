@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from flexure.diagrams.systems.system import System
     from flexure.diagrams.values.tables import Table
 
-__all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
-
 
 class Context(Shown, Completing):
     """The values of one system; for a block in a diagram, a view of the root's values.
@@ -80,7 +78,7 @@ class Context(Shown, Completing):
 
     @property
     def accuracy(self) -> float | None:
-        """Wish of the user to integrators and event location, or None."""
+        """Relative accuracy requested of integrators and event location, or None."""
         return self.store.accuracy
 
     @accuracy.setter
@@ -193,8 +191,8 @@ class Context(Shown, Completing):
     def set(self, path: Way, value: Any) -> None:
         """Set a parameter or a state, or fix an input, by its path from this system, or handle.
 
-        A component is named in brackets, as for `get`; the others stay what they are. An output
-        that shows components of a state, such as the angle of a joint, stands for these.
+        A component is named in brackets, as for `get`; the others stay what they are. An output of
+        components of a state, such as the angle of a joint, is accepted for these.
         """
         find_place(self.system, path, can_be_set).settable.write(self, value)
 
@@ -237,11 +235,11 @@ class Context(Shown, Completing):
         return self.store.value(self._input_slot(index))
 
     def input_is_free(self, index: int) -> bool:
-        """Tell whether an input port of this system can be fixed."""
+        """Return whether an input port of this system can be fixed."""
         return self.store.layout.slot_leaf[self._input_slot(index)] < 0
 
     def input_source_name(self, index: int) -> str:
-        """Path of what feeds an input port of this system."""
+        """Path of the source of an input port of this system."""
         port: Handle = self.store.layout.slot_port[self._input_slot(index)]
         return port.full_name
 
@@ -293,7 +291,7 @@ class Context(Shown, Completing):
         return _restored, (self.system, store.time, store.accuracy, store.x, inputs, leaves)
 
     def copy_from(self, other: Context) -> None:
-        """Take over all values of another root context of the same system."""
+        """Copy all values from another root context of the same system."""
         self._require_root("copy into")
         require_context(other, f"'{self.system.label}'")
         other._require_root("copy from")
@@ -578,7 +576,7 @@ def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:
 
 
 def _names_between(root: System, system: System) -> list[str]:
-    """Names on the way down from ``root`` to ``system``; empty when it is not below."""
+    """Names from ``root`` down to ``system``; empty when it is not below."""
     names: list[str] = []
     top: System | None = system
     while top is not None and top is not root:

@@ -146,7 +146,7 @@ def save(context: Context, path: str | Path) -> None:
             attempt,
             expected="the name of a file that can be written",
             found=error.found if isinstance(error, ValueRefusedError) else str(error),
-            remedy="What was there before is unchanged",
+            remedy="A file of this name is unchanged",
         ) from error
 
 
@@ -154,7 +154,7 @@ def load(system: System, path: str | Path) -> Context:
     """Read a context that `save` wrote."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
-            raise OSError("something else than a file")
+            raise OSError("something other than a file")
         data = json.loads(
             Path(path).read_text(encoding="utf-8"),
             parse_float=_finite,
@@ -207,6 +207,3 @@ class _Blame:
         elif not isinstance(error, (FlexureError, TypeError, ValueError)):
             found = f"{type(error).__name__}: {found}"
         raise ContextFileError(self.attempt, expected=expected, found=found) from error
-
-
-__all__ = ["from_dict", "load", "save", "to_dict"]

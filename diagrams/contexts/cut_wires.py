@@ -11,9 +11,9 @@ from flexure.diagrams.systems.ports import InputPort, OutputPort
 def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Context:
     """Return a copy of a root context in which the wires beyond some ports are cut.
 
-    What reads them reads values that are held: those that the wires carry in the given context.
-    Everything else is as it was. An input port is cut off from what feeds it, which concerns the
-    blocks behind it alone; an output port is cut off from all that read it.
+    Blocks that read them read constant values: those of the wires in the given context. Everything
+    else is as it was. An input port is cut off from what feeds it, which concerns the blocks behind
+    it alone; an output port is cut off from all that read it.
 
     Parameters
     ----------
@@ -39,6 +39,3 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
     for port, slot in store.layout.cuts.items():
         store.hold(slot, port(context))
     return twin
-
-
-__all__ = ["cut_wires"]

@@ -1,4 +1,4 @@
-"""Inventories: what there is below a system, as tables of paths that lead to it."""
+"""Inventories: tables of the paths of all parameters, ports, states etc. of a system."""
 
 from __future__ import annotations
 
@@ -213,14 +213,3 @@ def _chosen(
     if not found and not {"*", "?"} & set(pattern):
         system.get_system(pattern)  # which says what there is when there is no such block
     return Table(columns, found)
-
-
-__all__ = [
-    "Paths",
-    "each_free_input",
-    "each_parameter",
-    "each_state",
-    "parameters_of",
-    "signals_of",
-    "values_of",
-]

@@ -1,4 +1,4 @@
-"""The beginning of a motion: initialization updates, and values that blocks begin with."""
+"""The start of a simulation: initialization updates, and initial values of blocks."""
 
 from __future__ import annotations
 
@@ -32,6 +32,3 @@ def require_start(context: Context) -> None:
     for leaf in context.leaves():
         if leaf.system.restricts_starts:
             leaf.system.check_start(leaf)
-
-
-__all__ = ["initialize", "prepare_start", "require_start"]

@@ -1,4 +1,4 @@
-"""What notebooks show of blocks, diagrams and contexts: drawings and folded tables."""
+"""Notebook display of blocks, diagrams and contexts: drawings and folded tables."""
 
 from __future__ import annotations
 
@@ -89,6 +89,3 @@ def without_empty(table: Table) -> Table:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-__all__ = ["context_pieces", "system_pieces", "without_empty"]

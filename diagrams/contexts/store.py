@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import LeafContext
     from flexure.diagrams.systems.layout import Layout
 
-__all__ = ["Store", "annotate"]
 
 _ALWAYS = 1 << 62  # stamp of values that are not computed
 _NEVER = -1  # stamp of values that must be computed
@@ -108,7 +107,7 @@ class Store:
             raise ContextError(
                 f"Cannot set {what} at t = {self.time:.9g} s",
                 expected="an update, which returns the new values of its states",
-                found=f"{self.onlooker}, which may look at the time and at states, and change "
+                found=f"{self.onlooker}, which may read the time and states, and change "
                 "parameters and inputs",
                 remedy="Declare an unrestricted or discrete update with the same trigger",
             )
@@ -143,7 +142,7 @@ class Store:
         return self.cache[slot]
 
     def asked(self, slot: int) -> Any:
-        """Return the value of a slot to somebody outside, or refuse values it presumes."""
+        """Return the value of a slot to a caller outside, or refuse values it presumes."""
         if not self.masks[slot] & STARTABLE:
             return self.value(slot)
         self.require_start()
@@ -184,7 +183,7 @@ class Store:
             raise EvaluationError(
                 f"Cannot evaluate {port.what} '{port.full_name}'",
                 expected="calculations that read only their declared prerequisites",
-                found="a calculation that, through undeclared reads, needs its own result",
+                found="a calculation that depends on its own result through undeclared reads",
                 remedy="Complete the prerequisites in the declaration",
             )
         self._running.add(slot)

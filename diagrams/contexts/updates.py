@@ -1,4 +1,4 @@
-"""Running handlers: all updates see the same values, then their results are written."""
+"""Runs handlers of events: all updates see the same values, then their results are written."""
 
 from __future__ import annotations
 

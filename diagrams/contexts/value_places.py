@@ -1,4 +1,4 @@
-"""Places of values: what a path such as ``"arm.x[rate]"`` leads to, for contexts and solvers alike.
+"""Places of values: resolves paths such as ``"arm.x[rate]"``, for contexts and solvers.
 
 A path names a parameter, a state or a port, or components of it in brackets: by their numbers, as
 in ``"mass.A[1,0]"``, or by their element name.
@@ -258,22 +258,10 @@ def _shape(handle: Any) -> tuple[int, ...] | None:
 
 
 def _labels(handle: Any) -> list[str] | None:
-    """Return the labels of the components in brackets; None when there is a single one without."""
+    """Return the labels of the components in brackets; None for a single one without label."""
     names, shape = getattr(handle, "element_names", None), _shape(handle) or ()
     if names is not None:
         return list(names)
     if math.prod(shape) == 1:
         return None
     return [", ".join(map(str, index)) for index in np.ndindex(shape)]
-
-
-__all__ = [
-    "Place",
-    "Way",
-    "can_be_set",
-    "find_place",
-    "is_signal",
-    "path_of",
-    "several",
-    "shows_state",
-]

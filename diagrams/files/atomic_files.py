@@ -1,4 +1,4 @@
-"""Files that are whole or as they were before."""
+"""Atomic writing of files: a file is written completely or stays unchanged."""
 
 from __future__ import annotations
 
@@ -43,6 +43,3 @@ def replacing(
         if isinstance(error, OSError) and error.filename == str(beside):
             error.filename = str(target)  # which is the one that was asked for
         raise
-
-
-__all__ = ["replacing"]

@@ -1,4 +1,4 @@
-"""Values as what JSON knows, with every bit of a number, and back without trusting anybody.
+"""Values as JSON with every bit of a number, and back without executing untrusted code.
 
 What is read may come from anywhere: no more is made of it than its own size, and what `encode`
 cannot have written is refused by a ``ValueError``.
@@ -15,7 +15,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ContextFileError, quoted
 
-_DEPTH = 100  # lists, tuples and dictionaries inside of each other
+_DEPTH = 100  # nested lists, tuples and dictionaries
 # What arrays may be made of, and as what their entries are written.
 _DTYPES: dict[str, tuple[type, ...]] = (
     {"bool": (bool,)}
@@ -55,7 +55,7 @@ def encode(value: Any, path: str, depth: int = 0) -> Any:
     if depth > _DEPTH:
         raise ContextFileError(
             f"Cannot save '{path}'",
-            expected=f"at most {_DEPTH} lists, tuples and dictionaries inside of each other",
+            expected=f"at most {_DEPTH} nested lists, tuples and dictionaries",
             found="more",
         )
     if value is None or isinstance(value, (bool, str)):
@@ -130,7 +130,7 @@ _DECODERS: dict[str, tuple[tuple[str, ...], Callable[[Any, int], Any]]] = {
 def decode(value: Any, depth: int = 0) -> Any:
     """Undo `encode`."""
     if depth > _DEPTH:
-        raise ValueError(f"more than {_DEPTH} values inside of each other")
+        raise ValueError(f"more than {_DEPTH} nested values")
     if isinstance(value, list):
         return [decode(entry, depth + 1) for entry in value]
     if isinstance(value, dict):
@@ -153,6 +153,3 @@ def decode_numbers(value: Any) -> Any:
         elif top is not decoded and isinstance(top, str):
             raise ValueError(f"the text {top!r:.40} among numbers")
     return decoded
-
-
-__all__ = ["MismatchError", "decode", "decode_numbers", "encode", "match_names", "quoted_name"]

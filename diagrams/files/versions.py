@@ -1,4 +1,4 @@
-"""Versions of what numbers may depend on, to be kept beside them."""
+"""Versions of the packages on which numbers may depend, stored beside the numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "none"
     return found
-
-
-__all__ = ["versions"]

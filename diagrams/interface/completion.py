@@ -1,8 +1,8 @@
-"""Names where somebody presses Tab in IPython: paths in texts, and what blocks have.
+"""Tab completion in IPython: paths in texts, and attributes of blocks.
 
-IPython asks objects for keys, as in ``servo["``, and knows what ``pid.`` has. What stands behind
-brackets, as ``servo["pid"].``, and texts in calls, as ``context.set("door.``, it leaves alone,
-since it cannot know that looking there does nothing. A matcher of ours, which it gets when Flexure
+IPython asks objects for keys, as in ``servo["``, and knows what ``pid.`` has. It does not complete
+after brackets, as in ``servo["pid"].``, and texts in calls, as in ``context.set("door.``, since it
+cannot know that evaluating them has no side effects. A matcher of ours, which it gets when Flexure
 is imported into a running IPython, fills them in; it looks at blocks, contexts and results alone.
 """
 
@@ -119,6 +119,3 @@ def _followed(start: Any, steps: str) -> Any:
         except Exception:
             return None
     return start
-
-
-__all__ = ["Completing", "HasSignals", "block_paths", "offer_completion"]

@@ -1,7 +1,7 @@
 """HTML for notebooks: short, without scripts, in the colors of whatever is around it.
 
-Every text goes through `escaped`, so that a block called ``<script>`` stays a text. What there is
-much of is folded or cut, with a note.
+Every text goes through `escaped`, so that a block called ``<script>`` stays a text. Long contents
+are folded or cut, with a note.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Shown:
         yield lines(str(self))
 
     def _repr_html_(self) -> str | None:
-        """Return HTML; None, for which notebooks show the text, where there is none to be had."""
+        """Return HTML; None, for which notebooks show the text, if there is none."""
         try:
             with quietly():
                 found = "".join(self._pieces())
@@ -155,6 +155,3 @@ def _cells(row: Sequence[str], kinds: Sequence[str]) -> Iterator[str]:
         tag, scope = ("td", "") if k else ("th", ' scope="row"')
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         yield f"<{tag}{scope}{kind}>{escaped(short)}</{tag}>"
-
-
-__all__ = ["Shown", "code", "escaped", "fold", "heading", "lines", "note", "rows_of"]

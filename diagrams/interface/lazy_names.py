@@ -151,6 +151,3 @@ def _defines(kind: type, name: str) -> bool:
 def _is_import(frame: FrameType) -> bool:
     """Tell whether a frame is about to take a name from a module: ``from module import name``."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
-
-
-__all__ = ["imported_names", "on_demand"]

@@ -1,4 +1,4 @@
-"""What functions return: whoever calls the class in the place of its function is told so."""
+"""Base of result classes: calling the class itself raises an error that names its function."""
 
 from __future__ import annotations
 
@@ -34,6 +34,3 @@ class Answer(Shown):
                 remedy=f"Write fx.{function}(...)",
             )
         return super().__new__(cls)
-
-
-__all__ = ["Answer"]

@@ -1,4 +1,4 @@
-"""One equation, many readings: NumPy code that runs on symbols records what it computes.
+"""Symbolic tracing: NumPy code that runs on symbols records its operations as expressions.
 
 Give a block's equations arrays of `symbols` in place of numbers, run them once, and the `Graph`
 holds every operation as a node. From the nodes the equation can be read in other ways: `sources`

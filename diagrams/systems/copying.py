@@ -1,4 +1,4 @@
-"""Copies of systems: all that belongs to one root, copied or pickled together, as one flat list.
+"""Copies of systems: everything below one root is copied or pickled together, as a flat list.
 
 Whatever is reached first (a block, a port, a context), the whole of its diagram goes with it, as a
 block without its wires would be another thing. Diagrams may be nested so deeply that following
@@ -120,6 +120,3 @@ def refuse_copy(subject: str, whole: str, remedy: str = "Make another one") -> N
         found="a copy of it alone",
         remedy=f"{remedy}, or copy {whole} with copy.deepcopy",
     )
-
-
-__all__ = ["Household", "detached", "reduced", "refuse_copy"]

@@ -1,4 +1,4 @@
-"""What a block declares: its parameters, state, ports, cache entries and events."""
+"""Declarations of a block: its parameters, state, ports, cache entries and events."""
 
 from __future__ import annotations
 
@@ -331,8 +331,8 @@ class DeclaringSystem(System):
         Parameters
         ----------
         calc : callable
-            ``calc(context) -> vector``: what is looked at before and after each projection, such as
-            an energy. It depends on no state that adds it up.
+            ``calc(context) -> vector``: a quantity to compare before and after each projection,
+            such as an energy. It depends on no state that adds it up.
         size : int
             Number of its components, and of the states z that add up their changes; their time
             derivatives are for the block to say, and zero as a rule.
@@ -343,7 +343,7 @@ class DeclaringSystem(System):
                 f"Cannot declare a second tally of '{self.label}'",
                 expected="one declaration",
                 found="two of them",
-                remedy="Return all that is looked at from one function",
+                remedy="Return all quantities from one function",
             )
         self.tally = Tally(self, size, calc)
 
@@ -595,6 +595,6 @@ class DeclaringSystem(System):
         if self._frozen:
             raise DeclarationError(
                 f"Cannot declare {subject}",
-                expected="declarations in the constructor, before the block is put to use",
+                expected="declarations in the constructor, before the block is used",
                 found="a block that is in a diagram or has contexts already",
             )

@@ -1,4 +1,4 @@
-"""Diagrams: systems made of wired systems."""
+"""Diagrams: systems made of other systems and the wires between them."""
 
 from __future__ import annotations
 

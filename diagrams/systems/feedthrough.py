@@ -1,4 +1,4 @@
-"""What an output needs: declared by the block, else found by tracing, else assumed.
+"""Feedthrough: the inputs of an output, as declared, found by tracing, or else assumed.
 
 Each output (and cache entry) of a leaf depends on kinds of values of its own block, on some of its
 inputs, and on some of its cache entries. The input part is the direct feedthrough of the block.
@@ -40,7 +40,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Needs:
-    """What one computed value reads.
+    """The values that one computed value reads.
 
     Attributes
     ----------

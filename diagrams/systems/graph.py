@@ -1,4 +1,4 @@
-"""The wiring of a diagram as a networkx graph, for analysis with everything networkx offers.
+"""The wiring of a diagram as a networkx graph.
 
 Nodes are ``(path, kind)`` with kind ``"input"`` or ``"output"``: every port of every block at every
 depth, and the exported ports of every diagram, the outermost included. Node attributes: ``block``

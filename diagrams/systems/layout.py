@@ -190,7 +190,7 @@ class Layout:
         return self.held[end] if end in self.held else self._hold(end)
 
     def trace_back(self, port: InputPort) -> InputPort | OutputPort:
-        """Return the output port that feeds ``port``, or the outermost input port on the way."""
+        """Return the output port that feeds ``port``, or the outermost input port before it."""
         end: InputPort | OutputPort = port
         while isinstance(end, InputPort) and (feed := self._feed_of(end)) is not None:
             end = feed
@@ -276,7 +276,7 @@ class Layout:
             )
         error = AlgebraicLoopError(
             f"Cannot order the computations of '{self.root.name}' (at {call_site()})",
-            expected="no output that needs itself at the same instant",
+            expected="no output that depends on itself at the same instant",
             found="the algebraic loop " + " -> ".join([*ports, ports[0]]),
             remedy=remedy,
         )
@@ -378,6 +378,3 @@ def leaves_of(system: System) -> list[LeafSystem]:
         else:
             stack.extend(reversed(children))
     return found
-
-
-__all__ = ["Layout", "leaves_of"]

@@ -1,4 +1,4 @@
-"""Leaf systems: the base class of every block, and what a block promises."""
+"""Leaf systems: the base class of every block, and the rules that blocks follow."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ class LeafSystem(DeclaringSystem):
     def calc_time_derivatives(self, context: Any) -> Any:
         """Return the time derivative of the continuous state ``(q, v, z)``.
 
-        Blocks with continuous state override this method. Whoever wants the numbers of any system
-        calls `eval_time_derivatives`.
+        Blocks with continuous state override this method. To get the numbers of any system, call
+        `eval_time_derivatives`.
         """
         raise DeclarationError(
             f"Cannot compute the time derivatives of '{self.label}'",
@@ -128,7 +128,7 @@ class LeafSystem(DeclaringSystem):
         return math.inf
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return why small changes of the inputs do not pass here, in words; None if they do.
+        """Return the reason why small input changes do not pass the block; None if they do.
 
         Blocks that saturate, round or switch override this method. Linear models, and margins and
         poles that are found with them, name the block with this remark.
@@ -164,7 +164,7 @@ class LeafSystem(DeclaringSystem):
         return None
 
     def check_start(self, context: Any) -> None:
-        """Refuse values of a context with which no motion can begin.
+        """Refuse values of a context from which no motion can start.
 
         Simulations ask this after the initialization events, and linear models and modes of their
         point. Blocks whose states have to fit each other override it, and `restricts_starts`.
@@ -196,7 +196,7 @@ class LeafSystem(DeclaringSystem):
         return False
 
     def prepare_start(self, context: Any) -> None:
-        """Make the states of a context such as a motion can begin with.
+        """Change the states of a context so that a motion can start from them.
 
         Motions ask this after the initialization events, and before `check_start`. Blocks whose
         states have to fit each other may override it, and `prepares_starts`.
@@ -208,7 +208,7 @@ class LeafSystem(DeclaringSystem):
         """
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return which ports and states have the same unit, or units that tell each other's.
+        """Return which ports and states have equal units, or units that follow from each other.
 
         Blocks that work in any unit override this method, so that labels have the units that
         follow from wires. Nothing is computed from it.
@@ -217,8 +217,8 @@ class LeafSystem(DeclaringSystem):
         -------
         iterable of tuple
             Each holds handles of ports and states of equal size, which have one unit; a pair of a
-            handle and a slice, or indices, stands for components. With a text at the end, those
-            after the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
+            handle and a slice, or indices, means components. With a text at the end, those after
+            the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
             integrator.
         """
         return ()

@@ -1,4 +1,4 @@
-"""Ports and cache entries: where values enter a block, leave it, or are kept for reuse."""
+"""Ports and cache entries: inputs and outputs of blocks, and intermediate results."""
 
 from __future__ import annotations
 
@@ -382,18 +382,3 @@ class ExportedOutputPort(OutputPort):
         while isinstance(port, ExportedOutputPort):
             port = port.source
         return port.origin
-
-
-__all__ = [
-    "TIME",
-    "CacheEntry",
-    "Calculation",
-    "Computed",
-    "ExportedInputPort",
-    "ExportedOutputPort",
-    "InputPort",
-    "LeafOutputPort",
-    "OutputPort",
-    "Port",
-    "Prerequisite",
-]

@@ -1,4 +1,4 @@
-"""What blocks declare about states that have to stay where some equations hold."""
+"""Declarations of states that must satisfy equations, and their projection onto them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Projection:
         if self.describe is not None:
             return self.describe(context)
         largest = max(map(abs, self.calc_deviations(context).tolist()))
-        return f"'{self.system.label}' by {largest:.3g} times what it tolerates"
+        return f"'{self.system.label}' by {largest:.3g} times its tolerance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Tally:
     size : int
         How many of its last states z add up the changes.
     calc : callable
-        ``calc(context)``: what is looked at.
+        ``calc(context)``: the quantity to compare.
     """
 
     system: Any
@@ -104,8 +104,5 @@ class Tally:
         return f"the tally of '{self.system.label}'"
 
     def values(self, context: Any) -> Array:
-        """Return what is looked at in a context of the block, shape (size,)."""
+        """Return the quantity in a context of the block, shape (size,)."""
         return conform(self.calc(context), self.size, lambda: self.label)
-
-
-__all__ = ["Projection", "Tally"]

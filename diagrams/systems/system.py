@@ -210,7 +210,7 @@ class System(HandleOwner, Shown, Completing, ABC):
         return parameters_of(self, pattern)
 
     def signals(self, pattern: str | None = None) -> Table:
-        """Return a table of all that can be looked at in a result of this system.
+        """Return a table of all signals that a result of this system contains.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class System(HandleOwner, Shown, Completing, ABC):
 
     @property
     def layout(self) -> Layout:
-        """Where everything is in the contexts of this system as a root; made when first needed."""
+        """Places of all values in contexts of this system as a root; made when first needed."""
         from flexure.diagrams.systems.layout import Layout
 
         with _LAYOUT_LOCK:  # threads that make the first contexts at once share one layout
@@ -382,5 +382,5 @@ def way_to_a_system(thing: object) -> str | None:
     if isinstance(thing, type):
         return "Call the class to make a block"
     if hasattr(thing, "build"):
-        return "Call build() first, and pass what it returns"
+        return "Call build() first, and pass its result"
     return None

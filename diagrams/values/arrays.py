@@ -76,7 +76,7 @@ def check_problem(problem: Any, attempt: str) -> Problem | None:
 
 
 def copied(value: Any, attempt: str) -> Any:
-    """Return a copy of a value that is no number, so that nobody else can change it."""
+    """Return a copy of a value that is no number, so that no other code can change it."""
     try:
         return copy.deepcopy(value)
     except Exception as error:
@@ -84,8 +84,7 @@ def copied(value: Any, attempt: str) -> Any:
             attempt,
             expected="a value that can be copied",
             found=f"{shown(value)}, whose copy.deepcopy raises {type(error).__name__}: {error}",
-            remedy="Let its class say how it is copied, by __deepcopy__, or make it inside of the "
-            "block",
+            remedy="Define __deepcopy__ in its class, or make the value inside of the block",
         ) from error
 
 
@@ -240,7 +239,7 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
             f"Cannot use the result of {subject()}",
             expected=_wanted((size,)),
             found="None",
-            remedy="Let the method return the value",
+            remedy="Return the value from the method",
         )
     if isinstance(value, (list, tuple, np.ma.MaskedArray)):
         refuse_masked(value, f"Cannot use the result of {subject()}", _wanted((size,)))

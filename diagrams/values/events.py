@@ -224,7 +224,7 @@ def require_interval(what: str, interval: float, time: float, attempt: str) -> N
             expected=f"{what} of at least {_SPACINGS * math.ulp(time):.3g} s, which is {_SPACINGS} "
             f"spacings of floating-point numbers at t = {time:.9g} s",
             found=f"{interval!r} s",
-            remedy="Take a longer one, or let time begin at zero",
+            remedy="Use a longer one, or start the time at zero",
         )
 
 
@@ -252,7 +252,7 @@ Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness | Se
 
 
 class Labeled(Protocol):
-    """What an event needs of its block."""
+    """The interface of a block that its events use."""
 
     @property
     def label(self) -> str:

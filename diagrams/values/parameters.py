@@ -52,8 +52,8 @@ class NumericParameter(Handle):
         ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
     sparse : bool
         Whether zeros in it are usually there to stay, as in the matrices of a linear system. Native
-        code leaves out what they make superfluous, and is made anew when one is set to something
-        else.
+        code leaves out the terms that they make zero, and is compiled again when one is set to
+        another value.
     distribution : callable or None
         Draws a random value: ``distribution(rng) -> value``.
     """
@@ -148,7 +148,7 @@ class NumericParameter(Handle):
 class AbstractParameter(Handle):
     """A parameter that is not a number: a table, a mode, a callable.
 
-    Values are copied on the way in and must not be modified once handed out.
+    Values are copied when they are set, and must not be modified once handed out.
     """
 
     what = "abstract parameter"

@@ -23,7 +23,7 @@ COMPARISONS = {"<": operator.lt, "<=": operator.le}
 
 @dataclass(frozen=True)
 class Relation:
-    """What two parameters of a block have to keep, element by element.
+    """A relation that two parameters of a block must satisfy, element by element.
 
     Made by `LeafSystem.declare_relation`.
 
@@ -81,6 +81,3 @@ class Relation:
 
     def __str__(self) -> str:
         return f"{self.left.name} {self.comparison} {self.right.name}"
-
-
-__all__ = ["COMPARISONS", "Comparison", "Relation"]

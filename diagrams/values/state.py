@@ -189,8 +189,8 @@ class DiscreteState(Handle):
 class AbstractState(Handle):
     """A state that is not a vector: a mode, a queue, a random generator's state.
 
-    Values are replaced by unrestricted updates, never modified in place; they are copied on the
-    way in.
+    Values are replaced by unrestricted updates, never modified in place; they are copied when they
+    are set.
     """
 
     what = "abstract state"

@@ -1,4 +1,4 @@
-"""Symbols in the place of the values of a context: their names, and what no symbol stands for.
+"""Symbols for the values of a context: their names, and values without a symbol.
 
 Equations are traced by running them on a context of symbols. There are two, which name and make
 their symbols, and refuse what is no number, by what is here:
@@ -32,7 +32,7 @@ TIME, STATE, PARAMETER, DISCRETE, INPUT = "time", "state", "parameter", "discret
 def symbols_for(
     graph: scalars.Graph, what: str, where: int, index: int, shape: tuple[int, ...]
 ) -> Any:
-    """Return the symbols that stand for one value."""
+    """Return the symbols of one value."""
     return scalars.symbols(graph, (what, where, index), shape)
 
 
@@ -56,7 +56,7 @@ class OutOfReach(list[Any]):
     handles : sequence of Handle
         Of the values.
     refuse : callable
-        ``refuse(handle)`` raises an error for whoever reads one, such as `unreadable` makes.
+        ``refuse(handle)`` raises an error when one is read, such as `unreadable` makes.
     """
 
     def __init__(self, handles: Sequence[Item], refuse: Callable[[Any], NoReturn]) -> None:
@@ -74,16 +74,3 @@ def unreadable(handle: Item) -> TraceError:
         expected="a number or a vector",
         found="a value of another kind",
     )
-
-
-__all__ = [
-    "DISCRETE",
-    "INPUT",
-    "PARAMETER",
-    "STATE",
-    "TIME",
-    "Key",
-    "OutOfReach",
-    "symbols_for",
-    "unreadable",
-]

@@ -222,6 +222,3 @@ def _number(value: Any) -> str:
     if np.all(flat == flat[0]):
         return f"all {flat[0]:.6g}, {shape}"
     return f"[{', '.join(f'{each:.6g}' for each in flat[:3])}, ...], {shape}"
-
-
-__all__ = ["WIDTH", "Bounds", "Table", "cell_text"]

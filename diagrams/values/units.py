@@ -37,7 +37,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
 class Measure(NamedTuple):
-    """What a unit measures.
+    """The physical quantity of a unit.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def conversion(unit: str, wanted: str, attempt: str) -> float:
     if unknown or given[1:] != taken[1:]:
         raise ValueRefusedError(
             attempt,
-            expected=f"a known unit that measures what '{unit}' does"
+            expected=f"a known unit of the same quantity as '{unit}'"
             if not unknown
             else f"units made of {', '.join(_UNITS)}, with prefixes",
             found=f"'{wanted}'" if not unknown else " and ".join(f"'{name}'" for name in unknown),
@@ -146,6 +146,3 @@ def _known(name: str) -> tuple[float, tuple[int, ...]] | None:
         factor, exponents = _UNITS[rest]
         return factor * _PREFIXES[prefix], exponents
     return None
-
-
-__all__ = ["Measure", "conversion", "measure_of", "product"]

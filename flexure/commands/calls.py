@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What a grid goes through: values that are listed, or a range of them."""
+    """The values of a grid: a list, or a range."""
 
     path: str
     values: tuple[float, ...]
@@ -82,7 +82,9 @@ def call(text: str) -> Call:
         if not sign:
             args.append(_number_or_word(word))
         if (named and not sign) or key.strip() in named:
-            raise ArgumentTypeError(f"expected named arguments once, behind the others: {text!r}")
+            raise ArgumentTypeError(
+                f"expected each named argument once, after the others: {text!r}"
+            )
         if sign:
             named[key.strip()] = _number_or_word(value.strip())
     return Call(text.strip(), name, tuple(args), named)
@@ -111,8 +113,8 @@ def axis(text: str) -> Axis:
         fits = False
     if not (fits and abs(low) + abs(high) < float("inf")):
         raise ArgumentTypeError(
-            f"expected LOW:HIGH:COUNT with finite numbers and a count from 1 to {_MOST}, maybe "
-            f"with :log behind, or values separated by commas; found {word!r}"
+            f"expected LOW:HIGH:COUNT with finite numbers and a count from 1 to {_MOST}, "
+            f"optionally followed by :log, or values separated by commas; found {word!r}"
         )
     if spacing == "log" and not (min(low, high) > 0.0 or max(low, high) < 0.0):
         raise ArgumentTypeError(f"expected bounds of one sign, not zero, for :log; found {word!r}")
@@ -159,6 +161,3 @@ def _number_or_word(text: str) -> Any:
         return number(text)
     except ArgumentTypeError:
         return text
-
-
-__all__ = ["Axis", "Call", "DrawAction", "Samples", "axis", "call", "calls", "samples"]

@@ -8,5 +8,3 @@ MISUSED = 2  # words that are not understood
 FINDINGS = 3  # done, but the doctor found something, or runs of a sweep failed
 INTERRUPTED = 130  # as shells have it, 128 and the number of the signal
 CUT_OFF = 141  # nobody reads the output any more
-
-__all__ = ["CUT_OFF", "DONE", "FAILED", "FINDINGS", "INTERRUPTED", "MISUSED"]

@@ -221,6 +221,3 @@ def _fish_word(word: Word, where: str) -> str:
 
 def _fish_quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-__all__ = ["Command", "Word", "bash", "commands", "fish", "run", "zsh"]

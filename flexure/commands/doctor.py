@@ -149,6 +149,3 @@ def _self_test(compiled: Any) -> str:
         return f"failed: {error}"
     off = abs(float(result.context.continuous_state[0]) - (1.0 - math.exp(-2.0)))
     return f"passed, off by {off:.0e}" if off < _CLOSE else f"failed, off by {off:.0e}"
-
-
-__all__ = ["EXTRAS", "run"]

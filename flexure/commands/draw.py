@@ -53,6 +53,3 @@ def _writer(text: str) -> Callable[[Path], Any]:
             stream.write(text)
 
     return write
-
-
-__all__ = ["run"]

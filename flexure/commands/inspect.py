@@ -28,6 +28,3 @@ def run(arguments: Namespace) -> int:
         report.save(f"{block.name}.html", made.save)
     report.end()
     return DONE
-
-
-__all__ = ["run"]

@@ -108,6 +108,3 @@ def _write(model: LinearModel, file: Path) -> None:
     }
     with replacing(file, binary=True) as stream:
         np.savez(stream, **arrays)
-
-
-__all__ = ["point_of", "run"]

@@ -29,9 +29,8 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 1 an error of the model or the library, 2 words that are not
-        understood, 3 done with findings, 130 interrupted, 141 nobody reads the output any more; see
-        `codes`.
+        The exit code: 0 done, 1 an error of the model or the library, 2 invalid arguments, 3 done
+        with findings, 130 interrupted, 141 the output is closed; see `codes`.
     """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -120,6 +119,3 @@ def _cut_off() -> int:
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return CUT_OFF
-
-
-__all__ = ["main"]

@@ -80,6 +80,3 @@ def _responses(call: Call, system: System, signals: Sequence[str] | None) -> lis
             remedy=f"Name the signal, as in {call.name}(door.axis.angle)",
         )
     return paths
-
-
-__all__ = ["metrics_of"]

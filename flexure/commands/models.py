@@ -25,7 +25,7 @@ _FUNCTION = "build"
 
 @dataclass(frozen=True)
 class Model:
-    """What a model file makes.
+    """The result of a model file.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _module(file: Path, attempt: str) -> ModuleType:
             attempt,
             expected="a file that can be imported",
             found=f"one that ends the program, with the code {error.code!r}",
-            remedy="Put what a script does under: if __name__ == '__main__'",
+            remedy="Put the statements of a script under: if __name__ == '__main__'",
         ) from error
     return module
 
@@ -138,7 +138,7 @@ def _made(module: ModuleType, name: str, attempt: str) -> Any:
             attempt,
             expected=f"a function {name}() in it that returns a system",
             found=f"the functions {quoted(own)}",
-            remedy=f"Name another one behind the file, as in {file}:{own[0]}" if own else None,
+            remedy=f"Name another one after the file, as in {file}:{own[0]}" if own else None,
         )
     if not callable(function):
         return function
@@ -197,6 +197,3 @@ def _is_own(filename: str, folder: Path) -> bool:
         and not {"site-packages", "dist-packages"} & set(path.parts)
         and not is_inside(filename)
     )
-
-
-__all__ = ["Model", "load_model", "own_line"]

@@ -38,6 +38,3 @@ def run(arguments: Namespace) -> int:
             report.save(f"{model.system.name}_modes.png", lambda file: found.plot(path=file))
     report.end()
     return DONE
-
-
-__all__ = ["run"]

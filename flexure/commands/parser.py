@@ -54,7 +54,9 @@ def make_parser() -> Parser:
         made.add_argument("--debug", action="store_true", help="show the traceback of an error")
         return made
 
-    command("run", "simulate a model and tell where it ends", _model, _run, _integration, _output)
+    command(
+        "run", "simulate a model and print its final values", _model, _run, _integration, _output
+    )
     command("sweep", "simulate a model many times", _model, _sweep, _integration, _output)
     command("linearize", "make the linear model around a point", _model, _linearize, _output)
     command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
@@ -107,8 +109,8 @@ def _run(parser: ArgumentParser) -> None:
         "--signals",
         type=names,
         metavar="SIGNALS",
-        help="what to tell and to keep, separated by commas; without it, outputs of the system, "
-        "what is on its wires, or the states are told, and all is kept in --out",
+        help="signals to print and to keep, separated by commas; by default, outputs of the "
+        "system, signals on its wires, or the states are printed, and --out keeps all",
     )
     _metrics(parser)
     parser.add_argument(
@@ -117,7 +119,7 @@ def _run(parser: ArgumentParser) -> None:
         const=[],
         type=names,
         metavar="SIGNALS",
-        help="save a plot of these signals, or of what is told",
+        help="save a plot of these signals, or of the printed ones",
     )
 
 
@@ -168,7 +170,7 @@ def _sweep(parser: ArgumentParser) -> None:
         help="keep finished runs in a file, and go on where it ends; fx.load_study reads it",
     )
     parser.add_argument(
-        "--force", action="store_true", help="let go the runs of another study in --store"
+        "--force", action="store_true", help="discard the runs of another study in --store"
     )
     parser.add_argument("--progress", action="store_true", help="show how many runs are done")
 
@@ -207,7 +209,7 @@ def _integration(parser: ArgumentParser) -> None:
         "--max-check-interval",
         type=number,
         metavar="TIME",
-        help="longest time that witness functions are left alone",
+        help="longest time between two evaluations of witness functions",
     )
     group.add_argument(
         "--compiled", choices=("native", "python"), help="insist on native code, or do without"
@@ -344,6 +346,3 @@ def _output(parser: ArgumentParser) -> None:
 
 def _completion(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="which shell")
-
-
-__all__ = ["FORMATS", "METHODS", "SHELLS", "integration_options", "make_parser"]

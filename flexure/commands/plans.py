@@ -37,9 +37,9 @@ def plan_of(arguments: Namespace, context: Context) -> Plan:
     if not plans:
         raise ValueRefusedError(
             "Cannot sweep",
-            expected="what the runs differ in",
-            found="nothing",
-            remedy="Name it, as in --grid pid.kp=4:40:10 or --random 1000 'pid.kp=normal(20,2)'",
+            expected="at least one path that differs between runs",
+            found="none",
+            remedy="Name one, as in --grid pid.kp=4:40:10 or --random 1000 'pid.kp=normal(20,2)'",
         )
     return reduce(mul, plans)
 
@@ -99,6 +99,3 @@ def distribution(call: Call, path: str) -> Any:
             expected=f"{call.name}({', '.join(filter(None, shapes))})",
             found=call.text,
         ) from error
-
-
-__all__ = ["distribution", "plan_of"]

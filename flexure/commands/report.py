@@ -32,6 +32,3 @@ def run(arguments: Namespace) -> int:
         report.save(f"{model.system.name}_report.html", made.save)
     report.end()
     return DONE
-
-
-__all__ = ["run"]

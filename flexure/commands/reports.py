@@ -1,4 +1,4 @@
-"""What a command tells: lines and tables for people, or one JSON object, and files."""
+"""The output of a command: lines and tables for people, or one JSON object, and files."""
 
 from __future__ import annotations
 
@@ -88,6 +88,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
-__all__ = ["Report", "plain"]

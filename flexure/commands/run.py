@@ -120,6 +120,3 @@ def _ranges(result: SimulationResult, data: dict[str, Any]) -> Table:
             for name, column in columns.items()
         ]
     return Table(("signal", "unit", "least", "greatest", "at the end"), rows)
-
-
-__all__ = ["run"]

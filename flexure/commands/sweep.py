@@ -148,6 +148,3 @@ def _write_signals(file: Path, found: Sweep) -> None:
     arrays: dict[str, Any] = {path: found[path] for path in found.signals}
     with replacing(file, binary=True) as stream:
         np.savez_compressed(stream, time=found.times, **arrays)
-
-
-__all__ = ["run"]

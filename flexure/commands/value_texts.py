@@ -132,17 +132,3 @@ def _flat(table: Mapping[str, Any], before: str) -> Iterator[Assignment]:
             yield from _flat(value, f"{before}{key}.")
         else:
             yield Assignment(f"{before}{key}", value)
-
-
-__all__ = [
-    "Assignment",
-    "Span",
-    "assignment",
-    "names",
-    "number",
-    "parsed",
-    "read_parameters",
-    "span",
-    "split_assignment",
-    "tolerance",
-]

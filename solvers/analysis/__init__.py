@@ -1,1 +1,1 @@
-"""Analysis: what derivatives say about a system, and what it answers to a step."""
+"""Analysis: linear models, equilibria, statics, modes, frequency responses and plausibility."""

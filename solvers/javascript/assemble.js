@@ -146,7 +146,7 @@ function assemble(time, x, env, asked) {
       throw new Error(
         `Cannot assemble '${closing.path || info.name}' near these positions: expected constraints that can be ` +
           `met, found ${left || "errors that do not become small"}. Start nearer to a closed ` +
-          "configuration, or look at lengths and angles of its constraints",
+          "configuration, or check the lengths and angles of its constraints",
       );
     }
     fitVelocities(closing, time, x, env);

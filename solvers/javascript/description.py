@@ -1,4 +1,4 @@
-"""What a model in JavaScript says about itself, and where the values that can be set are."""
+"""The description of a JavaScript model, and the places of its adjustable values."""
 
 from __future__ import annotations
 
@@ -175,6 +175,3 @@ def _bound(bound: Any, shape: Sequence[int]) -> list[float | None]:
     """Return one bound for each component; None where there is none."""
     flat = np.broadcast_to(bound, shape).ravel().tolist()
     return [each if np.isfinite(each) else None for each in flat]
-
-
-__all__ = ["ModelValues"]

@@ -265,14 +265,3 @@ class _Writer:
         if value.op not in CONDITIONS:
             return text
         return f"{self._operand(value)} ? 1 : 0"
-
-
-__all__ = [
-    "CHUNK",
-    "Parts",
-    "arithmetic",
-    "in_sequence",
-    "number",
-    "write_function",
-    "write_parts",
-]

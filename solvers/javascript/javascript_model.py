@@ -1,4 +1,4 @@
-"""A diagram as JavaScript: the text of one function, and what it says about itself.
+"""A diagram as JavaScript: the text of one function, and its description.
 
 The function ``flexureModel()`` is put together from
 
@@ -12,7 +12,7 @@ The function ``flexureModel()`` is put together from
 ``assemble.js``
     ``assemble(time, x, env, asked)`` puts mechanisms with loops together.
 ``evaluate.js``
-    ``startingValues(options)`` gives {time, x, env} for the values that somebody asks for,
+    ``startingValues(options)`` gives {time, x, env} for the requested values,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
     instant;
 the loops of `flexure.solvers.javascript.loops`
@@ -233,7 +233,7 @@ def to_javascript(
 
     Notes
     -----
-    Publish handlers are for Python: they log and print. Of them, a model keeps whether they end the
+    Publish handlers are for Python: they log and print. A model contains only whether they end the
     run.
 
     Examples
@@ -251,6 +251,3 @@ def to_javascript(
     require_root(context, system, f"Cannot write '{system.label}' as JavaScript")
     signals = None if signals is None else several(signals)
     return JavaScriptModel(context, signals, checked_method(method))
-
-
-__all__ = ["JavaScriptModel", "to_javascript"]

@@ -437,6 +437,3 @@ def _stores(definition: ast.FunctionDef) -> dict[str, int]:
 def _plain(name: str) -> str:
     """Return a name of a function as JavaScript takes it."""
     return name.replace(".", "$")
-
-
-__all__ = ["HELPERS", "FunctionModule", "structure_text"]

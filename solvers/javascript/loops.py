@@ -1,4 +1,4 @@
-"""The loops of runs as JavaScript: for each method what `simulate.js` calls.
+"""Integration loops as JavaScript: for each method the functions that `simulate.js` calls.
 
 It is made of the kernels that native code is made of, for the methods that are wanted. The text
 does not depend on a model.
@@ -101,6 +101,3 @@ def checked_method(method: Any) -> str:
 def methods_of(method: str) -> tuple[str, ...]:
     """Return the names of the methods of which loops are wanted; "auto" chooses between two."""
     return (NONSTIFF_METHOD, STIFF_METHOD) if method == "auto" else (method,)
-
-
-__all__ = ["checked_method", "loops_text", "methods_of"]

@@ -1,4 +1,4 @@
-"""What a model in JavaScript is made of: everything that a diagram computes, as expressions.
+"""Contents of a JavaScript model: everything that a diagram computes, as expressions.
 
 They come from one trace, in which no parameter is taken for zero: all of them can be changed where
 the JavaScript runs.
@@ -79,8 +79,8 @@ class ModelEvent:
     number : int
         Which clock or witness function; -1 where it is neither.
     expressions : list
-        What an update computes. Of a publish, a single one, which is not zero where it ends the
-        run; none where it never does.
+        The results of an update. A publish has a single one, which is not zero when it ends the
+        run, or none if it never does.
     targets : list of int
         Where the results of an update go: to the states, and beyond them to the discrete values.
     reason : str
@@ -386,7 +386,7 @@ class ModelEquations:
 
     @cached_property
     def sources(self) -> frozenset[Key]:
-        """What the expressions read."""
+        """The values that the expressions read."""
         return frozenset(cast("set[Key]", scalars.sources(self.expressions())))
 
     def expressions(self) -> list[Any]:
@@ -451,6 +451,3 @@ def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], 
             ) from error
         return [], ""
     return (found, reasons[0]) if reasons else ([], "")
-
-
-__all__ = ["ModelEquations", "ModelEvent", "ModelSignal"]

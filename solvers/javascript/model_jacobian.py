@@ -124,6 +124,3 @@ class ModelJacobian:
 def _seeds(count: int) -> list[Key]:
     """Return the keys of the changes of states."""
     return [((SEED, 0, 0), k) for k in range(count)]
-
-
-__all__ = ["ModelJacobian"]

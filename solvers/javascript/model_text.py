@@ -173,6 +173,3 @@ def _object(members: Mapping[str, str]) -> str:
 def _list(items: Any) -> str:
     """Write a list of what is written already."""
     return "[\n" + "".join(f"{text},\n" for text in items) + "]"
-
-
-__all__ = ["equations_text", "literal"]

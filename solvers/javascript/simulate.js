@@ -317,9 +317,9 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
 function stayBeside({ manifold, step, system }, doubts) {
   manifold.deviations(manifold.time, step.x, system.env, manifold.values);
   const most = Math.max(...manifold.values.map(Math.abs));
-  const where = `the state is beside where it belongs at t = ${manifold.time}`;
-  if (!(most <= FAR)) return failed(`${where}, by ${most} times what is tolerated`);
-  doubts.words ||= `${where}, by ${most} times what is tolerated`;
+  const where = `the state misses its tolerance at t = ${manifold.time}`;
+  if (!(most <= FAR)) return failed(`${where}, by a factor of ${most}`);
+  doubts.words ||= `${where}, by a factor of ${most}`;
   manifold.allowed = ROOM * most;
   manifold.answer = KEPT;
   return null;

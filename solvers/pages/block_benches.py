@@ -23,7 +23,7 @@ _TIME_SPAN = 10.0
 
 @dataclass
 class Axis:
-    """What curves are drawn over: a component of an input, or time.
+    """The abscissa of curves: a component of an input, or time.
 
     Attributes
     ----------
@@ -304,19 +304,3 @@ def round_up(size: float) -> float:
     decade = 10.0 ** np.floor(np.log10(size))
     steps: Sequence[float] = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
     return float(next(step for step in steps if step * decade >= size * (1 - 1e-12)) * decade)
-
-
-__all__ = [
-    "Axis",
-    "Bench",
-    "Chart",
-    "Curve",
-    "Reading",
-    "View",
-    "input_values",
-    "require_static",
-    "round_up",
-    "static_bench",
-    "tables_of",
-    "with_values",
-]

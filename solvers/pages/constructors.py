@@ -19,7 +19,7 @@ _OUTSIDE = ("parent", "claimed_by", "index", "_layout", "_frozen")
 def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:
     """Return the call that makes a block like this one, or None where it cannot be known.
 
-    What the block is attached to stands there under the name of the argument.
+    Objects to which the block is attached appear under the name of the argument.
 
     Returns
     -------
@@ -84,6 +84,3 @@ def _looks(leaf: LeafSystem) -> list[Any]:
     ]
     plain = {name: _text(value) for name, value in vars(leaf).items() if name not in _OUTSIDE}
     return [ports, constants, {name: text for name, text in plain.items() if text is not None}]
-
-
-__all__ = ["constructor_of"]

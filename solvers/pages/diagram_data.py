@@ -1,4 +1,4 @@
-"""What the diagram of a page is drawn from: its drawings, folded and unfolded, and what is in them.
+"""Data of the diagram on a page: its drawings, folded and unfolded, and their contents.
 
 Every drawing is made here, with the geometry of `flexure.diagrams.drawing`; the page only chooses
 which one to show. Each diagram has a drawing of its own, in which nothing is unfolded. The
@@ -224,6 +224,3 @@ def _side_boxes(
         x, y = block.ports[row]
         left = x - 4.0 if x == block.x else x - room
         yield [things.number(row), round(left, 1), y - half, round(room + 4.0, 1), 2 * half]
-
-
-__all__ = ["diagram_data", "each_diagram"]

@@ -41,7 +41,7 @@ STYLES = ("colors.css", "page.css", "diagram_view.css")
 
 
 class Outline(NamedTuple):
-    """What a kind of page is made of: names of assets.
+    """Names of the assets of a kind of page.
 
     Attributes
     ----------
@@ -220,6 +220,3 @@ def _library() -> str:
 @functools.cache
 def _library_text(file: Path) -> str:
     return _script(file.read_text(encoding="utf-8"))
-
-
-__all__ = ["INSPECTOR", "RUNS", "SCRIPTS", "Outline", "document", "printed"]

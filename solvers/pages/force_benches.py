@@ -124,7 +124,7 @@ def terms_at(element: JointForceElement, values: Context, now: dict[str, Any]) -
 def _body_bench(element: BodyForceElement, values: Context) -> Bench:
     """Return the bench of an element between bodies, which a motion moves against each other.
 
-    A beam with bodies inside of it is there as one without.
+    A beam with bodies inside of it is replaced by one without bodies.
     """
     twin: Any = detached(element.undivided())
     probe = twin.declare_probe()
@@ -314,6 +314,3 @@ def _reach(element: ForceElement, values: Context, unit: str) -> float:
     """Return how far a rate is swept at first: ten times the greatest one of the constants."""
     greatest = float(np.max(np.abs(_constants(element, values, unit)), initial=0.0))
     return round_up(10.0 * greatest) if greatest > 0.0 else _USUAL[unit]
-
-
-__all__ = ["force_bench"]

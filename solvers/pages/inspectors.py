@@ -65,11 +65,10 @@ def inspect_block(
         taken; a default one when omitted.
     measured : sequence or mapping of array_like, str or Path, optional
         Measured points to be drawn below the curves: (position, force) or (position, rate, force),
-        each of shape (k,), or a mapping or a CSV file with columns of these names. Of blocks that
-        are no force elements, the input and the output that are shown first.
+        each of shape (k,), or a mapping or a CSV file with columns of these names. For blocks that
+        are no force elements: the input and the output that are shown first.
     ranges : mapping of str to (float, float), optional
-        From where to where curves are drawn at first, by the names on the page, such as "angle",
-        "rate" or "roll".
+        Initial ranges of the curves, by the names on the page, such as "angle", "rate" or "roll".
     title : str, optional
         The name of the block when omitted.
     path : str or Path, optional
@@ -91,6 +90,11 @@ def inspect_block(
         When a range is empty, or what was measured are no rows of the same length.
     MissingExtraError
         When plotly is not installed, which draws the charts.
+
+    See Also
+    --------
+    page : A page that simulates a diagram.
+    equation : The formula as text.
 
     Examples
     --------
@@ -147,7 +151,7 @@ def _root_of(system: System) -> System:
 
 
 def _take_ranges(bench: Bench, ranges: Any, attempt: str) -> None:
-    """Give axes the ranges that somebody asks for."""
+    """Set the requested ranges of axes."""
     if ranges is None:
         return
     require(isinstance(ranges, Mapping), ranges, attempt, "ranges as a mapping by name")
@@ -238,6 +242,3 @@ def _code(system: System, values: Context, prefix: str, parameters: list[str]) -
         "constructor": constructor_of(system) if isinstance(system, LeafSystem) else None,
         "prefix": prefix,
     }
-
-
-__all__ = ["inspect_block"]

@@ -1,4 +1,4 @@
-"""What a page shows of a mechanism: its shapes and lines, and the signals that move them."""
+"""Data of a mechanism on a page: its shapes and lines, and the signals that move them."""
 
 from __future__ import annotations
 
@@ -71,6 +71,3 @@ def mechanism_data(
         view=look.view,
         ground=look.ground,
     )
-
-
-__all__ = ["Look", "mechanism_data"]

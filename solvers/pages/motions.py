@@ -173,7 +173,7 @@ class Motion(LeafSystem):
         self.declare_vector_output("directions", 6 * count, self._calc_directions)
 
     def _base(self) -> RigidTransform:
-        """Return the pose of the frame that does not move; the world stands in where it is one."""
+        """Return the pose of the frame that does not move, or that of the world."""
         end = self._first if self.moving is self._last else self._last
         return end.frame.X_BF if end.pose is None else _AT_REST
 
@@ -239,13 +239,3 @@ class Projection(LeafSystem):
     def _calc_along(self, context: Any) -> Array:
         directions = self.directions(context).reshape(self._count, 6)
         return np.matmul(directions, self.force(context))
-
-
-__all__ = [
-    "Coordinates",
-    "LengthCoordinate",
-    "Motion",
-    "Projection",
-    "SixCoordinates",
-    "coordinates_of",
-]

@@ -1,4 +1,4 @@
-"""What a page shows of a system: its signals, charts, responses, and what can be changed."""
+"""Content of a page of a system: its signals, charts, responses, and adjustable values."""
 
 from __future__ import annotations
 
@@ -277,12 +277,3 @@ def _settable(system: System, way: Any, path_of: Paths) -> str:
 def as_text(values: Any) -> str:
     """Return numbers as the base64 text of their bytes, as 64-bit floats."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
-
-
-__all__ = [
-    "PageSignals",
-    "as_text",
-    "charts",
-    "foremost_parameters",
-    "responses",
-]

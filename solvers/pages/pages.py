@@ -83,7 +83,7 @@ class Page(Answer):
         return len(self.html.encode())
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, which takes the place of an older one as a whole, or not at all.
+        """Write the page to a file; an older file is replaced completely or not at all.
 
         Parameters
         ----------
@@ -128,9 +128,9 @@ def page(
     """Make a web page that simulates a diagram, with sliders and plots.
 
     The page is a single file. It holds the equations of the diagram and the loop that integrates
-    them as JavaScript (see `to_javascript`), so whoever opens it can change values and see the
-    responses move, without Python, a server or a network. Values can be handed on as a link, as
-    Python or TOML, and signals as CSV.
+    them as JavaScript (see `to_javascript`), so its readers can change values and watch the
+    responses, without Python, a server or a network. Values can be exported as a link, as Python or
+    TOML, and signals as CSV.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ def page(
     context : Context, optional
         The values that the page begins with; those of a default context when omitted.
     parameters : sequence of str or Handle, optional
-        What has sliders at hand: parameters, states and free inputs; all others are in a list that
-        can be searched. A few of each block when omitted.
+        Parameters, states and free inputs with sliders; all others are in a searchable list. A few
+        of each block when omitted.
     signals : sequence, optional
-        What the charts show: signals with one component, and lists of those that share a panel.
-        When omitted, what controllers compare and give, or else the outputs, and energies of
-        plants, with what their ledgers have left over. People who look at the page can add others.
+        Signals of the charts, with one component, and lists of those that share a panel. When
+        omitted, the inputs and outputs of controllers, or else the outputs; and energies of plants,
+        with the residuals of their ledgers. Readers of the page can add others.
     units : dict of str to str, optional
         Units in which charts and figures show numbers, by the units in their place, as
         ``{"rad": "deg"}``.
@@ -174,6 +174,11 @@ def page(
         ``page`` of a result of `simulate` shows what was recorded instead.
     MissingExtraError
         When plotly is not installed, which draws the charts.
+
+    See Also
+    --------
+    report : A page that documents a run.
+    inspect_block : A page of one block.
 
     Examples
     --------
@@ -250,7 +255,7 @@ def page_of(
 
 
 class _Content:
-    """What a page of a system shows, with a model that runs or without."""
+    """The content of a page of a system, with or without a running model."""
 
     def __init__(
         self,
@@ -340,7 +345,9 @@ class _Content:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
         note = (
-            f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
+            f"The diagram does not run here, so this page shows the recorded run. {why}"
+            if why
+            else ""
         )
         if data["mechanisms"]:
             layout += " looking"
@@ -444,6 +451,3 @@ def _positive(value: Any, attempt: str) -> float:
 def identifier(name: str, otherwise: str) -> str:
     """Return a name that Python takes."""
     return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
-
-
-__all__ = ["Page", "Panels", "identifier", "page", "page_of"]

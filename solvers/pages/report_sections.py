@@ -59,12 +59,12 @@ _PICTURES = 6
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes
     ----------
     system : System
-        What was looked at.
+        The system of the experiment.
     start : Context or None
         The values with which it begins; None where the model of a stored sweep is not there.
     question : str
@@ -133,7 +133,7 @@ def mechanisms(subject: Subject) -> Iterator[str]:
 def parameters(subject: Subject) -> Iterator[str]:
     """Show the parameters, states and inputs that differ from those of a default context."""
     if subject.start is None:
-        yield note("The model is not there, only what was recorded of it.")
+        yield note("The model is not available, only its record.")
         return
     columns = ("path", "value", "unit", "bounds", "doc")
     rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]
@@ -414,5 +414,3 @@ SECTIONS: tuple[tuple[str, Section], ...] = (
     ("Equations", equations),
     ("Where the numbers come from", origin),
 )
-
-__all__ = ["SECTIONS", "Section", "Subject", "picture"]

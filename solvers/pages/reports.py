@@ -34,24 +34,24 @@ def report(
 ) -> Page:
     """Write an experiment as a page to send or print.
 
-    It says what was asked, and shows the diagram, the values that differ from the defaults, the
-    equations, and where the numbers come from. Of a run it also shows signals, figures of step
-    responses, energies and the poles at its end; of a sweep the head of its table, distributions
-    and failures. The page needs neither scripts nor a network, and prints on A4.
+    It contains the question, the diagram, the values that differ from the defaults, the equations,
+    and the origin of the numbers. For a run it also shows signals, measures of step responses,
+    energies and the poles at its end; for a sweep the head of its table, distributions and
+    failures. The page needs neither scripts nor a network, and prints on A4.
 
-    A section that cannot be made says why in its place.
+    If a section cannot be made, the page states the reason instead.
 
     Parameters
     ----------
     subject : SimulationResult, Sweep or System
-        What it is about.
+        The experiment.
     context : Context, optional
         The values of a system; those of a default context when omitted. Runs have their own.
     question : str
-        What was asked, as plain text; an empty line begins a new paragraph.
+        The question of the experiment, as plain text; an empty line begins a new paragraph.
     signals : sequence, optional
-        Which signals of a run are shown; lists of them share a panel. When omitted, what
-        controllers compare and give, or else the outputs.
+        Signals of a run to show; lists of them share a panel. When omitted, the inputs and outputs
+        of controllers, or else the outputs.
     title : str, optional
         The name of the system when omitted.
     path : str or Path, optional
@@ -67,6 +67,10 @@ def report(
         When a context is given for a run, or it belongs to another system.
     UnknownNameError
         When there is no signal of a name.
+
+    See Also
+    --------
+    page : An interactive page.
 
     Examples
     --------
@@ -127,6 +131,3 @@ def _made(section: Section, about: Subject) -> str:
             return "".join(section(about))
     except Exception as error:
         return note(f"This section could not be made: {str(error) or type(error).__name__}")
-
-
-__all__ = ["report"]

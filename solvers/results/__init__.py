@@ -1,1 +1,1 @@
-"""Results: what runs leave behind, its figures, tables and pictures."""
+"""Results of runs: signals, measures, tables, pictures and files."""

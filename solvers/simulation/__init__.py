@@ -1,1 +1,1 @@
-"""Simulation: one run, from stop to stop: steps, events, updates, publishes."""
+"""Simulation of one system: steps, events, updates and publishes."""

@@ -202,6 +202,3 @@ class Motion:
         simulation.missed_crossings.check(step, self._first, search)
         self._first = search.values
         return search.crossing
-
-
-__all__ = ["Motion"]

@@ -94,6 +94,3 @@ def _land(simulation: SimulationState, time: float, x: FloatArray) -> None:
     simulation.store.set_motion(time, x)
     if simulation.history is not None:
         simulation.history.extend(time, x, Unmoved(x))
-
-
-__all__ = ["take_step"]

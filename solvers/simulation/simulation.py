@@ -1,4 +1,4 @@
-"""`simulate`: from a diagram to a result in one call."""
+"""`simulate`: runs a diagram and returns the result, in one call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def simulate(
     t_final : float
         End time in seconds.
     context : Context, optional
-        Where to start, a root context; it is not changed. A default context when omitted.
+        Initial values, a root context; it is not changed. A default context when omitted.
     method, rtol, atol, max_step, max_steps, max_check_interval, step, options, isolate, compiled, \
 monitor, progress, max_record
         As for `Simulator`.
@@ -65,6 +65,12 @@ monitor, progress, max_record
     SimulationError
         When the simulation cannot go on. The attribute ``result`` of the error holds the run up
         to there; so does that of an exception of a block, or of a ``KeyboardInterrupt``.
+
+    See Also
+    --------
+    Simulator : Step through a run under your own control.
+    sweep : Simulate many sets of values.
+    step_response : Apply a step and measure the response.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The simulator: time, updates, motion and publishes in a fixed order.
+"""The simulator: runs updates, integration steps and publishes in a fixed order.
 
-At an instant at which values jump, x- stands for the values before the updates of that instant and
-x+ for the values after them. A handler reads the values that the phase names::
+At an instant at which values jump, x- denotes the values before the updates of that instant and x+
+the values after them. A handler reads the values that the phase names::
 
     initialize:
         unrestricted updates with the trigger Initialization        read x-, write x+
@@ -101,36 +101,39 @@ class Simulator:
         Longest step of methods with error control, in seconds. Without continuous state, the
         longest stretch of time in which witness functions are searched at once.
     max_check_interval : float
-        Longest stretch of time that witness functions are left alone, in seconds. What goes up and
-        down within it may be missed. Shorter ones are chosen where a function is seen to vary fast;
-        give one where it rests in between, as pulses do.
+        Longest interval between two checks of witness functions, in seconds. A pulse shorter than
+        that may be missed. Shorter ones are chosen where a function is seen to vary fast; give one
+        where it rests in between, as pulses do.
     max_steps : float
-        A run is given up when it would need more steps than this up to its end, by the pace of its
-        latest 20,000 steps; the slower it is, the sooner. Steps of a length that was asked for, by
-        ``step``, ``max_step`` or the period of an event, are never too many. Infinity never gives
-        up.
+        A run is ended with an error when, at the pace of its latest 20,000 steps, it would need
+        more steps than this; the slower it is, the sooner. Steps whose length you set by ``step``,
+        ``max_step`` or the period of an event do not count. Infinity disables the limit.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional
         Further options of the solver class.
     isolate : bool
-        Whether witness events are located inside of steps. Without, they take place at the end
-        of the step that crossed.
+        Whether witness events are located inside of steps. If False, they take place at the end of
+        the step in which the witness crosses zero.
     compiled : bool or {"native", "python"}
         Whether the equations may be traced and compiled. Then they run as native code where the
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
         DormandPrince, Rodas5P, ESDIRK4); else, once they have been evaluated often, as
         straight-line Python; and stiff methods get exact Jacobians. The results are the same.
-        "native" insists on native code, "python" does without.
+        "native" requires native code, "python" does not use it.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
         Whether to show progress: on a terminal, in a notebook, or every ten seconds in a pipe.
     record : bool
-        Whether to keep the motion, for ``history``.
+        Whether to record the motion, for ``history``.
     max_record : float, optional
-        Memory that the kept motion may take, in bytes; what would take more ends with a
-        `SimulationError`. Half of the memory that is free when omitted.
+        Largest memory of the recorded motion, in bytes; a run that needs more raises a
+        `SimulationError`. Half of the free memory when omitted.
+
+    See Also
+    --------
+    simulate : Run to a final time in one call.
 
     Examples
     --------
@@ -200,7 +203,7 @@ class Simulator:
 
     @property
     def context(self) -> Context:
-        """The context that moves."""
+        """The context that the simulator changes."""
         return self._state.context
 
     @property
@@ -220,12 +223,12 @@ class Simulator:
 
     @property
     def statistics(self) -> Statistics:
-        """What was counted since the initialization."""
+        """Counters since the initialization."""
         return self._state.statistics
 
     @property
     def termination(self) -> Terminate | None:
-        """Why a publish or the monitor has ended the latest advance; None when none has."""
+        """The reason why a publish or the monitor ended the latest advance; None when none has."""
         return self._state.events.termination
 
     @property
@@ -314,7 +317,7 @@ class Simulator:
         self.advance_to(self._state.store.time)
 
     def explain(self) -> str:
-        """Say which methods were used, when and why, and how the equations are evaluated."""
+        """Describe which methods were used, when and why, and how the equations are evaluated."""
         lines = [
             f"from t = {time:.6g} s: {name}, {why}" for time, name, why in self.statistics.methods
         ]
@@ -326,7 +329,7 @@ class Simulator:
         raise DeclarationError(
             f"Cannot copy or pickle the simulator of '{self.system.label}'",
             expected="one simulator for each run",
-            found="a copy in the midst of one",
+            found="a copy during a run",
             remedy="Make another one, as in Simulator(system, simulator.context.clone()), or copy "
             "and pickle the context or the result of simulate",
         )

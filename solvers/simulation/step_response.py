@@ -1,4 +1,4 @@
-"""Step responses of systems: a step is put on an input, and what comes out is measured."""
+"""Step responses: applies a step to an input of a system and measures an output."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def step_response(
 ) -> StepResponse:
     """Apply a step to a free input port and record the response of a signal.
 
-    The step takes place at the time of the context: the input has had its old value up to then,
-    the states are those of the context, and from then on the input is ``to``.
+    The step occurs at the time of the context: before it, the input has its old value; after it,
+    the value ``to``. The states start from those of the context.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def step_response(
     entry : InputPort or str
         An input port with one component that nothing feeds.
     signal : Handle or str
-        What to record, with one component.
+        The signal to record, with one component.
     t_final : float
         End of the record in seconds.
     to : float
         The new value of the input.
     context : Context, optional
-        Where to start; it is not changed. A default context when omitted.
+        Initial values; it is not changed. A default context when omitted.
     initial, final, target, band
         As for `step_info`. Give the initial value when the signal jumps together with the input.
         Where the signal is the measurement of a controller whose setpoint is the input, ``to`` is
@@ -60,6 +60,11 @@ def step_response(
     Returns
     -------
     StepResponse
+
+    See Also
+    --------
+    step_info : Measure a recorded response.
+    simulate : Simulate any input.
 
     Examples
     --------

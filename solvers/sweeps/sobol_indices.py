@@ -227,18 +227,18 @@ def sobol_indices(
     system : System
         A block or diagram.
     values : mapping, or paths
-        What is drawn, as for `latin_hypercube`: independent values.
+        The values to draw, as for `latin_hypercube`; they must be independent.
     t_final : float
         End of the runs in seconds.
     n : int
-        How many rows of samples, best a power of two. For d numbers, n (d + 2) runs are simulated,
-        in one sweep, and intervals shrink as 1/√n.
+        Number of rows of samples, preferably a power of two. For d numbers, n (d + 2) runs are
+        simulated, in one sweep, and intervals shrink as 1/√n.
     confidence : float
-        Of the intervals, which come from a bootstrap over the rows.
+        Confidence level of the intervals, which come from a bootstrap over the rows.
     plus_minus : float or str, optional
         Tolerance of the paths in a list, relative to their nominal values.
     context : Context, optional
-        What the runs have in common, with the nominal values; a default context when omitted.
+        Common values of all runs, with the nominal values; a default context when omitted.
     seed : int or numpy.random.Generator
         The same seed gives the same samples.
     **options
@@ -260,6 +260,11 @@ def sobol_indices(
         When there are no metrics, or values are correlated: the shares are then not defined.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` has the indices from the rows so far.
+
+    See Also
+    --------
+    sweep : Simulate the runs of any plan.
+    parameter_sensitivity : Derivatives around one motion.
 
     Notes
     -----
@@ -310,7 +315,7 @@ def sobol_indices(
         if indices[name].rows < n:
             warn(
                 f"{n - indices[name].rows} of {n} rows of samples are left out of the Sobol "
-                f"indices of '{name}', as runs in them have no number"
+                f"indices of '{name}', since some of their runs have no number"
             )
         if indices[name].rows < _FEW:
             warn(
@@ -329,7 +334,7 @@ def _plan(values: Sampled, n: int, options: Options, attempt: str) -> Plan:
             raise ValueRefusedError(
                 attempt,
                 expected="independent values",
-                found="correlated ones, of which no share of the variance is that of one alone",
+                found="correlated ones, whose shares of the variance cannot be separated",
             )
         both = sobol_points(rng, 2 * size, n)
         rows = np.repeat(both[:, np.newaxis, :size], size + 2, axis=1)
@@ -373,6 +378,3 @@ def _estimates(means: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     known = variance > 0.0  # a metric that does not vary has no shares
     scale = np.where(known, 1.0 / np.where(known, variance, 1.0), 0.0)
     return means[..., 2 : 2 + size] * scale, 0.5 * means[..., 2 + size :] * scale
-
-
-__all__ = ["MetricIndices", "SobolIndices", "sobol_indices"]

@@ -1,4 +1,4 @@
-"""Studies of files: what `load_study` returns, also where nobody has the model any more."""
+"""Reads studies from files: `load_study`, which does not need the model."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def load_study(
     path : str or Path
         The file.
     system : System, optional
-        The model, for what needs it: `Sweep.context`, and figures of `Sweep.metric` that look for
-        the step along the wires. It must be the one with which the runs were made.
+        The model, which only `Sweep.context` and those figures of `Sweep.metric` need that find the
+        step along the wires. It must be the model with which the runs were made.
     context : Context, optional
-        What the runs have in common, where the file does not tell, because a block has parameters
-        or states that are no numbers, texts or lists.
+        Common values of all runs, needed if a block has parameters or states that are no numbers,
+        texts or lists, which the file does not contain.
 
     Returns
     -------
@@ -52,6 +52,10 @@ def load_study(
     ------
     RecordFileError
         When the file cannot be read, is no study, or that of another model.
+
+    See Also
+    --------
+    sweep : Simulate and store the runs.
 
     Examples
     --------
@@ -108,6 +112,3 @@ def _variants(
     variants = SweptContexts(base, outline.plan)
     require(("value",), variants.base())
     return variants
-
-
-__all__ = ["load_study"]

@@ -1,4 +1,4 @@
-"""What the runs of a sweep did, as a table with labels: values, metrics, signals and outcomes."""
+"""The result of a sweep as a labelled table: values, metrics, signals and outcomes."""
 
 from __future__ import annotations
 
@@ -176,13 +176,13 @@ class Sweep(SweepPictures, Answer, HasSignals):
     def failure_table(self) -> Table:
         """Return a table of the reasons why runs failed: how many, the first ones, the reason.
 
-        Reasons that differ in numbers alone are one, and ``#`` stands in the place of the numbers.
-        The most frequent one comes first; ``failures`` has the texts of all runs.
+        Reasons that differ in numbers alone count as one, with ``#`` instead of the numbers. The
+        most frequent one comes first; ``failures`` has the texts of all runs.
         """
         return sweep_tables.failure_table(self.failures)
 
     def regression(self, metric: str) -> Regression:
-        """Return the plane through a metric over all values that were swept, by least squares.
+        """Return the linear regression of a metric over all values of the sweep.
 
         Parameters
         ----------
@@ -211,10 +211,10 @@ class Sweep(SweepPictures, Answer, HasSignals):
         return context
 
     def rerun(self, index: int, *, signals: Signal | Iterable[Signal] = ()) -> Sweep:
-        """Run one of the runs again, by itself: to the last bit what it was among the others.
+        """Repeat one of the runs on its own, with the same result bit for bit.
 
-        What all runs have in common is decided as it was for all of them, so that the run is again
-        in a lane where it was in one. Which lane, thread or chunk that is has no influence.
+        Common decisions are the same as for all runs, so that the run is in a lane again if it was
+        in one. Which lane, thread or chunk that is has no influence.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
         return found
 
     def simulate(self, index: int) -> SimulationResult:
-        """Simulate one of the runs by itself, with its whole history, by the same options.
+        """Simulate one of the runs on its own, with its whole history and the same options.
 
         Where the sweep ran single simulations, the numbers are those of the sweep to the last bit.
         Lanes compute sine, exponential and their like by other routines, and add in another order:
@@ -378,6 +378,3 @@ class Sweep(SweepPictures, Answer, HasSignals):
         if self.metrics:
             parts.append(f"metrics {quoted(self.metrics)}")
         return f"<{'; '.join(parts)}>"
-
-
-__all__ = ["Sweep"]

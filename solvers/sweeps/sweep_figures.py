@@ -1,4 +1,4 @@
-"""Figures of signals in all runs of a sweep, measured after it, in the same runs once more."""
+"""Measures of signals in all runs of a sweep, from the same runs simulated once more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SweepFigures:
-    """What measures the sampled signals of a sweep.
+    """Measures the sampled signals of a sweep.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class SweepFigures:
             dense = DenseOutput.of_samples(sweep.times, np.concatenate(blocks, axis=2))
             columns.put(np.arange(len(sweep)), measuring.measure(dense, steps, {}))
             warn(
-                f"{metric.label} is measured from {len(sweep.times)} samples of each run, and what "
-                "is between them is unknown, since the study was loaded without its model"
+                f"{metric.label} is measured from {len(sweep.times)} samples of each run, and "
+                "values between them are unknown, since the study was loaded without its model"
             )
         elif len(runs):
             variants = variants.loaded(variants.cargo(runs))
@@ -150,6 +150,3 @@ class SweepFigures:
             expected="the name of one of the sampled signals",
             found=f"{len(self._sweep.signals)} sampled signals",
         )
-
-
-__all__ = ["SweepFigures"]

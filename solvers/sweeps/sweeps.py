@@ -139,6 +139,12 @@ def sweep(
         When it is interrupted. Its attribute ``result`` is the sweep so far, in which the outcome
         of the runs that are missing is "interrupted".
 
+    See Also
+    --------
+    simulate_many : Simulate from any contexts.
+    optimize : Search for the best values.
+    sobol_indices : Find the values that matter.
+
     Notes
     -----
     Diagrams without events, apart from logs and initialization, are integrated in lanes by methods
@@ -207,16 +213,22 @@ def simulate_many(
     t_final : float
         End of the runs in seconds.
     contexts : iterable of Context
-        Where the runs start: root contexts, which are not changed. They may differ in anything.
+        Initial values of the runs: root contexts, which are not changed. They may differ in
+        anything.
     **options
         As for `sweep`, from ``signals`` to ``progress``. "auto" looks for stiffness in the first
         context, and the tolerances of all runs are those of its accuracy. There is no ``store``:
         a record knows runs by the values in a plan, and contexts may differ in what no plan has,
-        such as time, discrete and abstract states. What a plan has is for `sweep`.
+        such as time, discrete and abstract states. Use `sweep` for values that a plan can contain.
 
     Returns
     -------
     Sweep
+
+    See Also
+    --------
+    sweep : Simulate a plan of parameters, inputs and initial states.
+    simulate : Simulate once.
 
     Examples
     --------

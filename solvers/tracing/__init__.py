@@ -1,1 +1,1 @@
-"""Tracing: equations as expressions, and the readings made of them in Python."""
+"""Tracing: symbolic expressions of equations, and the Python functions generated from them."""

@@ -1,10 +1,10 @@
-"""How much is compiled before a run: bounds, so that no preparation takes longer than it may save.
+"""Limits of compilation before a run, so that it does not take longer than it can save.
 
 Compiling takes the same few microseconds for each operation, whatever it saves: much where Python
 would go through the operations one by one, nothing where one product of a matrix is 200000 of them.
 So what is too long is not compiled, and runs as if it could not be traced. The bounds are numbers
 of operations and not seconds: which way a run takes is the same everywhere. On a usual machine,
-each of them stands for less than ten seconds.
+each of them corresponds to less than ten seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def refuse_beyond(bound: int, count: int, what: str) -> None:
     """
     if count > bound:
         raise TraceError(
-            f"Cannot compile {what} of {count} operations in good time",
+            f"Cannot compile {what} of {count} operations in reasonable time",
             expected=f"at most {bound}",
             found=str(count),
         )

@@ -1,4 +1,4 @@
-"""The right-hand side of a simulation: interpreted at first, straight-line code when it pays.
+"""The right-hand side of a simulation: interpreted at first, later compiled if that pays.
 
 Blocks that cannot be traced are interpreted in the midst of the code. Where that leaves nothing to
 compile, and where the code gives other numbers than the equations, all is interpreted.
@@ -84,9 +84,9 @@ class Derivatives:
     def jacobian(self) -> Callable[[float, FloatArray], Any] | None:
         """Return the exact Jacobian by the state as a function of time and state.
 
-        Who asks for it uses an implicit method, for which it pays to compile at once. The matrix
-        is a sparse one where that pays. None when equations of some block are not compiled, and
-        when that would take too long.
+        Only implicit methods need it; for them it pays to compile at once. The matrix is a sparse
+        one where that pays. None when equations of some block are not compiled, and when that would
+        take too long.
         """
         store = self._store
         if self._left > 0:

@@ -1,4 +1,4 @@
-"""The Jacobian of a right-hand side by one-sided differences, and what jumps make of one.
+"""The Jacobian of a right-hand side by one-sided differences, and its errors at jumps.
 
 An increment that crosses a jump gives an entry without bound. The iterations of implicit methods
 then hardly move, which looks like convergence: steps grow, and a run completes with any numbers.
@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["difference_jacobian", "without_jumps"]
 
 _RELATIVE_INCREMENT = float(np.sqrt(np.finfo(float).eps))
 _SMALLEST_SCALE = 1e-3
@@ -108,7 +106,7 @@ def without_jumps(
     Returns
     -------
     ndarray, shape (n, n)
-        A smooth ``f`` costs one evaluation, and one more for each column that is looked at.
+        A smooth ``f`` costs one evaluation, and one more for each column that is checked.
 
     Examples
     --------

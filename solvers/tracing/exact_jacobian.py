@@ -1,8 +1,8 @@
 """Exact Jacobians of traced equations as functions of time and state.
 
 The derivatives of the expressions are compiled to straight-line Python, one statement per
-operation, which fills the nonzero entries of the matrix. What constant zeros make superfluous is
-left out before and after; in mechanisms that is most of it.
+operation, which fills the nonzero entries of the matrix. Terms with a factor that is constantly
+zero are left out before and after; in mechanisms these are most terms.
 
 The code, a `JacobianCode`, holds no values: it serves all contexts of a system. An `ExactJacobian`
 is that code with the values of one context.
@@ -90,7 +90,7 @@ class JacobianCode:
 
     @cached_property
     def sources(self) -> frozenset[Key]:
-        """What the entries read."""
+        """The values that the entries read."""
         return frozenset(cast("set[Key]", scalars.sources(self.entries)))
 
     @cached_property

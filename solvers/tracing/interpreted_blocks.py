@@ -1,4 +1,4 @@
-"""Foreign blocks: what cannot be traced is interpreted, in the midst of straight-line code.
+"""Blocks that cannot be traced: they are interpreted within the generated code of the others.
 
 Where a calculation does not run on symbols (it calls a foreign library, or reads a value that is no
 number), the trace goes on with fresh symbols for what it gives, and notes a `Call`. The code made
@@ -45,7 +45,7 @@ class Call:
     inputs : tuple of (int, sequence)
         The slots of other blocks that it reads, each with its expressions or numbers.
     results : sequence of Symbol
-        What stands for its result in the trace.
+        The symbols of its result in the trace.
     """
 
     slot: int | None

@@ -1,13 +1,13 @@
-"""Lanes: one pass over the equations for many contexts at once.
+"""Lanes: vectorized evaluation of the equations in many contexts at once.
 
-One trace of a system serves all of its contexts. Read over a batch, every symbol stands for a
-vector with one entry, a lane, for each context, and each operation is a single NumPy call for all
-lanes. The numbers are those of one evaluation after the other, apart from last bits, as
+One trace of a system serves all of its contexts. In a batch, every symbol is a vector with one
+entry, a lane, for each context, and each operation is a single NumPy call for all lanes. The
+numbers are those of one evaluation after the other, apart from last bits, as
 `flexure.diagrams.scalars.derivatives.evaluation` says; nothing crosses from lane to lane.
 
-What cannot be traced is evaluated in one context after the other: signals behind equations that
-call foreign functions, read values that are no numbers or count their calls, and all signals of a
-system in which a block has abstract states or parameters.
+Signals that cannot be traced are evaluated in one context after the other: those that depend on
+equations that call foreign functions, read values that are no numbers or count their calls, and all
+signals of a system in which a block has abstract states or parameters.
 """
 
 from __future__ import annotations
@@ -267,6 +267,10 @@ def evaluate_batch(
     UnknownNameError
         There is no such signal.
 
+    See Also
+    --------
+    sweep : Simulate many runs.
+
     Examples
     --------
     >>> import flexure as fx
@@ -287,6 +291,3 @@ def evaluate_batch(
     if not contexts:
         return [np.empty((0, *reader.shape)) for reader in readers]
     return BatchReader(system).read(readers, ContextBatch(contexts))
-
-
-__all__ = ["Batch", "BatchReader", "Lanes", "evaluate_batch"]

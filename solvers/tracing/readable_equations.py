@@ -1,4 +1,4 @@
-"""Readable equations: what a diagram computes, from the values behind it to an output."""
+"""Readable equations: the formula of a signal or a derivative, through all blocks of a diagram."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
         the equation of its time derivative; by handle or path. ``"plant.y[0]"`` and
         ``"plant.x[rate]"`` are single components.
     shorten : bool
-        Whether names lose the front of their paths where they stay different.
+        Whether to omit the front of paths if the remaining names are unique.
 
     Returns
     -------
@@ -155,7 +155,12 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     UnknownNameError
         When there is no such output port with a vector, and no such continuous state.
     TraceError
-        When a block on the way cannot be traced; the text names it.
+        When a block that contributes cannot be traced; the text names it.
+
+    See Also
+    --------
+    linearize : The linear model at a point.
+    compiled_equations : The equations as a fast function.
 
     Notes
     -----

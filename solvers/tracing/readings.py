@@ -1,7 +1,7 @@
-"""How far a state is from where it belongs, and the way back, as functions of time and state.
+"""Deviations of a state from its constraints, and corrections, as functions of time and state.
 
-They are interpreted at first, and straight-line code when that pays, as the derivatives are. What
-cannot be traced stays interpreted.
+They are interpreted at first, and straight-line code when that pays, as the derivatives are.
+Functions that cannot be traced stay interpreted.
 """
 
 from __future__ import annotations
@@ -73,6 +73,3 @@ class Reading:
                 self._code = code
         except (TraceError, *ARITHMETIC_ERRORS):
             pass  # interpretation goes on, and says what is wrong where something is
-
-
-__all__ = ["Reading"]

@@ -1,4 +1,4 @@
-"""Replicas of everything that a function can change: to be run without consequences.
+"""Replicas of everything that a function can change, so that a trial run has no side effects.
 
 A replica of a function has replicas of its global variables, of the variables of functions around
 it, of its defaults; a bound method has one of its object; an object has replicas of its attributes,
@@ -305,6 +305,3 @@ def passed_over_in(owner: Any) -> frozenset[str]:
 @cache
 def _of_every_block() -> frozenset[str]:
     return frozenset(vars(LeafSystem("block")))
-
-
-__all__ = ["ImpureError", "Replicas", "Scope", "passed_over_in", "slots_of"]

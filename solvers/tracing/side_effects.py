@@ -1,11 +1,11 @@
-"""Telling update handlers that only return values from those that also keep something.
+"""Detects update handlers with side effects: those that also store something in an attribute.
 
 A traced handler runs on symbols when it is traced, and never again. One that appends to a list or
 counts its calls would lose that, and its list would hold symbols. So `without_trace` runs a replica
 of a handler, with replicas of the containers, arrays, attributes and variables within its reach,
 and looks whether they have changed. Nothing that the handler itself can reach is touched, since
-other threads may be using it. What has no replica (an iterator that would be advanced, a random
-generator, a function that prints) is not run at all.
+other threads may be using it. A handler that uses something without a replica (an iterator that
+would be advanced, a random generator, a function that prints) is not run at all.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
     before = [(thing, _content(thing)) for thing in replicas.made]
     result, again = replica(*arguments), replica(*arguments)
     if kinds := {_what(thing) for thing, old in before if not _same(_content(thing), old)}:
-        raise ImpureError(f"it keeps something beside the states, in: {', '.join(sorted(kinds))}")
+        raise ImpureError(f"it stores values outside of the states, in: {', '.join(sorted(kinds))}")
     if not _equal(result, again):
-        raise ImpureError("it gives something else when it is called again")
+        raise ImpureError("it returns another result when it is called again")
     return result
 
 

@@ -45,7 +45,7 @@ class Reader(NamedTuple):
 
     @property
     def doc(self) -> str:
-        """One line for people; empty where nobody wrote one."""
+        """A description in one line; empty when there is none."""
         return getattr(self.handle, "doc", "")
 
     @property
@@ -77,6 +77,3 @@ def resolve(system: System, signal: Signal) -> Reader:
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
     return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
-
-
-__all__ = ["Reader", "Signal", "resolve"]

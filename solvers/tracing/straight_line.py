@@ -1,4 +1,4 @@
-"""Derivatives as straight-line Python: one statement per operation, no calls between blocks.
+"""Derivatives as generated Python: one statement per operation, no calls between blocks.
 
 The text is made from a trace. Statements that depend on neither time nor state run once per
 binding; the rest is a function of ``(t, x)``. Arithmetic is Python's, which for floats is that of
@@ -136,7 +136,7 @@ class StraightLine:
         return self._bind([number_behind(store, key) for key in self._keys], functions)
 
     def _name(self, node: scalars.Symbol) -> str:
-        """Name what a node stands for in the program."""
+        """Return the name of a node in the program."""
         if node.op == "constant":
             return f"({node.value!r})"
         if node.op != "input":

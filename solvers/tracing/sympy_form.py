@@ -1,4 +1,4 @@
-"""Expressions in SymPy, for those who want to go on calculating with them."""
+"""Traced expressions as SymPy expressions, for symbolic calculations."""
 
 from __future__ import annotations
 

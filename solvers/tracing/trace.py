@@ -2,8 +2,8 @@
 
 Time, states, parameters and fixed inputs all become inputs of the trace, so that one trace serves
 whatever their values. An equation that branches on a value is traced along all of its branches.
-What cannot be traced is named: an equation that calls a foreign function or branches without end,
-and blocks with values that are no numbers.
+If tracing fails, the cause is named: an equation that calls a foreign function or branches without
+end, or a block with values that are no numbers.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def symbolic_store(layout: Layout, *, as_gain: bool = False) -> SymbolicStore:
 class SymbolicStore(Store):
     """The values of a root context with a symbol for every number.
 
-    Calculations run along all of their branches. Whoever reads a value that is no number, which no
-    symbol can stand for, gets a `TraceError`.
+    Calculations run along all of their branches. Reading a value that is no number, for which there
+    is no symbol, raises a `TraceError`.
     """
 
     def __init__(self, layout: Layout, *, as_gain: bool = False) -> None:
@@ -129,7 +129,7 @@ class SymbolicStore(Store):
                 self.hold(slot, self._symbols(INPUT, slot, 0, (size,)))
 
     def require_start(self) -> None:
-        """Refuse nothing: whoever gives symbols their values checks these."""
+        """Refuse nothing: the caller that gives symbols their values checks these."""
 
     def _adopt(self, leaves: list[LeafContext]) -> None:
         """Take over the contexts of the blocks and of the diagrams around them."""

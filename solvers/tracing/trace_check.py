@@ -1,9 +1,9 @@
-"""Whether what was made of a trace gives the numbers of the equations.
+"""Checks that code generated from a trace gives the same numbers as the equations.
 
 Equations that keep something between calls, such as a count of them, and equations that tell
 symbols from numbers, run on symbols without complaint; what is made of their trace is something
-else. So whoever is about to use a trace, or code made of one, first compares one evaluation with
-that of the equations, with the values at hand. What does not agree stays interpreted.
+else. Before a trace, or code generated from one, is used, one evaluation is therefore compared with
+that of the equations, at the current values. What does not agree stays interpreted.
 
 - *Rounding.* A trace has the operations of the equations, but compilers fuse some, and functions
   come from other libraries, which costs last bits of the terms. `agree` forgives a billionth: it
@@ -14,8 +14,8 @@ that of the equations, with the values at hand. What does not agree stays interp
 - *NaN and infinity* are numbers as others: both sides have to have the same at the same places. One
   side alone would run on with numbers where the other one stops.
 - *Errors.* Equations that refuse the values at hand leave nothing to compare, and
-  `interpreted_numbers` gives None. That is no disagreement: the error belongs to whoever evaluates
-  there next, with a text that names block and time. A simulator is about to, and native code stops
+  `interpreted_numbers` gives None. That is no disagreement: the next evaluation there raises the
+  error, with a text that names block and time. A simulator is about to, and native code stops
   there, at a NaN; of many runs at once, each is to meet its own error, by itself.
 """
 
@@ -130,6 +130,3 @@ def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray
     except Exception:
         return None
     return numbers
-
-
-__all__ = ["OTHER_NUMBERS", "agree", "agrees_at", "interpreted_numbers", "sizes_of_terms"]

@@ -196,6 +196,7 @@ TIMES = np.linspace(0.0, 2.0, 41)
 LINES = [(0.2, 0.1), (0.25, 0.1), (0.37, 0.1), (1.2, 0.01), (1.2345, 0.01)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", READINGS)
 @pytest.mark.parametrize(("delay", "period"), LINES)
 def test_every_reading_has_the_closed_form(delay: float, period: float, compiled: Any) -> None:

@@ -95,6 +95,7 @@ def test_random_contexts_have_noise_of_their_own_and_reproducibly() -> None:
     assert seeds == [float(noise.seed(noise.create_random_context(again))) for _ in range(5)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
 def test_noise_has_the_declared_moments_and_is_white(distribution: Any) -> None:
     noise = Noise("noise", 11, 0.1, [1.0, -1.0], [0.5, 2.0], distribution=distribution)
@@ -116,6 +117,7 @@ def test_uniform_noise_fills_its_interval_and_stays_inside() -> None:
     assert 10.0 + 0.99 * bound < found.max() <= 10.0 + bound
 
 
+@pytest.mark.full
 def test_noise_of_a_spectral_density_has_it() -> None:
     noise = Noise.from_spectral_density("noise", seed=4, period=0.01, density=0.3)
     _, one_sided = scipy.signal.periodogram(samples(noise, 4096)[:, 0], fs=100.0)

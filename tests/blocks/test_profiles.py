@@ -62,6 +62,7 @@ def test_no_move_at_all_stays() -> None:
     np.testing.assert_array_equal(at(block, [0.0, 1.0, 2.0]), [[3.0] * 3, [0.0] * 3, [0.0] * 3])
 
 
+@pytest.mark.full
 @given(NUMBERS, NUMBERS, NUMBERS, LIMITS, LIMITS)
 def test_a_trapezoid_keeps_its_limits_and_ends_where_it_should(
     begin: float, to: float, initial: float, V: float, A: float

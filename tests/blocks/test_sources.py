@@ -331,6 +331,7 @@ def test_square_wave_of_extreme_duty_does_not_change(duty: float, level: float) 
     np.testing.assert_array_equal(values_at(square, instants), level)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("period", "duty", "delay", "count"),
     thinned([(0.1, 0.3, 0.0, 10_000), (0.1, 1 / 3, -7.7, 3000), (1 / 3, 0.5, 1e4, 3000)], fast=1),

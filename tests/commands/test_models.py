@@ -129,7 +129,10 @@ def test_what_is_no_model_is_told_with_the_line_of_the_user(
         (b"def build(:\n", "invalid syntax.\n    odd.py:1: def build(:\n"),
         (b'x = "\xff\xfe"\n', "can't decode byte 0xff"),
         (b"x = 1\0\n", "null bytes"),
-        (b"raise SystemExit(3)\n", "ends the program, with the code 3. Put what a script does"),
+        (
+            b"raise SystemExit(3)\n",
+            "ends the program, with the code 3. Put the statements of a script",
+        ),
         (
             b"def build():\n    raise SystemExit(0)\n",
             "found one that ends the program, with the code 0",

@@ -180,7 +180,7 @@ def test_runs_that_fail_are_told_and_end_with_3(flexure: Command, folder: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "Name it, as in --grid"),
+        ((), "Name one, as in --grid"),
         (("--grid", "lag.tau=1,2"), "Cannot find"),
         (("--grid", "lag.time_constant=1,-2"), "found -2."),
         (("--grid", "source.to=1,2", "--grid", "source.to=3,4"), "found 'source.to' in both"),

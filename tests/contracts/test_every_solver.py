@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from tests.support.blocks import Oscillator
+from tests.support.tiers import thinned
 
 #: Methods of one order, which halving the step shows.
 ORDERS = {
@@ -65,7 +66,7 @@ def error_of_steps(method: str, step: float) -> float:
     return float(np.max(np.abs(result["x"][-1] - exact(2.0))))
 
 
-@pytest.mark.parametrize("method", ORDERS)
+@pytest.mark.parametrize("method", thinned(ORDERS, fast=5))
 def test_halving_the_step_shows_the_order(method: str) -> None:
     step = 0.25 if method == "DOP853" else 0.025
     observed = np.log2(error_of_steps(method, step) / error_of_steps(method, step / 2.0))
@@ -146,7 +147,7 @@ def test_every_method_brings_a_controlled_pendulum_to_the_same_state(
 # Ticks -------------------------------------------------------------------------------------------
 
 
-@every_method
+@pytest.mark.parametrize("method", thinned(METHOD_NAMES, fast=4))
 def test_every_method_lands_on_the_ticks_of_a_sampled_block(method: str) -> None:
     builder = fx.DiagramBuilder("sampled")
     builder.add_all(

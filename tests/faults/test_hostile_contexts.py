@@ -139,6 +139,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=60)
 @given(st.data(), JSON)
 def test_any_value_in_any_place_is_refused_or_kept(data: st.DataObject, value: Any) -> None:
@@ -184,7 +185,7 @@ def replaced(old: str, new: str) -> bytes:
         (replaced('[2, 2], "dtype": "int16"', '[-1], "dtype": "int16"'), "found the shape [-1]"),
         (replaced('[2, 2], "dtype": "int16"', '9, "dtype": "int16"'), "without lists of its"),
         (replaced('"dtype": "int16"', '"dtype": "int16", "x": 1'), "found 'x'"),
-        (replaced('"go"', "[" * 150 + "]" * 150), "more than 100 values inside of each other"),
+        (replaced('"go"', "[" * 150 + "]" * 150), "more than 100 nested values"),
         (replaced('"go"', "[" * 100_000), "recursion"),
         (replaced('"go"', '{"tuple": "go"}'), "a tuple without a list"),
         (replaced('"go"', '{"dict": ["go"]}'), "a dictionary without its entries"),
@@ -223,7 +224,7 @@ def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path, Path("/dev/zero")):
-        with pytest.raises(ContextFileError, match="something else than a file"):
+        with pytest.raises(ContextFileError, match="something other than a file"):
             SYSTEM.load_context(path)
 
 
@@ -316,7 +317,7 @@ def test_a_save_that_fails_leaves_the_good_file_and_nothing_else(
     with pytest.raises(ContextFileError, match=re.escape(os.strerror(number))) as caught:
         CONTEXT.save(path)
     assert "Cannot save the context of 'outer' to" in str(caught.value)
-    assert "What was there before is unchanged." in str(caught.value)
+    assert "A file of this name is unchanged." in str(caught.value)
     assert path.read_bytes() == GOOD
     assert [file.name for file in tmp_path.iterdir()] == ["context.json"]
 
@@ -364,7 +365,7 @@ def test_a_file_that_cannot_be_made_is_named_as_it_was_asked_for(tmp_path: Path)
     path = tmp_path / "missing" / "context.json"
     with pytest.raises(ContextFileError, match=r"No such file or directory: '.*context\.json'"):
         CONTEXT.save(path)
-    with pytest.raises(ContextFileError, match=r"found None \(NoneType\)\. What was there"):
+    with pytest.raises(ContextFileError, match=r"found None \(NoneType\)\. A file of this name"):
         CONTEXT.save(None)  # type: ignore[arg-type]
 
 

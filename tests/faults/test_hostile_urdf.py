@@ -85,6 +85,7 @@ def mutated(rng: random.Random) -> str:
     return text + "<" * ("<" not in text)
 
 
+@pytest.mark.full
 def test_mutated_robots_are_refused_by_our_errors() -> None:
     rng = random.Random(20)
     outcomes = [outcome_of(mutated(rng)) for _ in range(250)]
@@ -131,6 +132,7 @@ ELEMENTS: st.SearchStrategy[str] = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=80)
 @given(st.lists(ELEMENTS, max_size=5))
 def test_any_elements_are_refused_by_our_errors(parts: list[str]) -> None:

@@ -140,6 +140,7 @@ def test_a_first_jacobian_by_differences_that_leaves_the_domain(method: str) -> 
     assert_tells(caught.value, method, 0.0)
 
 
+@pytest.mark.full
 @adaptive
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_single_bad_value_at_any_evaluation(method: str, bad: float) -> None:
@@ -220,6 +221,7 @@ def test_a_motion_that_is_infinite_in_finite_time(method: str) -> None:
     assert caught.value.remedy
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853", "Rodas5P", "Radau", "BDF"])
 def test_the_error_of_a_collapsing_step_tells_what_grows(method: str) -> None:
     with pytest.raises(StepSizeError) as caught:
@@ -259,6 +261,7 @@ def test_a_sliding_mode(method: str) -> None:
     assert_tells(caught.value, method, 1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "method", thinned([name for name in ADAPTIVE if name != "Rodas5P"], fast=2)
 )

@@ -304,7 +304,7 @@ def double_pendulum(tip: fx.SpatialInertia, kind: str = "revolute") -> fx.Plant:
 
 def assert_names_the_joint(text: str, joint: str = "elbow") -> None:
     assert f"Cannot accelerate joint '{joint}'" in text
-    assert "Give the bodies that it moves a mass and, where they turn, an extent" in text
+    assert "Give the bodies that it moves a mass and, where they rotate, moments of inertia" in text
     assert "'tree.joint_accelerations' at t = 0" in text
 
 

@@ -82,7 +82,7 @@ def test_no_period_or_step_below_the_spacing_of_time_makes_native_code_hang() ->
         assert line.startswith("Cannot advance 'clock' to t = ")
         assert "10 spacings of floating-point numbers" in line
         assert f"found {found} s" in line
-        assert line.endswith("Take a longer one, or let time begin at zero.")
+        assert line.endswith("Use a longer one, or start the time at zero.")
 
 
 @pytest.mark.parametrize(("compiled", "moving"), WAYS)

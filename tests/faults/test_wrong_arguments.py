@@ -41,7 +41,7 @@ def test_a_builder_is_to_be_built_first(function: str, make: Callable[[], Any]) 
     with pytest.raises(DeclarationError) as caught:
         WITH_A_SYSTEM[function](make())
     assert "expected a block or a diagram; found <" in str(caught.value)
-    assert str(caught.value).endswith("Call build() first, and pass what it returns.")
+    assert str(caught.value).endswith("Call build() first, and pass its result.")
 
 
 @every_function

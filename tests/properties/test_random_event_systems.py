@@ -76,7 +76,7 @@ actors = st.tuples(
 )
 
 
-@settings(max_examples=by_tier(fast=8, full=40))
+@settings(max_examples=by_tier(fast=4, full=40))
 @given(
     st.lists(actors, min_size=1, max_size=2),
     st.lists(thousandths(0, 1900), max_size=2),

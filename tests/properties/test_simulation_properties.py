@@ -405,7 +405,7 @@ actions = st.lists(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=by_tier(fast=60, full=400))
 @given(schedules, actions, st.sampled_from(["still", "euler", "RK45"]))
 def test_random_schedules_run_as_the_rules_say(
     blocks: list[list[Spec]], script: list[tuple[Any, ...]], motion: str

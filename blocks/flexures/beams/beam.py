@@ -574,7 +574,7 @@ class Beam(PresentedBeam):
 
     @property
     def restricts_starts(self) -> bool:
-        """Whether the frames have to fit the length."""
+        """Whether the frames must fit the length."""
         return not self.prestressed
 
     @property

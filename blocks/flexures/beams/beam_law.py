@@ -154,10 +154,11 @@ class BeamLaw(RotationVectorAngles):
     finite-strain beam theory, ZAMP 23 (1972) 795-804) for a small extension: an axial force acts
     along the normals of sections, so that thick columns buckle at Haringx's load. Taken along the
     axis it would be Engesser's, which is smaller. Products of an extension or of the square of an
-    angle of shear with the energy of shear are left out: with N/EA = 0.01, shear is 2 % off, in
-    however many segments. What the shear forces do as sections turn along a beam is left out, too.
-    In space, where the stiffnesses of both ways differ, that includes a torque by shear force and
-    bending. These errors of beams with shear fall with the second power of the number of segments.
+    angle of shear with the energy of shear are neglected: with N/EA = 0.01, shear is 2 % off, in
+    however many segments. The effect of shear forces on sections that turn along a beam is
+    neglected, too. In space, where the stiffnesses of both ways differ, that includes a torque by
+    shear force and bending. These errors of beams with shear fall with the second power of the
+    number of segments.
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. As its inside twists, a leaf that is bent by q_z has the bending
@@ -528,8 +529,8 @@ class BeamLaw(RotationVectorAngles):
             f" less than {np.rad2deg(_REVERSED):.0f} between its axis and the line that joins them",
             found=f"a rotation by {np.rad2deg(angle):.2f} degrees, and {turned:.2f} degrees to a"
             f" line of {length:.6g} m",
-            remedy="Divide it into segments, each of which bends less, or look why the bodies went"
-            " there, as by a missing support or too large a step",
+            remedy="Divide it into segments, each of which bends less, or check why the bodies "
+            "moved there, such as a missing support or too large a step",
         )
 
 

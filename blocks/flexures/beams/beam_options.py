@@ -22,7 +22,7 @@ def checked_segments(segments: Any, name: str) -> int:
             f"Cannot divide beam '{name}'",
             expected=f"at most {MOST_SEGMENTS} segments, each of which is a block with a body",
             found=f"{count}",
-            remedy="Take 8 to 32, which are accurate to 1e-5 and better in most uses; errors fall"
+            remedy="Use 8 to 32, which are accurate to 1e-5 and better in most uses; errors fall"
             " with the fourth power of the number",
         )
     return count
@@ -75,7 +75,7 @@ def require_one_shape(curvature: Any, pose: Any, segments: int, attempt: str) ->
     if pose is not None and segments > 1:
         raise DeclarationError(
             attempt,
-            expected="curvature, from which it follows where the nodes are",
+            expected="curvature, which determines where the nodes are",
             found=f"unstressed_pose of a beam of {segments} segments",
             remedy="Pass curvature, or join several beams, each with its own pose",
         )

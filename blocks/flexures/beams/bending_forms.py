@@ -73,6 +73,3 @@ class Bending(NamedTuple):
 
 #: Of a beam that does not bend in one of its planes.
 STRAIGHT = Bending(Form(0.0, 0.0), Form(0.0, 0.0), Form(0.0, 0.0))
-
-
-__all__ = ["STRAIGHT", "AnyForm", "Bending", "Form", "MixedForm"]

@@ -1,4 +1,4 @@
-"""What leaves that are tapered and curved do across their plane, and how many segments that takes.
+"""Out-of-plane stiffness of tapered, curved leaves, and the number of segments it needs.
 
 The law of a tapered beam takes mean values for what twist and bending have to do with each other.
 In an arc, a force across its plane twists most where it is clamped, so that it matters where the
@@ -77,10 +77,7 @@ def warn_of_curved_taper(
     error = error_across(*sections, material, turn, segments)
     count = "one segment" if segments == 1 else f"{segments} segments"
     warn(
-        f"Beam '{name}' is tapered and curved: in {count}, its stiffness across its plane is wrong"
-        f" by about {100.0 * error:.2g} %, as twist takes mean values of the sections. Pass"
-        f" segments={needed} for 1 %, or planar=True if it moves in its plane alone"
+        f"Beam '{name}' is tapered and curved: with {count}, its out-of-plane stiffness errs by "
+        f"about {100.0 * error:.2g} %, since twist uses mean values of the sections. Pass"
+        f" segments={needed} for 1 %, or planar=True if it moves in its plane only"
     )
-
-
-__all__ = ["error_across", "segments_across", "warn_of_curved_taper"]

@@ -357,6 +357,3 @@ def _between(value: float, upper: float, attempt: str) -> float:
     number = as_number(value, (), attempt)
     check_bounds(number, attempt, lower=0.0, upper=upper, exclusive=True)
     return float(number)
-
-
-__all__ = ["CrossPivot", "FlexureAssembly", "FoldedGuide", "ParallelGuide"]

@@ -43,6 +43,13 @@ class LeafSpring(Beam):
     EvaluationError
         As that of `Beam`.
 
+    See Also
+    --------
+    Beam : Any section and options.
+    WireFlexure : A round section.
+    NotchHinge : A short hinge.
+    LumpedHinge : A torsion spring as a model.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -56,6 +56,3 @@ def within(x: Any, y: Any) -> Array:
 
 def _rotation(c: Any, s: Any) -> Array:
     return scalars.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-__all__ = ["across", "in_plane", "planar_deformation", "planar_velocity", "within"]

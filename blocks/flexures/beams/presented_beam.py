@@ -25,7 +25,7 @@ _BENT = 0.1  # parts of its length by which the end of a beam is moved
 
 
 class PresentedBeam(HalfwayElement):
-    """What pictures and pages ask of a `Beam`."""
+    """The interface of a `Beam` for pictures and pages."""
 
     drawn_as = "ribbon"
     length: NumericParameter
@@ -95,6 +95,3 @@ class PresentedBeam(HalfwayElement):
     def inspected_range(self, unit: str, place: float, context: Any) -> tuple[float, float] | None:
         """Return displacements of a tenth of its length; angles are as for other elements."""
         return (place, _BENT * float(self.length.get(context))) if unit == "m" else None
-
-
-__all__ = ["PresentedBeam"]

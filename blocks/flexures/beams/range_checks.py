@@ -66,7 +66,7 @@ _SLENDERNESS = Limit(
     0.2,
     "",
     "It is too thick for a beam",
-    "Make it thinner or longer, or take a NotchHinge",
+    "Make it thinner or longer, or use a NotchHinge",
 )
 
 

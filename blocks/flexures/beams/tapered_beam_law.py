@@ -49,8 +49,8 @@ class TaperedBeamLaw(BeamLaw):
 
     where m and t are moment and shear force by a tension of one along the normals of the sections
     while the ends stay as they are: t = c - φ and m = m₀ + ∫ (y' - c) dx. So it is as good as the
-    law of uniform beams in the plane. What twist and bending have to do with each other takes mean
-    values, and so does u* = u/(1 + Φ).
+    law of uniform beams in the plane. The coupling of twist and bending uses mean values, and so
+    does u* = u/(1 + Φ).
 
     Attributes
     ----------

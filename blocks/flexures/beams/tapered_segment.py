@@ -18,7 +18,7 @@ _GIVEN = 5  # numbers that all have: length, E, ν, G, and the factor of plates
 
 @dataclass(frozen=True)
 class Taper:
-    """What all segments of a tapered beam have in common.
+    """Common data of all segments of a tapered beam.
 
     Attributes
     ----------

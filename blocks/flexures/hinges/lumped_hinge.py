@@ -187,7 +187,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
                 _THICKEST,
                 "",
                 "It is no slender beam",
-                "Make it thinner or longer, or take a NotchHinge",
+                "Make it thinner or longer, or use a NotchHinge",
             ),
         ]
         self.declare_limits(limits, self._calc_limited, prerequisites=[self.position])

@@ -86,6 +86,11 @@ class NotchHinge(StressedElement, HalfwayElement):
     EvaluationError
         When it is evaluated at a rotation of more than 170 degrees.
 
+    See Also
+    --------
+    LumpedHinge : A pseudo-rigid-body model.
+    LeafSpring : A long leaf.
+
     Notes
     -----
     The middle is where the compliance has no coupling, and where the bodies are when they are

@@ -17,7 +17,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class NotchCompliance(NamedTuple):
-    """The compliance of a notch at its center, where rotation and translation decouple.
+    """Compliance of a notch at its center, where rotation and translation decouple.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class NotchLaw:
     The constants may be symbols, and nothing is checked.
 
     The factor K_t of tension is taken for torsion as well, since it is the greatest one, and both
-    factors everywhere along the notch. Stress is looked at where integrals are evaluated: in the
+    factors everywhere along the notch. Stress is evaluated at the points of the integrals: in the
     neck, where moments cause the greatest one, and beside it to 3 % where that is of a force across
     the notch. Stresses of shear are left out.
 

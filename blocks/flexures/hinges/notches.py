@@ -161,7 +161,7 @@ class Notch(ABC):
         return RectangleSection(self.width, height)
 
     def stations(self) -> list[Station]:
-        """Return where an integral along one half of the notch evaluates what it integrates.
+        """Return the integration points along one half of the notch.
 
         Returns
         -------

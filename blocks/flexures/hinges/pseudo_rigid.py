@@ -37,7 +37,7 @@ _LOADS = ("end force", "guided", "end moment", "short")
 
 
 class Factors(NamedTuple):
-    """What a pseudo-rigid-body model is made of.
+    """Constants of a pseudo-rigid-body model.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Factors(NamedTuple):
 
 
 class FixedEnd(NamedTuple):
-    """What a flexure exerts where it is fixed.
+    """Reactions of a flexure at its fixed end.
 
     Attributes
     ----------

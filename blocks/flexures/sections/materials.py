@@ -1,4 +1,4 @@
-"""What flexures are made of: elastic constants, density and strength, and some common materials."""
+"""Materials of flexures: elastic constants, density and strength, and some common materials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_SHEAR = 1.0 / 3.0 - 1e-12
 class Material:
     """Elastic constants, density and permissible stresses of a material.
 
-    Of an isotropic material G = E / (2 (1 + ν)), so one of ν and G is enough. With both given they
+    In an isotropic material G = E / (2 (1 + ν)), so one of ν and G is enough. With both given they
     are taken as they are, as for a rolled sheet or a crystal, of which E is that along the flexure.
 
     Parameters
@@ -35,8 +35,8 @@ class Material:
     yield_strength : float, optional
         Stress > 0 at which it yields, in Pa.
     fatigue_limit : float, optional
-        Amplitude > 0 of an alternating stress that it stands for good, or for the number of cycles
-        that the source names, in Pa.
+        Amplitude > 0 of an alternating stress that it endures without limit, or for the number of
+        cycles that the source states, in Pa.
     name : str
         What tables and messages call it.
     source : str

@@ -1,4 +1,4 @@
-"""What forces and stresses of sections are called, and where along a beam they are given."""
+"""Names of forces and stresses of sections, and their places along a beam."""
 
 from __future__ import annotations
 
@@ -20,6 +20,3 @@ def place_names(segments: int) -> list[str]:
 def section_force_names(places: Sequence[str]) -> list[str]:
     """Return the names of all forces of the sections at some places, such as Mz_A."""
     return [f"{force}_{place}" for place in places for force in SECTION_FORCES]
-
-
-__all__ = ["PLACES", "SECTION_FORCES", "place_names", "section_force_names"]

@@ -39,8 +39,8 @@ def check_dimensions(shape: Any) -> None:
 class Section(ABC):
     """The cross section of a flexure along x, in its principal axes y and z.
 
-    Its dimensions are its fields. All else is computed from them by pure functions, in which
-    symbols may be in the place of numbers, so that derivatives by dimensions are exact.
+    Its dimensions are its fields. Pure functions compute everything else from them and accept
+    symbols instead of numbers, so that derivatives by dimensions are exact.
 
     Subclasses are dataclasses, with a ``dimension`` for each field.
 

@@ -1,4 +1,4 @@
-"""What flexures tell of their greatest stress, and which limits it has."""
+"""The greatest stress of a flexure as outputs, and its limits."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class OneSidedSpring(PointToPointElement):
                 f"Cannot make '{self.name}' with a stiffness",
                 expected="no table beside it",
                 found=quoted(rest),
-                remedy="Leave out the stiffness: the points of a table tell the slopes",
+                remedy="Omit the stiffness: the points of a table define the slopes",
             )
 
     def _calc_load(self, context: Any) -> Array:

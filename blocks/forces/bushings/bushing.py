@@ -29,7 +29,7 @@ class LinearBushingRollPitchYaw(Bushing):
     ``force_stiffness`` differ, the springs gain or lose energy around a loop of orientations, by an
     amount of second order in the angles, as the torsional energy is. With
     ``energy_consistent=True`` the rate ẋ is exact, and moments change so that no such energy
-    appears; the price is that the moments of f about Co and of -f about Ao are no longer equal.
+    appears; the price is that the moments of f about Co and of -f about Ao differ.
 
     Inputs: ``pose_A``, ``velocity_A``, ``pose_C`` and ``velocity_C`` of the bodies, but for the
     world. Outputs: ``force_on_A`` and ``force_on_C`` on the bodies about their origins in the

@@ -1,4 +1,4 @@
-"""What all bushings have in common as blocks."""
+"""The base class of all bushings."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class BushingLaw(HalfwayLaw):
             " frames, because its springs would jump at a half turn",
             found=f"a rotation by {np.rad2deg(np.arccos(cosine)):.2f} degrees, with the angles"
             f" ({angles}) degrees",
-            remedy="Orient the two frames so that the middle of the motion is near zero; frames may"
-            " turn as they like where the stiffness along x, y and z is equal and none resists"
+            remedy="Orient the two frames so that the middle of the motion is near zero; frames "
+            "may turn freely where the stiffness along x, y and z is equal and none resists"
             " the rotation",
         )
 

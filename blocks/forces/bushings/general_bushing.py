@@ -337,7 +337,7 @@ def _branch(given: Any, attempt: str) -> tuple[tuple[int, ...], FloatArray, floa
     matrix = six_by_six(stiffness, here)
     directions = np.flatnonzero(np.any(matrix != 0.0, axis=0))
     if not len(directions):
-        raise ValueRefusedError(here, expected="a stiffness that is not zero", found="zeros alone")
+        raise ValueRefusedError(here, expected="a stiffness that is not zero", found="only zeros")
     return tuple(map(int, directions)), matrix[np.ix_(directions, directions)], time
 
 

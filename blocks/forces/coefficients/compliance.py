@@ -1,6 +1,6 @@
 """How stiff and how damped: constants of a spring and a damper from what is known of their motion.
 
-All relations are those of the linear oscillator that is let go at rest, with inertia I (a mass m
+All relations are those of the linear oscillator that is released at rest, with inertia I (a mass m
 where it moves along a line), damping d and stiffness k::
 
     I ẍ + d ẋ + k x = 0        or        ẍ + 2 ζ ωn ẋ + ωn² x = 0

@@ -62,10 +62,10 @@ def branches_like_power(
                 found = zip(stiffnesses * middle**exponent, times, strict=True)
                 return [(float(k), float(time)) for k, time in found if k > 0.0]
     raise ValueRefusedError(
-        "Cannot put branches in the place of a fractional element",
-        expected=f"an error that {_MOST} branches can have",
-        found=f"{error:g}, where they have {smallest:.2g}",
-        remedy="Allow a greater error, or take a narrower band",
+        "Cannot replace a fractional element by branches",
+        expected=f"an error that {_MOST} branches can reach",
+        found=f"{error:g}, while they reach {smallest:.2g}",
+        remedy="Allow a larger error, or use a narrower band",
     )
 
 
@@ -82,6 +82,3 @@ def _fitted(omega: FloatArray, wanted: FloatArray, times: FloatArray) -> tuple[F
     scaled, _ = nnls(rows / lengths, target, maxiter=100 * len(times))
     stiffnesses = scaled / lengths
     return stiffnesses, float(np.max(np.abs(shares @ stiffnesses - 1.0)))
-
-
-__all__ = ["branches_like_power"]

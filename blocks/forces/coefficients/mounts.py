@@ -1,4 +1,4 @@
-"""Constants of a bushing that stands in for a joint: which axes are stiff, and how damped they are.
+"""Constants of a bushing that replaces a joint: its stiff axes, and their damping.
 
 Torques and forces of the bushing are those of Drake's LinearBushingRollPitchYaw: ``τ = -k012 q -
 d012 q̇`` for the roll, pitch and yaw angles q, ``f = -kxyz x - dxyz ẋ`` for the displacements x.

@@ -61,6 +61,6 @@ def passivity_problem(matrix: FloatArray) -> str | None:
     direction = ", ".join(f"{component:.3g}" for component in scale * vectors[:, 0])
     return (
         f"a matrix with the negative eigenvalue {values[0]:.4g} when its diagonal is scaled to"
-        f" ones, which gives energy along ({direction}). Make couplings between directions weaker,"
-        " or the diagonal greater"
+        f" ones, which releases energy along ({direction}). Reduce the couplings between "
+        "directions, or increase the diagonal"
     )

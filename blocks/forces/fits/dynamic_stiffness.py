@@ -173,7 +173,7 @@ class DynamicStiffness:
         )
 
     def relaxation(self, time: npt.ArrayLike) -> FloatArray:
-        """Return the load over the deformation while a deformation is held.
+        """Return the relaxation modulus: load over deformation at a constant deformation.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class DynamicStiffness:
         return np.asarray(total, dtype=np.float64)
 
     def with_branches(self, band: tuple[float, float], *, error: float = 0.01) -> DynamicStiffness:
-        """Return the law with branches in the place of the fractional element.
+        """Return the law with branches instead of the fractional element.
 
         The branches are as few as keep to the error. Below the band they are too stiff against the
         element, which relaxes slower than any branch, and above it too soft.
@@ -234,7 +234,7 @@ class DynamicStiffness:
         >>> bool(abs(law.at(10.0) / exact - 1.0) < 0.01)
         True
         """
-        attempt = "Cannot put branches in the place of a fractional element"
+        attempt = "Cannot replace a fractional element by branches"
         ends = items_of(band, "two frequencies", attempt)
         require(len(ends) == 2, band, attempt, "two frequencies")
         low, high = (as_number(each, (), f"{attempt} with band") for each in ends)
@@ -336,6 +336,3 @@ def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
         "friction": friction,
         "friction_memory": tuple(name for name in friction if given[name].has_memory),
     }
-
-
-__all__ = ["DynamicStiffness", "bushing_options"]

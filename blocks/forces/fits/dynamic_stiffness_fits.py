@@ -279,6 +279,3 @@ def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex1
     fits = bool(np.all(np.isfinite(numbers)) and np.all(numbers.real > 0.0))
     require(fits, values, attempt, "finite numbers with a positive real part")
     return numbers
-
-
-__all__ = ["as_complex", "fit_dynamic_stiffness", "fit_relaxation"]

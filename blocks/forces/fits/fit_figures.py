@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What a figure says about a fit.
+    """The content of a figure of a fit.
 
     Attributes
     ----------
@@ -96,6 +96,3 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
     axes[-1].set_xlabel(labels.over)
     figure.suptitle(f"{labels.title}, residuals with ±2 σ")
     return saved(figure, path)
-
-
-__all__ = ["Labels", "plot_fit"]

@@ -42,10 +42,10 @@ class FitReport(Shown):
         Measured minus computed values.
     covariance : ndarray, shape (p, p)
         Estimated covariance of the fitted constants, ``(JᵀJ)⁻¹`` with the derivatives J of the
-        computed values in standard deviations σ, which makes ``σ² (JᵀJ)⁻¹`` of a single signal. Of
-        a robust fit it is ``H⁻¹ Jᵀ diag(ψ²) J H⁻¹``, ψ being the residuals as they count. Infinite
-        for a constant that is not identified. It holds for independent errors of the measured
-        values, and away from the bounds.
+        computed values in standard deviations σ, which makes ``σ² (JᵀJ)⁻¹`` of a single signal. For
+        a robust fit it is ``H⁻¹ Jᵀ diag(ψ²) J H⁻¹``, ψ being the residuals as weighted by the loss.
+        Infinite for a constant that is not identified. It holds for independent errors of the
+        measured values, and away from the bounds.
     condition : float
         Condition number of J with columns of norm 1, over the constants that have an effect. The
         greater it is, the more errors of the measured values are amplified.
@@ -94,7 +94,7 @@ class FitReport(Shown):
         path = path_of(parameter)
         if path not in self.constants:
             raise UnknownNameError(
-                f"Cannot find '{path}' among what was fitted",
+                f"Cannot find '{path}' among the fitted constants",
                 remedy=suggestion(path, self.constants),
             )
         return self.constants[path]
@@ -129,7 +129,7 @@ class FitReport(Shown):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Samples beyond those that the fit takes, n - p; infinite when deviations were given."""
+        """Degrees of freedom, n - p; infinite when deviations were given."""
         return np.inf if self.known_deviations else float(self.residuals.size - len(self.fitted))
 
     def confidence_intervals(self, confidence: float = 0.95) -> dict[str, tuple[float, float]]:
@@ -151,7 +151,7 @@ class FitReport(Shown):
         ValueRefusedError
             When the share is not between 0 and 1.
         """
-        attempt = "Cannot give intervals of this confidence"
+        attempt = "Cannot compute intervals of this confidence"
         share = float(as_number(confidence, (), attempt))
         check_bounds(share, attempt, lower=0.0, upper=1.0, exclusive=True)
         from scipy.special import stdtrit
@@ -291,6 +291,3 @@ class FitReport(Shown):
         deviation = self.deviations[signal]
         told = f", standard deviation {deviation:.3g} given" if self.known_deviations else ""
         return f"{signal}: residuals of {rms} rms in {errors.size} samples{told}"
-
-
-__all__ = ["FitReport"]

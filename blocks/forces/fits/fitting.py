@@ -72,11 +72,11 @@ def fit_hinge(
     rates : array_like, shape (n,)
         Their rates in rad/s.
     torques : array_like, shape (n,)
-        Torques of the hinge on the door in N m, positive towards greater angles. Who moves the door
-        slowly against the hinge applies the opposite ones.
+        Torques of the hinge on the door in N m, positive towards greater angles. To move the door
+        slowly against the hinge, you apply the opposite torques.
     config : DoorHingeConfig, optional
         Where the fit starts, and the values of what is not fitted; the default hinge when omitted.
-        What is to be fitted should have its typical size here; 1 stands in for 0.
+        Constants to fit should have their typical size here; 1 replaces 0.
     fitted : iterable of str, optional
         Names of the constants to fit. By default all but ``catch_width`` and ``motion_threshold``:
         these two give the torque its shape, and a fit of them has to start within a factor of a

@@ -157,8 +157,8 @@ def fit_constants(
     measured : array_like, shape (n,)
         Measured values, more than there are constants to fit.
     start : mapping of str to float
-        All constants of the law. Those to be fitted start there, and are taken to be of that size;
-        1 stands in for 0.
+        All constants of the law. Those to fit start there, and are assumed to be of that size; 1
+        replaces 0.
     fitted : iterable of str, optional
         Names of the constants to fit; all when omitted.
     bounds : mapping of str to (float, float), optional
@@ -306,15 +306,3 @@ def _number(value: object, what: str) -> float:
     number = as_number(value, (), attempt)
     check_bounds(number, attempt)
     return float(number)
-
-
-__all__ = [
-    "Bounds",
-    "LawFit",
-    "LinearFit",
-    "fit_constants",
-    "fitted_law",
-    "known_names",
-    "read_constants",
-    "samples_of",
-]

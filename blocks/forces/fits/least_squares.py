@@ -70,7 +70,7 @@ class Unknown:
 
     @property
     def size(self) -> float:
-        """What counts as a noticeable change of what is searched."""
+        """The change of an unknown that counts as noticeable."""
         return 1.0 if self.logarithmic else abs(self.start) or 1.0
 
     @property
@@ -100,7 +100,7 @@ class Unknown:
 
 
 class LeastSquares(ABC):
-    """What a fit looks for, what was measured, and what is computed instead.
+    """A fit as a problem: its unknowns, the measured values, and the computed ones.
 
     Attributes
     ----------
@@ -381,7 +381,7 @@ def normal_inverse(
     """Return ``(JᵀJ)⁻¹``, the condition of J, and which constants the data determine.
 
     Judged by the singular values of J with columns of norm 1, where those below a share ``noise``
-    of the greatest count as zero. On the diagonal, infinity stands for what is not determined.
+    of the greatest count as zero. On the diagonal, infinity marks unknowns that are not determined.
     """
     norms = np.linalg.norm(derivatives[:, effective], axis=0)
     _, singular, directions = np.linalg.svd(derivatives[:, effective] / norms, full_matrices=False)
@@ -403,8 +403,8 @@ def warn_of(*reports: FitReport) -> None:
     texts = []
     if silent:
         texts.append(
-            f"The data do not determine {quoted(silent)}: where it was measured, nothing depends "
-            "on them. Measure where each one matters, or leave them out of the fit"
+            f"The data do not determine {quoted(silent)}: they have no effect on the measured "
+            "points. Measure where each one has an effect, or omit them from the fit"
         )
     mixed = [
         quoted(name for name in report.unidentified if name not in report.without_effect)
@@ -413,8 +413,8 @@ def warn_of(*reports: FitReport) -> None:
     ]
     if mixed:
         texts.append(
-            f"The data cannot tell {' apart, nor '.join(mixed)} apart: other values of all of them "
-            "together would fit as well. Fix one of them, or measure what tells them apart"
+            f"The data cannot tell {' apart, nor '.join(mixed)} apart: other combinations of "
+            "their values fit equally well. Fix one of them, or measure where their effects differ"
         )
     if texts:
         warn(". ".join(texts))
@@ -434,7 +434,7 @@ def check_options(
     if deviations is None and loss != "linear":
         raise ValueRefusedError(
             f"{attempt} with loss='{loss}'",
-            expected="deviations, which tell what is an outlier",
+            expected="deviations, which define what an outlier is",
             found="none",
         )
     return None if max_evaluations is None else int(max_evaluations)
@@ -497,17 +497,3 @@ def require_enough(samples: int, count: int, attempt: str) -> None:
             expected=f"at least {count + 1} samples",
             found=str(samples),
         )
-
-
-__all__ = [
-    "LeastSquares",
-    "Loss",
-    "Unknown",
-    "bounds_of",
-    "check_options",
-    "effective",
-    "estimate",
-    "given_deviations",
-    "require_enough",
-    "warn_of",
-]

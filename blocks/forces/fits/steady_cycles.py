@@ -40,6 +40,3 @@ def first_harmonic(X: FloatArray, limit: float, half: float, *, has_memory: bool
         alpha = 2.0 * Y / (1.0 + np.sqrt(1.0 + 4.0 * Y**2))
         a = 1.0 - 1.0 / (1.0 / (1.0 + alpha) + way)
     return limit / X * np.sum(weights * a * (np.sin(phi) + 1j * np.cos(phi)), axis=-1)
-
-
-__all__ = ["first_harmonic"]

@@ -197,7 +197,7 @@ class CompliantCoupling(ForceElement):
                 attempt,
                 expected="a coupling that was not added to a plant",
                 found=f"'{coupling.name}', which is rigid as a constraint of one",
-                remedy="Leave add_constraint out",
+                remedy="Omit add_constraint",
             )
         self.coupling = coupling
         made = coupling.gearing
@@ -306,6 +306,3 @@ class CompliantCoupling(ForceElement):
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to, that of its first joint."""
         return self.joint_ends[0].joint.model_instance
-
-
-__all__ = ["CompliantCoupling", "CompliantCouplingLaw"]

@@ -1,4 +1,4 @@
-"""What all laws of a force along one coordinate have in common."""
+"""Base class of the laws of a force along one coordinate."""
 
 from __future__ import annotations
 

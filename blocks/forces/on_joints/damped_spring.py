@@ -1,4 +1,4 @@
-"""What all springs on joints have in common as blocks."""
+"""Base class of the springs on joints."""
 
 from __future__ import annotations
 

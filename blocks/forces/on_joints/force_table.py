@@ -55,7 +55,7 @@ class ForceTable:
 
     @classmethod
     def continued(cls, deflections: FloatArray, forces: Array) -> ForceTable:
-        """Make a table whose outermost lines go on.
+        """Make a table that extrapolates its outermost lines.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class ForceTable:
         return f[0] * (1.0 - t[..., 0]) + inner + f[-1] * t[..., -1] + outside
 
     def energy(self, x: Array) -> Array:
-        """Return the energy V that it takes to get to a deflection, from zero, in J."""
+        """Return the energy V in J that a deflection from zero needs."""
         return self._work(x) - self._work(0.0)
 
     def _work(self, x: Array) -> Array:

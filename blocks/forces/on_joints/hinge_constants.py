@@ -61,6 +61,3 @@ class DoorHingeConfig(HingeConstants[float]):
         friction. Small values make the equations stiff: the slope of the friction torque at
         standstill is (dynamic + 2 static)/threshold.
     """
-
-
-__all__ = ["DoorHingeConfig", "HingeConstants"]

@@ -101,8 +101,8 @@ class JointStop(CoordinateForceElement):
         Stiffness k >= 0 in N m/rad, or N/m. Vectors have one entry per coordinate, here as below.
     damping : float or array_like, shape (num_positions,)
         Damping constant d >= 0 in s/rad, or s/m. It is no force per rate: the damping force grows
-        with the depth as the elastic force does. What arrives with the rate u rebounds with about
-        ``u (1 - 2/3 d u)`` as long as this is close to u.
+        with the depth as the elastic force does. A body that arrives with the rate u rebounds with
+        about ``u (1 - 2/3 d u)`` as long as this is close to u.
     lower, upper : float or array_like, shape (num_positions,), optional
         Limits in rad, or m; by default the position limits that the joint has now. An infinite
         limit has no stop.
@@ -167,7 +167,7 @@ class JointStop(CoordinateForceElement):
                 f"Cannot make stop '{name}' on joint '{joint.name}'",
                 expected="lower <= upper, and a limit that is finite",
                 found=f"lower={show(limits[0])}, upper={show(limits[1])}",
-                remedy="Pass lower and upper, or set the position limits of the joint before",
+                remedy="Pass lower and upper, or set the position limits of the joint first",
             )
         self.declare_relation(self.lower, "<=", self.upper)
 

@@ -27,13 +27,13 @@ class StickSlipFriction(StickingConstraint):
         slip    g(v) = F_c + (F_s - F_c) exp(-(v/v_s)²)
                 f = -g(v) sign(v) - F_v v
 
-    What sticks does not creep: its velocity is zero, and its position constant, to the last bit.
-    Where the force that would hold exceeds F_s, it breaks away in the direction of the load; where
-    a slip comes to an end, it sticks, or goes on backwards at once. These instants are located as
-    events. Added to a plant by `PlantBuilder.add_constraint`, it has the outputs
+    A sticking coordinate does not creep: its velocity is zero and its position constant, to the
+    last bit. Where the force that would hold exceeds F_s, it breaks away in the direction of the
+    load; where a slip comes to an end, it sticks, or goes on backwards at once. These instants are
+    located as events. Added to a plant by `PlantBuilder.add_constraint`, it has the outputs
     ``<name>.generalized_force``, the force along each velocity in N m, or N,
-    ``<name>.non_conservative_power`` in W, and ``<name>.mode``: 0 where it sticks, 1 or -1 where
-    it slips in that direction.
+    ``<name>.non_conservative_power`` in W, and ``<name>.mode``: 0 where it sticks, 1 or -1 where it
+    slips in that direction.
 
     All constants are parameters of the tree with names that begin with its own, such as
     ``tree.friction_coulomb_friction``: scalars for a joint with one velocity, else vectors.
@@ -181,6 +181,3 @@ class StickSlipFriction(StickingConstraint):
     def sliding_force(self, context: Any, v: Array, direction: Array) -> Array:
         """Return the force along each velocity that slips in a direction, 1 or -1."""
         return self.law(context).force_towards(v, direction)
-
-
-__all__ = ["StickSlipFriction"]

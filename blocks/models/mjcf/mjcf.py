@@ -94,8 +94,8 @@ def load_mjcf(
     whatever its gear; its limit is the greatest magnitude of that. An armature belongs to the first
     motor of a joint; without one, to an actuator ``<joint>_armature``.
 
-    What has no name in the file gets its kind and number, such as ``body3``; characters other than
-    letters, digits, underscores and hyphens become underscores.
+    Elements without a name in the file are called by their kind and number, such as ``body3``;
+    characters other than letters, digits, underscores and hyphens become underscores.
     """
     model = _compiled(source)
     given = model.opt.gravity.copy()
@@ -234,6 +234,3 @@ class _Loader:
 def _pose(position: npt.NDArray[np.float64], quaternion: npt.NDArray[np.float64]) -> RigidTransform:
     """Return a pose from a position and a quaternion w x y z."""
     return RigidTransform(rotation_from_quaternion(quaternion), position.copy())
-
-
-__all__ = ["load_mjcf"]

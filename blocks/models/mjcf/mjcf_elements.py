@@ -266,6 +266,3 @@ def _unusual(model: Any, names: Names) -> Iterator[tuple[str, str]]:
                 owner = int(model.dof_jntid[number]) if key.startswith("dof") else number
                 what = key.partition("_")[2]
                 yield key, f"the {what} of the {kind} '{names.of(kind, owner)}'"
-
-
-__all__ = ["Names", "add_constraints", "add_forces", "add_motors", "list_what_is_left_out"]

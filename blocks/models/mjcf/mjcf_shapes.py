@@ -1,4 +1,4 @@
-"""What bodies of MJCF files look like."""
+"""Shapes of bodies of MJCF files."""
 
 from __future__ import annotations
 
@@ -45,6 +45,3 @@ def _mesh(model: Any, number: int) -> BodyShape:
     points = model.mesh_vert[vertices][: model.mesh_vertnum[number]]
     corners = model.mesh_face[faces][: model.mesh_facenum[number]]
     return BodyShape.mesh((np.asarray(points, dtype=float), np.asarray(corners)))
-
-
-__all__ = ["geom_shape"]

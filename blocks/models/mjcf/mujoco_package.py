@@ -12,6 +12,3 @@ ATTEMPT = "Cannot read an MJCF file"
 def mujoco() -> Any:
     """Return the package mujoco, or refuse with the extra that installs it."""
     return import_extra("mujoco", "mjcf", ATTEMPT)
-
-
-__all__ = ["ATTEMPT", "mujoco"]

@@ -1,4 +1,4 @@
-"""What a file of a model holds and its plant does not: all of it in a list, and one warning."""
+"""Elements of a model file that the plant ignores: a list of them, and one warning."""
 
 from __future__ import annotations
 
@@ -46,9 +46,6 @@ class LeftOut:
         builder.left_out = self.texts
         if self._texts:
             warn(
-                f"Not all that is in the file of '{builder.name}' is in its plant. Left out:"
+                f"The plant of '{builder.name}' lacks some elements of its file. Left out:"
                 f" {self.summary()}. The attribute left_out of the builder lists all."
             )
-
-
-__all__ = ["LeftOut"]

@@ -68,6 +68,3 @@ def _repaired(six: FloatArray) -> FloatArray:
     moments[:2] += 0.5 * max(moments[2] - moments[0] - moments[1], 0.0)
     matrix = axes @ np.diag(moments) @ axes.T
     return np.array([*np.diag(matrix), matrix[0, 1], matrix[0, 2], matrix[1, 2]])
-
-
-__all__ = ["Unphysical", "check_unphysical", "link_inertia"]

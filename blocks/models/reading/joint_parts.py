@@ -45,9 +45,6 @@ def add_friction(builder: PlantBuilder, joint: Joint, coulomb_friction: npt.Arra
 
 
 def _with_infinity(limit: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return limits with infinities in the place of very large numbers."""
+    """Return limits with infinities instead of very large numbers."""
     numbers = np.asarray(limit, dtype=float)
     return np.where(np.abs(numbers) >= BOUNDLESS, np.copysign(np.inf, numbers), numbers)
-
-
-__all__ = ["BOUNDLESS", "TRANSITION_VELOCITY", "add_friction", "set_limits"]

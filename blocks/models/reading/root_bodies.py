@@ -21,6 +21,3 @@ def loose_bases(builder: PlantBuilder) -> list[Body]:
             bases.append(body)
             near |= nx.node_connected_component(graph, body)
     return bases
-
-
-__all__ = ["loose_bases"]

@@ -1,4 +1,4 @@
-"""What links look like, as far as it can be drawn."""
+"""Shapes of links, as far as they can be drawn."""
 
 from __future__ import annotations
 
@@ -104,6 +104,3 @@ class Visuals(ABC):
         places = [folder / rest for folder in around if folder.resolve().name == package]
         places += [folder / package / rest for folder in around]
         return next((place for place in places if place.is_file()), self.folder / rest)
-
-
-__all__ = ["Visuals", "color_code", "folder_of"]

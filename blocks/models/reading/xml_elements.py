@@ -1,6 +1,6 @@
 """Elements of XML files that know where they are, and what of them has been read.
 
-Errors say by that what to repair and where, and what nobody has asked for can be listed.
+Errors thus state what to repair and where, and parts that were not read can be listed.
 
 Needs lxml, which `flexure[urdf]` installs.
 """
@@ -194,7 +194,7 @@ class Element:
             each.pass_over()
 
     def unread(self) -> Iterator[tuple[str, str]]:
-        """Yield attributes and elements inside that nobody has asked for: what, and which one."""
+        """Yield attributes and elements inside that were not read: what, and which one."""
         if self._is_passed_over:
             return
         for name in self.attributes:
@@ -336,6 +336,3 @@ def _malformed(file: str, line: int | None, message: str) -> DeclarationError:
     return DeclarationError(
         f"Cannot read {file}", expected="well-formed XML", found=f"in line {line}: {message}"
     )
-
-
-__all__ = ["Element", "plant_name", "read_xml"]

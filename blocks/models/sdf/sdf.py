@@ -368,6 +368,3 @@ class _Loader:
             joint = QuaternionFloatingJoint(body.name, self.builder.world, body)
             joint.default_pose = self._frames.pose(self._names[body], self._links[body])
             self.builder.add_joint(joint)
-
-
-__all__ = ["load_sdf"]

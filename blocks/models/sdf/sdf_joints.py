@@ -235,6 +235,3 @@ def _add_motor(builder: PlantBuilder, element: Element, joint: Joint, axes: list
                 rotor_inertia=0.0 if rotor is None else rotor,
                 effort_limit=effort if has_limit else np.inf,
             )
-
-
-__all__ = ["add_sdf_joint"]

@@ -143,6 +143,3 @@ def pose_inside(pose: Element | None) -> RigidTransform:
         raise pose.refusal(expected="the rotation_format euler_rpy or quat_xyzw", found=repr(form))
     numbers = pose.numbers_inside(6)
     return RigidTransform(rotation_from_rpy(scale * numbers[3:]), numbers[:3])
-
-
-__all__ = ["FrameGraph", "pose_inside", "scoped"]

@@ -1,4 +1,4 @@
-"""What links of SDF files look like."""
+"""Shapes of links of SDF files."""
 
 from __future__ import annotations
 
@@ -61,6 +61,3 @@ class SdfVisuals(Visuals):
         material.pass_over("specular", "emissive", "lighting")
         shares = next((each for each in given if each is not None), None)
         return None if shares is None else color_code(shares.numbers_inside(3, 4))
-
-
-__all__ = ["SdfVisuals"]

@@ -116,6 +116,12 @@ def load_urdf(
         collisions, a transmission to a fixed joint, inertia of the world, a visual that cannot be
         drawn. The attribute ``left_out`` of the builder lists all of it with the lines.
 
+    See Also
+    --------
+    load_sdf : Read an SDF file.
+    load_mjcf : Read an MJCF file.
+    save_urdf : Save a plant as URDF.
+
     Notes
     -----
     Read are ``link`` with ``inertial``; ``joint`` of the types revolute, continuous, prismatic,
@@ -500,6 +506,3 @@ def _reduction(element: Element) -> float:
     if reduction is None:
         return 1.0
     return reduction.number_inside()
-
-
-__all__ = ["load_urdf"]

@@ -64,6 +64,3 @@ def _shape(part: Primitive, file: str) -> ET.Element | None:
         case "mesh":
             return ET.Element("mesh", filename=file)
     return None
-
-
-__all__ = ["add_visuals", "numbers_text", "origin_element"]

@@ -72,6 +72,3 @@ class UrdfVisuals(Visuals):
             return self._colors.get(name)
         code = color_code(given.numbers("rgba", 3, 4))
         return self._colors.setdefault(name, code) if name else code
-
-
-__all__ = ["UrdfVisuals", "origin_pose"]

@@ -405,6 +405,3 @@ def _(constraint: Coupling, inside: Any, joints: dict[Joint, ET.Element]) -> boo
         offset=numbers_text(offset / first),
     )
     return True
-
-
-__all__ = ["save_urdf"]

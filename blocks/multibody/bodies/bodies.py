@@ -33,7 +33,7 @@ class Body(Part):
     """A rigid body of a plant, made by `PlantBuilder.add_body`.
 
     A body has a frame of its own, with the origin Bo, in which its center of mass and its inertia
-    are given. Wherever a frame is expected a body stands for this frame.
+    are given. If a frame is expected, you can also pass the body; it means this frame.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What bodies look like: boxes, balls, tubes, meshes and their likes, at places on the body."""
+"""Shapes of bodies: boxes, balls, tubes, meshes and the like, placed on the body."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ class BodyShape:
 
         Notes
         -----
-        The file is read at once. Of more than 4000 triangles, neighbors are joined until there are
-        fewer.
+        The file is read at once. If it has more than 4000 triangles, neighbors are joined until
+        there are fewer.
         """
         attempt = "Cannot make a mesh with scale"
         factors = as_numbers(scale, attempt)
@@ -238,6 +238,3 @@ def require_shape(shape: object, attempt: str) -> None:
     remedy = "Make one, as in BodyShape.box(size=(0.1, 0.2, 0.3))"
     fits = isinstance(shape, BodyShape)
     require(fits, shape, attempt, "a BodyShape", error=DeclarationError, remedy=remedy)
-
-
-__all__ = ["COLORS", "BodyShape", "Primitive", "require_shape", "shape_of"]

@@ -1,4 +1,4 @@
-"""Mass, center of mass and inertia of a rigid body: plain numbers that are known to be physical."""
+"""Mass, center of mass and inertia of a rigid body, checked to be physical."""
 
 from __future__ import annotations
 
@@ -443,7 +443,7 @@ class SpatialInertia:
         return self._of(m, self.com, self.unit_inertia, self.shape, attempt)
 
     def with_shape(self, shape: BodyShape) -> SpatialInertia:
-        """Return the same inertia with what the body looks like; ``BodyShape()`` is nothing.
+        """Return the same inertia with another shape for pictures; ``BodyShape()`` is empty.
 
         Examples
         --------

@@ -140,6 +140,3 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
         mesh = Mesh(sums / sizes[:, None], kept)
         cells = cells * 3 // 4
     return mesh
-
-
-__all__ = ["MOST_TRIANGLES", "Mesh", "checked_mesh", "read_stl", "simplified", "write_stl"]

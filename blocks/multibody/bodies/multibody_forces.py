@@ -69,5 +69,5 @@ def require_forces(forces: object, plant: PlantBase, attempt: str) -> None:
         attempt,
         expected=f"MultibodyForces on '{plant.label}'",
         found=found,
-        remedy="Make them by MultibodyForces(plant), with the very plant that is asked",
+        remedy="Make them with MultibodyForces(plant), from the same plant object",
     )

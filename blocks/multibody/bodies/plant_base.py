@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PlantBase(Part, Diagram):
-    """What a `Plant` is to its parts."""
+    """The interface of a `Plant` for its parts."""
 
     tree: TreeBase
 
@@ -44,7 +44,7 @@ class PlantBase(Part, Diagram):
 
 
 class TreeBase(LeafSystem):
-    """What a `MultibodyTree` is to its parts.
+    """The interface of a `MultibodyTree` for its parts.
 
     Attributes
     ----------

@@ -57,6 +57,3 @@ def _refuse_made_up(part: Part, name: str, value: Any) -> None:
         found="no attribute of that name" if held is None else "a method",
         remedy=suggestion(name, valid) if held is None else f"Call {part.name}.{name}(...)",
     )
-
-
-__all__ = ["Part"]

@@ -41,7 +41,7 @@ def checked_pose(pose: PoseLike | None, attempt: str) -> RigidTransform:
             attempt,
             expected="a finite position, and a matrix R with R Rᵀ = 1 and determinant 1",
             found=f"R = {R.tolist()} and p = {p.tolist()}",
-            remedy="Make rotations with rotation_from_rpy, rotation_about or their likes",
+            remedy="Make rotations with rotation_from_rpy, rotation_about or similar functions",
         )
     return RigidTransform(R, p)
 

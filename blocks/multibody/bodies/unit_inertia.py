@@ -138,12 +138,3 @@ def checked_inertia(inertia: npt.ArrayLike, attempt: str) -> FloatArray:
         )
     mean = 0.5 * (numbers + numbers.T)
     return np.concatenate([np.diag(mean), mean[[0, 0, 1], [1, 2, 2]]])
-
-
-__all__ = [
-    "checked_inertia",
-    "checked_mass",
-    "mass_properties",
-    "symmetric_matrix",
-    "validity_problem",
-]

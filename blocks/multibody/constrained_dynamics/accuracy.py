@@ -63,9 +63,6 @@ def warn_if_inaccurate(tree: TreeDynamics, context: Any) -> None:
     )
     warn(
         f"Accelerations and reactions of '{tree.parent_plant.label}' may err by "
-        f"{left + rounding:.1g} of what constraints contribute: short levers, uneven masses or a "
-        f"nearly singular position weaken {quoted(names)}. {remedy}"
+        f"{left + rounding:.1g} of the contribution of constraints: short levers, uneven masses "
+        f"or a nearly singular position weaken {quoted(names)}. {remedy}"
     )
-
-
-__all__ = ["fit_regularization", "warn_if_inaccurate"]

@@ -51,8 +51,8 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
             expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
             found=found,
             remedy="Call assemble(context) of the plant, which finds positions and velocities that "
-            "fit, or assemble_starts() of its builder, so that each run begins so; "
-            f"'{tree.name}.start_tolerance' is how large errors may be",
+            "fit, or assemble_starts() of its builder, which does so at the start of each run; "
+            f"'{tree.name}.start_tolerance' bounds the errors",
         )
 
 
@@ -85,6 +85,3 @@ def compared(
 def _largest(values: Iterable[Any]) -> Any:
     """Return the largest magnitude, NaN if one is NaN."""
     return reduce(np.maximum, map(np.abs, values), 0.0)
-
-
-__all__ = ["compared", "require_consistent", "unmet"]

@@ -322,6 +322,3 @@ class _Factors:
             for i, factor in factors.items():  # what is known last comes last, so nothing waits
                 x[j] = x[j] - factor * x[i]
         return x
-
-
-__all__ = ["Multipliers", "UpheldEquations", "find_multipliers"]

@@ -1,4 +1,4 @@
-"""What changes which constraints hold: impacts, contacts that open, friction that breaks away.
+"""Changes of the active constraints: impacts, contacts that open, friction that breaks away.
 
 Two updates of a tree do that. `switched` runs where a witness function crosses zero, and lets a
 velocity that has just passed through zero rest. `settled` runs before every motion, again and again
@@ -333,6 +333,3 @@ def _after(tree: ConstrainedTree, contact: _Contact, added: Array) -> Any:
     """Return the rate of a contact after an impact that adds to all velocities."""
     row = contact.row
     return contact.rate + row.sign * added[tree.velocities_of(contact.stop.joint).start + row.k]
-
-
-__all__ = ["declare_mode_changes", "settled", "switched"]

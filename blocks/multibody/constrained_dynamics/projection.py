@@ -30,7 +30,7 @@ _ROUNDING = 1e-12
 
 
 class Correction(NamedTuple):
-    """What brings a tree back to where its constraints are met.
+    """The projection of a tree's state onto its constraints.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
 
         δ = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ        Δv = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ̇
 
-    Equations w = 0 between velocities have w in the place of φ̇, and zero in that of φ: nothing
-    slips on the way. Redundant ones are solved as those of multipliers.
+    Equations w = 0 between velocities have w instead of φ̇, and zero instead of φ: nothing slips
+    meanwhile. Redundant ones are solved as those of multipliers.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def _missing(condition: Condition) -> int:
 def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:
     """Return all errors and rates of the constraints, in units of what is tolerated.
 
-    Near a singular position a small error stands for a large displacement. What is tolerated there
-    is less, by `_leverage`.
+    Near a singular position a small error means a large displacement. What is tolerated there is
+    less, by `_leverage`.
     """
     error = allowed.tolerance(context)
     rate = allowed.rate(context, error, tree.moving_velocities(context))
@@ -121,7 +121,7 @@ def _leverage(topology: Topology, placements: Sequence[Placement], condition: Co
     The pivots p of J Jᵀ, as parts of its largest entry, are squares of what each equation adds to
     those before it. One of them goes through zero where the mechanism goes through a singular
     position, and the displacement that belongs to an error grows as 1/√p. Redundant equations, with
-    pivots of rounding, stand for none.
+    pivots of rounding, count as none.
     """
     count = len(condition.rates)
     if count < 2:
@@ -133,6 +133,3 @@ def _leverage(topology: Topology, placements: Sequence[Placement], condition: Co
     _, pivots = ldl_factors(A / scale + _ROUNDING * np.eye(count))
     p = np.maximum(pivots - _ROUNDING, 0.0)
     return np.maximum(1.0, np.max(np.where(p < _NEAR, np.sqrt(p) / (p + _DROPPED), 1.0)))
-
-
-__all__ = ["Correction", "calc_correction", "calc_deviations", "equation_row"]

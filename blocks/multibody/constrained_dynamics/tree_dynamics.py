@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class AssemblesStarts(Protocol):
-    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+    """The assembly of a mechanism before motions begin; see `PlantBuilder.assemble_starts`."""
 
     def __call__(self, tree: TreeDynamics, context: Any) -> None:
         """Change positions and velocities of a context until they fit."""
@@ -293,14 +293,14 @@ class TreeDynamics(ConstrainedTree):
         if self.continuous_state is None:
             raise DeclarationError(
                 f"Cannot find the state of '{self.label}'",
-                expected="a plant in which something can move",
-                found="welds alone",
+                expected="a plant that can move",
+                found="only welds",
             )
         return self.continuous_state
 
     @property
     def _own_state(self) -> list[Prerequisite]:
-        """The state if there is one; a tree of welds alone has none."""
+        """The state if there is one; a tree of welds has none."""
         return [] if self.continuous_state is None else [self.continuous_state]
 
     def velocities_in_state(self, joint: Joint) -> slice:

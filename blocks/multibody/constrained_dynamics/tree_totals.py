@@ -1,4 +1,4 @@
-"""What a tree adds up over all bodies: energies, powers, momentum and the center of mass."""
+"""Totals over all bodies of a tree: energies, powers, momentum and the center of mass."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _table(
             attempt,
             expected="angles that increase strictly",
             found=f"{x[k]:.6g} rad and then {x[k + 1]:.6g} rad",
-            remedy="Sort the table, and leave out what is there twice",
+            remedy="Sort the table, and remove repeated angles",
         )
     turn, span = 2.0 * np.pi, float(x[-1] - x[0])
     if span > turn * (1.0 + 1e-9):
@@ -172,7 +172,7 @@ def _table(
             attempt,
             expected="angles over one turn, in rad",
             found=f"{span:.6g} rad from the first to the last",
-            remedy="Convert degrees by np.deg2rad, and give one turn alone",
+            remedy="Convert degrees by np.deg2rad, and pass one turn only",
         )
     if span < turn * (1.0 - 1e-9):
         x, y = np.append(x, x[0] + turn), np.append(y, y[0])
@@ -195,11 +195,8 @@ def _require_smooth(angles: FloatArray, curvatures: FloatArray, attempt: str) ->
         around = ", ".join(f"{curvatures[(k + i) % len(curvatures)]:.3g}" for i in (-1, 0, 1))
         raise DeclarationError(
             attempt,
-            expected="a smooth table, of which accelerations can be computed",
+            expected="a smooth table, from which accelerations can be computed",
             found=f"a corner, a jump or noise at {angles[k]:.6g} rad: lift'' is {around} at this "
             "point and its neighbors",
             remedy="Round corners, smooth measured lifts, or give more points there",
         )
-
-
-__all__ = ["CamFollower"]

@@ -78,7 +78,7 @@ def constraint_forces(
 
 
 class ConstrainedTree(TreeBase):
-    """What a tree is to its constraints."""
+    """The interface of a tree for its constraints."""
 
     topology: Topology
     constraints: Sequence[Constraint]
@@ -163,7 +163,7 @@ class Constraint(Part, ABC):
 
     @property
     def prerequisites(self) -> list[Prerequisite]:
-        """What its equations read beside positions and velocities; here that is nothing."""
+        """Further values that its equations read beside positions and velocities; here none."""
         return []
 
     def declare(self, tree: ConstrainedTree) -> None:
@@ -188,6 +188,3 @@ class Constraint(Part, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
-
-
-__all__ = ["Condition", "ConstrainedTree", "Constraint", "constraint_forces"]

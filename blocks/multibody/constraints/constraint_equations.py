@@ -20,8 +20,8 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
     """Refuse couplings and prescribed motions that follow from others, or contradict them.
 
     Couplings that together leave no motion at all are refused, too. Constraints between bodies may
-    be redundant without harm, since reactions are shared. Of two equal couplings one is a mistake,
-    and two motions of one coordinate cannot be followed both.
+    be redundant without harm, since reactions are shared. If two couplings are equal, one is a
+    mistake, and a coordinate cannot follow two motions.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
         found = f"'{constraint.name}', which follows from {names}"
         given = [equations[k][2] for k in others]
         if value is None or None in given:
-            found = f"'{constraint.name}' and {names}, which say twice how one coordinate moves"
+            found = f"'{constraint.name}' and {names}, which prescribe one coordinate twice"
         else:
             sums = [weights[k] * equations[k][2] / sizes[k] for k in others]
             wanted = float(sum(sums)) * sizes[number]
@@ -75,9 +75,9 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
                 )
         raise DeclarationError(
             f"Cannot add constraint '{constraint.name}'",
-            expected="couplings and prescribed motions of which none follows from the others",
+            expected="independent couplings and prescribed motions",
             found=found,
-            remedy="Remove one of them, or let one give way as a CompliantCoupling",
+            remedy="Remove one of them, or make one compliant with a CompliantCoupling",
         )
 
 
@@ -95,11 +95,8 @@ def _refuse_locked(
         meant = [each.name for each, row in zip(couplings, A, strict=True) if np.any(row[stuck])]
         raise DeclarationError(
             f"Cannot add constraint '{meant[-1]}'",
-            expected="couplings that together let their joints move",
+            expected="couplings that together leave their joints free to move",
             found=f"ratios of {quoted(meant)} that allow no motion of "
             f"{quoted(dict.fromkeys(coordinates[k][0].name for k in map(int, stuck)))}",
-            remedy="Look at the ratios around this loop of gears, and at their signs",
+            remedy="Check the ratios around this loop of gears, and their signs",
         )
-
-
-__all__ = ["refuse_dependent"]

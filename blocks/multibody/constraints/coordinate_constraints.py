@@ -26,7 +26,7 @@ from flexure.diagrams.values.arrays import Array
 class CoordinateTerms(NamedTuple):
     """Equations of coordinates: φ, ∂φ̇/∂v, φ̇ and what is left of φ̈ at v̇ = 0.
 
-    Those between velocities alone have no φ, and w in the place of φ̇.
+    Those between velocities alone have no φ, and w instead of φ̇.
     """
 
     errors: Array
@@ -301,11 +301,3 @@ class PrescribedMotion(CoordinateConstraint):
         assert self._input is not None  # the tree declares it before
         n, wanted = self.num_coordinates, self._input(context)
         return CoordinateTerms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
-
-
-__all__ = [
-    "CoordinateConstraint",
-    "CoordinateTerms",
-    "HolonomicConstraint",
-    "PrescribedMotion",
-]

@@ -87,7 +87,7 @@ class Coupling(CoordinateConstraint):
                 f"Cannot make constraint '{self.name}'",
                 expected="a coordinate that turns, and one that slides",
                 found=f"'{pinion.name}' [{kinds[1]}], then '{rack.name}' [{kinds[0]}]",
-                remedy=f"The order is ({order}); what couples others is a GearPair or a Coupling",
+                remedy=f"The order is ({order}); use a GearPair or a Coupling for other kinds",
             )
         return self
 
@@ -327,6 +327,3 @@ class GearPair(Coupling):
         slopes, at_zero = [0.0, -1.0], [1.0, 0.0]
         made = gearing(attempt, pair, "ratio", ratio, slopes, offset, at_zero=at_zero, doc=doc)
         self._set(name, made)
-
-
-__all__ = ["Coupling", "GearPair"]

@@ -86,7 +86,7 @@ class FrameConstraint(Constraint):
         if owners[_number(F)] == owners[_number(M)]:
             raise DeclarationError(
                 f"Cannot add constraint '{self.name}'",
-                expected="bodies that can move in each other",
+                expected="bodies that can move relative to each other",
                 found=f"'{F.name}' and '{M.name}', which are welded together",
                 remedy="Remove the constraint, or one of the welds",
             )
@@ -227,7 +227,7 @@ class LoopJoint(FrameConstraint):
             if _is_one(self.joint, other):
                 raise DeclarationError(
                     f"Cannot add constraint '{self.name}'",
-                    expected="a joint that is not there yet",
+                    expected="a joint that does not exist yet",
                     found=f"joint '{other.name}' of the same kind in the same place",
                     remedy="Remove one of them",
                 )
@@ -383,6 +383,3 @@ def _number(body: Body) -> int:
     """Return the number of a body in its plant."""
     assert body.number is not None  # the plant builder numbers bodies before
     return body.number
-
-
-__all__ = ["DistanceConstraint", "FrameConstraint", "LoopJoint", "PointOnLine", "PointOnPlane"]

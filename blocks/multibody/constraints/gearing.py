@@ -140,7 +140,7 @@ def gearing(
             attempt,
             expected="different coordinates, at least one",
             found=", ".join(names) or "none",
-            remedy="Take each of them once, with the sum of its factors",
+            remedy="Use each of them once, with the sum of its factors",
         )
     matrix = np.reshape(np.asarray(slopes, dtype=float), (len(pairs), -1))
     what = f"{attempt} with this {parameter}"
@@ -186,6 +186,3 @@ def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:
         found=f"the {joint.type_name} joint '{joint.name}', which has {joint.num_positions}",
         remedy=f"Name one, as in (joint, name); there are {names}",
     )
-
-
-__all__ = ["LARGEST_RATIO", "Coordinate", "Gearing", "gearing"]

@@ -131,7 +131,7 @@ class RigidStop(SwitchedConstraint):
                 f"Cannot make stop '{name}' on joint '{joint.name}'",
                 expected="lower < upper, and a limit that is finite",
                 found=f"lower={show(limits[0])}, upper={show(limits[1])}",
-                remedy="Pass lower and upper, or set the position limits of the joint before",
+                remedy="Pass lower and upper, or set the position limits of the joint first",
             )
         self._limits = limits
         self._restitution = self._vector(restitution, "restitution")
@@ -272,7 +272,7 @@ class RigidStop(SwitchedConstraint):
         ]
 
     def held(self, context: Any) -> list[Array]:
-        """Return 1 for each contact, unless somebody has moved the joint away from it."""
+        """Return 1 for each contact, unless the joint was moved away from it."""
         modes, gaps, rates = self.modes(context), self.gaps(context), self.rates(context)
         near = [np.abs(g) <= _NEAR * scale.size for g, scale in zip(gaps, self.scales, strict=True)]
         still = [np.abs(r) <= scale.still for r, scale in zip(rates, self.scales, strict=True)]
@@ -338,6 +338,3 @@ def _units(joint: Joint) -> tuple[str, str]:
     if len(turns) > 1:
         return "", ""
     return ("rad", "rad/s") if turns.pop() else ("m", "m/s")
-
-
-__all__ = ["RigidStop"]

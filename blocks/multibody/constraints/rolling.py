@@ -286,10 +286,7 @@ class RollingDisk(RollingContact):
                 f"Cannot roll '{self.frame_M.body.name}' by constraint '{self.name}'",
                 expected="a disk with a lowest point",
                 found=f"an axis along the normal of the plane, up to {float(s):.3g}: it lies flat",
-                remedy="Begin with a disk that stands, and check its axis and the normal; "
-                "Euler's disk gets here in finite time where it loses energy",
+                remedy="Start with an upright disk, and check its axis and the normal; Euler's "
+                "disk lies flat after a finite time if it loses energy",
             ),
         )
-
-
-__all__ = ["RollingContact", "RollingDisk", "RollingSphere"]

@@ -22,7 +22,7 @@ _TOLERATED = 1e-6  # error of a motion, as a part of the same
 
 
 class Stabilization(NamedTuple):
-    """What a tree with constraints has in contexts.
+    """Values of a tree with constraints in contexts.
 
     Attributes
     ----------
@@ -123,6 +123,3 @@ def longest_link(topology: Topology) -> float:
     levers += [each.com for each in inertias if each is not None]
     length = max((float(np.linalg.norm(p)) for p in levers), default=0.0)
     return length or 1.0
-
-
-__all__ = ["GRAVITY", "REGULARIZATION", "Stabilization", "declare_constraints", "longest_link"]

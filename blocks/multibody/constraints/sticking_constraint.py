@@ -101,6 +101,3 @@ class StickingConstraint(SwitchedConstraint):
         v = self.velocity(context)
         rests = np.abs(v) <= self.still
         return scalars.array(np.where(rests, self.modes(context), np.sign(v)))
-
-
-__all__ = ["StickingConstraint"]

@@ -122,13 +122,13 @@ class SwitchedConstraint(Constraint):
 
     @property
     def modes(self) -> DiscreteState:
-        """The state that tells which equations hold."""
+        """The state that selects the active equations."""
         assert self._modes is not None  # the tree declares it before
         return self._modes
 
     @property
     def prerequisites(self) -> list[Prerequisite]:
-        """What its equations read beside positions and velocities."""
+        """Further values that its equations read beside positions and velocities."""
         return [self.modes]
 
     def declare(self, tree: ConstrainedTree) -> None:
@@ -229,6 +229,3 @@ def _scale(turns: bool, length: float) -> Scale:
     """Return what is usual along a coordinate of a mechanism with this length."""
     size = 1.0 if turns else length
     return Scale(size, size * float(np.sqrt(GRAVITY / length)), size * GRAVITY / length)
-
-
-__all__ = ["Row", "Scale", "SwitchedConstraint", "held_still"]

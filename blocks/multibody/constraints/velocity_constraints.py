@@ -201,6 +201,3 @@ class KnifeEdge(FrameConstraint):
         """Return the velocity sideways."""
         n, w, v = X_FM.R @ self.sideways, V_FM[:3], V_FM[3:]
         return [Demand(0.0, np.concatenate([np.zeros(3), n]), dot(cross(w, n), v))]
-
-
-__all__ = ["KnifeEdge", "VelocityConstraint"]

@@ -59,6 +59,3 @@ UNDIVIDED = Division()
 def total(ports: Sequence[InputPort], context: Any) -> Array:
     """Return the sum of what is at ports."""
     return sum((port(context) for port in ports[1:]), ports[0](context))
-
-
-__all__ = ["UNDIVIDED", "Division", "total"]

@@ -55,7 +55,7 @@ class JointEnd(NamedTuple):
 class ForceElement(Presented, Limited):
     """Base class of blocks that store and dissipate energy between bodies.
 
-    Who writes an element keeps to the contract of `LeafSystem`, and to this one:
+    Subclasses must follow the rules of `LeafSystem`, and these:
 
     1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
        and say which forces it returns, about which points and in which frames; one on several
@@ -393,7 +393,7 @@ class BodyForceElement(ForceElement):
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
     ) -> None:
-        """Declare what the element adds to the inertia of the bodies it is attached to.
+        """Declare the inertia that the element adds to the bodies it is attached to.
 
         For each frame with the label A the element then has the output ``inertia_on_A``, by which
         the plant moves that body as if it had been welded to it.
@@ -444,7 +444,7 @@ class BodyForceElement(ForceElement):
         return self.inside.segments or (self,)
 
     def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
-        """Return the joints of all nodes, as the plant is built, by default where they are at rest.
+        """Return the joints of all nodes of the built plant, by default unstressed.
 
         Parameters
         ----------
@@ -458,7 +458,7 @@ class BodyForceElement(ForceElement):
         return ()
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
-        """Refuse to become part of a plant whose frames stand where the element cannot be.
+        """Refuse a plant whose frames do not fit the element.
 
         Plants ask once, when built, with the default poses of the frames in the world.
         """

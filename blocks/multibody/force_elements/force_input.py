@@ -1,4 +1,4 @@
-"""What acts on a tree from outside: one description for each input that takes forces."""
+"""External forces on a tree: one description for each input of forces."""
 
 from __future__ import annotations
 
@@ -36,6 +36,3 @@ class ForceInput:
     def limited(self, value: Array) -> Array:
         """Return what of the value at the port has an effect."""
         return value if self.limit == np.inf else np.clip(value, -self.limit, self.limit)
-
-
-__all__ = ["ForceInput"]

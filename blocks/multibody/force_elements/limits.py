@@ -1,4 +1,4 @@
-"""What a force element has to keep below a bound, to be what its equations say and not to break."""
+"""Limits: quantities of a force element, and the bounds that they should not exceed."""
 
 from __future__ import annotations
 

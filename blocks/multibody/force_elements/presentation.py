@@ -27,8 +27,8 @@ class Ribbon(NamedTuple):
         Length of the line between two frames in m.
     outlines : callable
         ``outlines(parts)`` returns the corners of the sections along y and z, of shape (n, q, 2),
-        counter-clockwise seen from the far end, for parts of the whole length from 0 to 1; one
-        section stands for all where they are equal.
+        counter-clockwise seen from the far end, for parts of the whole length from 0 to 1; if all
+        are equal, one section is enough.
     stress : LeafOutputPort
         The output with the stress along the line, as many values in each interval, or one for all.
     strength : NumericParameter or None
@@ -68,7 +68,7 @@ class Probe(NamedTuple):
 
 
 class Presented:
-    """What pictures and pages ask of a force element; subclasses override what differs.
+    """The interface of a force element for pictures and pages; subclasses override parts of it.
 
     Attributes
     ----------
@@ -129,6 +129,3 @@ class Presented:
     def declare_probe(self) -> Probe | None:
         """Declare an input and an output that show a quantity along it, if it has one."""
         return None
-
-
-__all__ = ["Presented", "Probe", "Ribbon"]

@@ -29,7 +29,7 @@ class AxisJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     axis : array_like, shape (3,)
         Direction of the axis, of any length; its components in F, which are those in M.
     damping : float or array_like, shape (num_velocities,)

@@ -20,7 +20,7 @@ class BallQuaternionJoint(QuaternionJoint, BallJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (3,)
         Viscous damping d >= 0 in N m s/rad: the moment -d v on the child, expressed in F.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional

@@ -34,7 +34,7 @@ class CylindricalJoint(AxisJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     axis : array_like, shape (3,)
         Direction of λ, of any length; its components in F, which are those in M.
     damping : float or array_like, shape (2,)

@@ -30,7 +30,7 @@ class PlanarJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (3,)
         Viscous damping d >= 0 of x and y in N s/m and of θ in N m s/rad: the forces and the
         torque -d v.

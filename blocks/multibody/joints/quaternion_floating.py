@@ -20,7 +20,7 @@ class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     angular_damping : float
         Viscous damping >= 0 in N m s/rad: the moment -d w_FM on the child about Mo.
     translational_damping : float

@@ -41,7 +41,7 @@ class ScrewJoint(AxialJoint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     axis : array_like, shape (3,)
         Direction of λ, of any length; its components in F, which are those in M.
     screw_pitch : float

@@ -30,7 +30,7 @@ class UniversalJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (2,)
         Viscous damping d >= 0 about each axis of the cross in N m s/rad: the torques -d v.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional

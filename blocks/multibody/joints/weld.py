@@ -22,7 +22,7 @@ class WeldJoint(Joint):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     pose : tuple of array_like, shapes (3, 3) and (3,), or array_like, shape (3,), optional
         The pose X_FM as a rotation matrix and a position in m, or a position alone; the identity
         when omitted.

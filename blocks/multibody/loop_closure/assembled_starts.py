@@ -22,7 +22,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class AssembledStarts:
-    """What puts a tree together before a motion begins.
+    """The assembly of a tree before a motion begins.
 
     Attributes
     ----------
@@ -60,6 +60,3 @@ class AssembledStarts:
         except BaseException:
             tree.state.set(context, before)
             raise
-
-
-__all__ = ["AssembledStarts"]

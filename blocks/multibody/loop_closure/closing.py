@@ -96,7 +96,7 @@ class Equations(NamedTuple):
 def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
     """Return errors and rates of all equations, and their Jacobian, as numbers or symbols.
 
-    Stops and friction that sticks, which let go of what moves, count only where `modes` do; else
+    Stops and sticking friction, which release moving coordinates, count only where `modes` do; else
     theirs are zero.
     """
     conditions = tree.conditions(context)
@@ -395,9 +395,10 @@ def fit_velocities(
     if left > 1e3 * tolerance * (1.0 + _largest(tree.moving_velocities(trial))):
         raise EvaluationError(
             f"Cannot make the velocities of '{tree.parent_plant.label}' fit its constraints",
-            expected="free velocities that can do it",
-            found=f"rates of the equations of up to {left:.3g} with those that are held",
-            remedy="Hold fewer joints, or set their velocities to what the constraints ask for",
+            expected="free velocities that satisfy them",
+            found=f"rates of the equations of up to {left:.3g} with the velocities of held joints",
+            remedy="Hold fewer joints, or set their velocities to values that satisfy the "
+            "constraints",
         )
 
 
@@ -465,21 +466,7 @@ def _stays_open(
     return EvaluationError(
         f"Cannot assemble '{tree.parent_plant.label}'",
         expected=f"errors of constraints below {tolerance:g} near the present positions",
-        found=f"what stays open: {open_constraints(tree, context, tolerance)}{limited}",
-        remedy="Start nearer to a closed configuration, hold fewer joints, or look at the lengths"
-        " and frames of these constraints",
+        found=f"open constraints: {open_constraints(tree, context, tolerance)}{limited}",
+        remedy="Start nearer to a closed configuration, hold fewer joints, or check the lengths "
+        "and frames of these constraints",
     )
-
-
-__all__ = [
-    "Closure",
-    "Equations",
-    "Freedom",
-    "assemble",
-    "calc_equations",
-    "close",
-    "close_anyhow",
-    "fit_velocities",
-    "move",
-    "open_constraints",
-]

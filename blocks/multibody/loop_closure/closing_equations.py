@@ -86,6 +86,3 @@ def closing_equations(tree: TreeDynamics, context: Any) -> ClosingEquations:
         normal,
         told is not None,
     )
-
-
-__all__ = ["ClosingEquations", "closing_equations"]

@@ -116,8 +116,8 @@ def _refuse_choice(
     if np.max(np.abs(_poses(tree, beside, size) - _poses(tree, trial, size))) > 0.1 * _STEP:
         raise EvaluationError(
             f"Cannot find all configurations of '{tree.parent_plant.label}'",
-            expected="so many joints that are held that nothing is left to choose",
-            found=f"{J.shape[1] - rank} ways to move",
+            expected="enough held joints to determine all positions",
+            found=f"free motions left: {J.shape[1] - rank}",
             remedy="Name more joints in fixed=, or lock them",
         )
 
@@ -139,6 +139,3 @@ def _unwind(
     is_within = np.array_equal(freedom.within(turned[:nq]), turned[:nq])
     if not is_within or np.max(np.abs(errors), initial=0.0) > 10.0 * tolerance:
         tree.state.set(trial, there)
-
-
-__all__ = ["find_assemblies"]

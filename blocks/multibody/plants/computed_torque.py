@@ -1,4 +1,4 @@
-"""Controllers that know a plant: the forces that a motion of it needs, or its weight alone."""
+"""Controllers that use the model of a plant: computed torque and gravity compensation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flexure.diagrams.values.arrays import Array
 
 
 class PlantModel(LeafSystem):
-    """What blocks that know a plant have in common: its structure, and outputs for its motors.
+    """Base class of controllers that use the model of a plant, with outputs for its motors.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class PlantModel(LeafSystem):
             raise refusal(self, wanted, f"{plant!r:.200}")
         self.topology = plant.tree.topology
         if not self.topology.num_velocities:
-            raise refusal(self, "a plant in which something can move", "welds alone")
+            raise refusal(self, "a plant that can move", "only welds")
         self._require_motors(plant, flag(self, "underactuated", underactuated))
         self.gravity = declare_gravity(self, plant.gravity.default)
         self.positions = self.declare_vector_input("positions", self.topology.num_positions)
@@ -56,7 +56,7 @@ class PlantModel(LeafSystem):
         if shared:
             raise refusal(
                 self,
-                "one motor on a joint, so that it is known which one gives the force",
+                "one motor on a joint, so that the source of its force is unique",
                 f"several on {quoted(shared)} of '{plant.label}'",
             )
         idle = [each.name for each in plant.joints if each.num_velocities and each not in driven]
@@ -65,8 +65,8 @@ class PlantModel(LeafSystem):
                 self,
                 f"motors on all joints of '{plant.label}', or on none",
                 f"none on {quoted(idle)}",
-                "Add motors, or pass underactuated=True, if what these joints need is not to be "
-                "applied, or comes from elsewhere",
+                "Add motors, or pass underactuated=True, if the forces of these joints are not "
+                "applied, or other blocks apply them",
             )
 
     def _declare_forces(self, actuators: Sequence[Actuator], inputs: list[InputPort]) -> None:
@@ -115,7 +115,7 @@ class InverseDynamics(PlantModel):
     acceleration of the setpoint as feedforward gives an a that brings it to its setpoint.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there. What force elements carry by default is part of the masses here.
+    them here or there. The masses here include those that force elements carry by default.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class GravityCompensation(PlantModel):
     controller holds it, a wrong mass makes it sag by the missing weight over the stiffness.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there. What force elements carry by default is part of the masses here.
+    them here or there. The masses here include those that force elements carry by default.
 
     Parameters
     ----------
@@ -294,6 +294,3 @@ def _default_inertias(plant: Plant) -> list[SpatialInertia]:
             about_center = shift_mass_properties(M, M.com).inertia
             inertias[number - 1] = SpatialInertia(M.mass, M.com, about_center)
     return inertias
-
-
-__all__ = ["GravityCompensation", "InverseDynamics"]

@@ -1,4 +1,4 @@
-"""Blocks that add up energies and powers, and show that none is lost or made."""
+"""Blocks that sum energies and powers of a plant, to check its energy balance."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class EnergyLedger(LeafSystem):
     power. Outputs: ``balance``, ``store_balances`` (one for each store) and ``works`` (one for each
     source), in J.
 
-    What takes energy away at single instants, such as the impacts of a stop, is a sink: its input
-    ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of
+    An element that takes energy away at single instants, such as a stop in impacts, is a sink: its
+    input ``<sink>_dissipated`` is the energy dissipated so far. The works of sinks follow those of
     sources.
 
     A simulation that projects positions and velocities to where constraints are met changes the

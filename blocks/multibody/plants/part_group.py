@@ -1,4 +1,4 @@
-"""Parts of a mechanism that belong together and are added to a plant in one call."""
+"""Groups of parts that are added to a plant in one call."""
 
 from __future__ import annotations
 
@@ -27,6 +27,3 @@ class PartGroup:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
-
-
-__all__ = ["PartGroup"]

@@ -1,4 +1,4 @@
-"""Checking on random motions that a force element accounts for energy, and never makes any."""
+"""Passivity check: random motions test that a force element never generates energy."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def check_passivity(
     Parameters
     ----------
     element : ForceElement
-        An element that is in no plant (or no longer wanted in one).
+        An element that is in no plant, or is not needed in one any further.
     context : Context, optional
         A context of the element, which gives its constants; the defaults when omitted.
     count : int
@@ -109,6 +109,10 @@ def check_passivity(
     Returns
     -------
     PassivityReport
+
+    See Also
+    --------
+    doctor : Check a whole model for mistakes.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def check_passivity(
     if element.parent is not None:
         raise DeclarationError(
             f"Cannot check '{element.label}' for passivity",
-            expected="an element of its own, whose inputs are free",
+            expected="a separate element, whose inputs are free",
             found=f"one in '{element.parent.label}'",
             remedy="Make another instance of it, outside of a plant",
         )
@@ -245,6 +249,3 @@ def _random_pose(rng: np.random.Generator, length: float) -> RigidTransform:
     """Draw a pose from all orientations."""
     R = rotation_from_quaternion(rng.standard_normal(4))
     return RigidTransform(R, length * rng.standard_normal(3))
-
-
-__all__ = ["PassivityReport", "check_passivity"]

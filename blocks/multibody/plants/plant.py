@@ -66,7 +66,7 @@ class Plant(PlantBase):
     def adopt(
         self, tree: MultibodyTree, frames: tuple[Frame, ...], actuators: tuple[Actuator, ...]
     ) -> None:
-        """Take over what a builder collected, and tie bodies and joints to the tree."""
+        """Store the parts of a builder, and attach bodies and joints to the tree."""
         self.tree, self.frames, self.actuators = tree, frames, actuators
         for body in tree.topology.bodies:
             body.tree = tree
@@ -528,7 +528,7 @@ def _tolerance(tolerance: float, attempt: str) -> float:
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The plant builder: bodies, joints and force elements go in, a plant diagram comes out."""
+"""The plant builder: collects bodies, joints and force elements, and builds a plant."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class PlantBuilder:
         *,
         color: str | None = None,
     ) -> None:
-        """Add a shape to what a body looks like in pictures, which has no influence on its motion.
+        """Add a shape to the pictures of a body; it has no influence on the motion.
 
         Bodies with the inertia of a solid have its shape already; ``inertia.with_shape(...)`` gives
         them another one.
@@ -376,8 +376,8 @@ class PlantBuilder:
             Inertia >= 0 of the rotor in kg m² (or kg), a parameter of the plant; the joint feels it
             times the ratio squared.
         effort_limit : float
-            Greatest magnitude > 0 of each component of the force on the side of the joint. What the
-            input asks for beyond it has no effect.
+            Greatest magnitude > 0 of each component of the force on the side of the joint. The
+            input is clipped to it.
         """
         attempt = f"Cannot add actuator {name!r} to '{self.name}'"
         self._refuse(attempt, check_name(name, "an actuator"), self._inputs)
@@ -419,7 +419,7 @@ class PlantBuilder:
         self._ledger = name
 
     def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
-        """Put the mechanism together before each motion, with the values that it is given.
+        """Assemble the mechanism before each motion, with the values that it is given.
 
         Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
         and angles with which a loop would not be closed. Then positions and velocities are changed
@@ -443,13 +443,15 @@ class PlantBuilder:
         for joint in joints:
             self._require_own_joint(attempt, joint)
         if self._assembled is not None:
-            raise DeclarationError(attempt, expected="to be told once", found="a second time")
+            raise DeclarationError(
+                attempt, expected="one call of assemble_starts()", found="a second call"
+            )
         self._assembled = AssembledStarts(tuple(joints))
 
     # Building --------------------------------------------------------------------------------
 
     def build(self) -> Plant:
-        """Build the plant and end the work of this builder.
+        """Build the plant; the builder cannot be used afterwards.
 
         Raises
         ------
@@ -459,7 +461,7 @@ class PlantBuilder:
         attempt = f"Cannot build '{self.name}'"
         self._refuse_after_build(attempt)
         if len(self._bodies) == 1:
-            raise DeclarationError(attempt, expected="at least one body", found="the world alone")
+            raise DeclarationError(attempt, expected="at least one body", found="only the world")
         topology = make_topology(self.bodies, self._all_joints())
         elements = self.force_elements
         tree = MultibodyTree(
@@ -590,7 +592,7 @@ class PlantBuilder:
                 attempt,
                 expected=f"a joint of '{self.name}'",
                 found=f"{joint!r}, which was not added to it",
-                remedy="Call add_joint(joint) before",
+                remedy="Call add_joint(joint) first",
             )
         if not joint.num_velocities:
             raise DeclarationError(

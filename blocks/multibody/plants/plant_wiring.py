@@ -1,4 +1,4 @@
-"""The wires of a plant: between its tree, its force elements and what adds up energies."""
+"""The wires of a plant between its tree, its force elements and its energy ledger."""
 
 from __future__ import annotations
 

@@ -71,6 +71,3 @@ class Actuator(HandleOwner):
     def calc_reflected_inertia(self, context: Context) -> float:
         """Return ρ² I, the inertia that each velocity of the joint feels, in kg m² or kg."""
         return float(self.gear_ratio.get(context) ** 2 * self.rotor_inertia.get(context))
-
-
-__all__ = ["Actuator"]

@@ -63,7 +63,7 @@ class _Elimination(NamedTuple):
 
 
 class Push(NamedTuple):
-    """What forces do at the joints that they reach, by numbers of outboard bodies.
+    """The effect of forces on the joints that they reach, by numbers of outboard bodies.
 
     Two pushes f and g have the product f · M⁻¹ g, the sum of ``f.efforts · g.rates``.
 
@@ -331,6 +331,6 @@ def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
         f"Cannot accelerate joint '{mobilizer.joint.name}'",
         expected="a positive inertia along each of its velocities",
         found="bodies that do not resist one of them",
-        remedy="Give the bodies that it moves a mass and, where they turn, an extent; on a base"
-        " without mass, weld or lock the joint that lets it move alone",
+        remedy="Give the bodies that it moves a mass and, where they rotate, moments of inertia; "
+        "weld or lock the joint of a base without mass",
     )

@@ -1,4 +1,4 @@
-"""What the components of positions, velocities and forces are called, and their units."""
+"""Names and units of the components of positions, velocities and forces."""
 
 from __future__ import annotations
 
@@ -65,15 +65,3 @@ def along_joints(joints: Iterable[Joint]) -> dict[str, Any]:
 
 def _forces_along(joint: Joint) -> list[str]:
     return [{"w": "t", "v": "f"}[name[0]] + name[1:] for name in joint.VELOCITY_SUFFIXES]
-
-
-__all__ = [
-    "POSITION",
-    "SPATIAL_FORCE",
-    "SPATIAL_VELOCITY",
-    "VELOCITY",
-    "along_joint",
-    "along_joints",
-    "common_unit",
-    "mixed_unit",
-]

@@ -1,4 +1,4 @@
-"""What joints and welds transmit from body to body."""
+"""Reactions of joints and welds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def transmitted_forces(
 ) -> list[Array]:
     """Return the spatial forces that joints exert on the bodies outboard of them.
 
-    What a body needs beside the forces that act on it comes through the joint inboard of it, with
-    all that its own joints pass on to the bodies outboard of it.
+    The inboard joint of a body transmits the difference between its inertial force and the applied
+    forces, plus everything that its own joints transmit to outboard bodies.
 
     Parameters
     ----------

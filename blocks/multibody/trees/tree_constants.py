@@ -109,7 +109,7 @@ class TreeConstants:
     def mass_properties(self, context: Any) -> list[MassProperties]:
         """Return the mass properties of the bodies but the world about Bo, in B.
 
-        What elements carry is part of them.
+        They include the masses that force elements carry.
         """
         properties = [
             mass_properties(*(parameter(context) for parameter in parameters or _NOTHING))
@@ -237,6 +237,3 @@ def _declare_rotor(
 def _neither_zero_nor_one(value: FloatArray) -> str | None:
     """Say what is wrong with a flag."""
     return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
-
-
-__all__ = ["TreeConstants", "declare_gravity", "declare_weight"]

@@ -1,4 +1,4 @@
-"""What a drawing shows, whatever its format: blocks, their roles and texts, and the links."""
+"""The content of a drawing in any format: blocks, their roles and texts, and the links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDED_FROM = 2
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The line that stands for the unused ports of one side of a system.
+    """The line that replaces the unused ports of one side of a system.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Fold:
 
     @property
     def name(self) -> str:
-        """What the line says, such as ``"… 23 more outputs"``."""
+        """The text of the line, such as ``"… 23 more outputs"``."""
         kind = "inputs" if isinstance(self.ports[0], InputPort) else "outputs"
         return f"… {len(self.ports)} {'' if self.alone else 'more '}{kind}"
 
@@ -51,7 +51,7 @@ Row: TypeAlias = Port | Fold
 
 
 class Content:
-    """What a drawing shows of a diagram: which systems, ports and links.
+    """The systems, ports and links of a diagram that a drawing shows.
 
     A port is used when a shown wire ends at it, inside or outside of its system. The exported ports
     of the diagram itself are its face and always used; those of an opened diagram in it are used

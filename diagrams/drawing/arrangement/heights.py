@@ -23,8 +23,8 @@ _Wish = tuple[int, int]
 def assign_heights(columns: NodeColumns, top: int = 0) -> None:
     """Set ``y`` of every node, from ``top`` downwards, in the given order of each column.
 
-    What becomes small is the sum of the lengths of all vertical pieces of wire, with weights.
-    Sweeps through the columns come near to the minimum, and `minimize_strain` goes there.
+    It minimizes the weighted sum of the lengths of all vertical pieces of wire. Sweeps through the
+    columns come near to the minimum, and `minimize_strain` goes there.
     """
     tensions = _tensions(columns)
     for column in columns:

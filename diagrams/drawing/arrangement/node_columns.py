@@ -27,7 +27,7 @@ class Strand(NamedTuple):
 
 @dataclass(eq=False)
 class Node:
-    """What takes up room in a column: a block, an exported port, or a wire that passes by.
+    """An element that occupies space in a column: a block, an exported port, or a passing wire.
 
     Attributes
     ----------

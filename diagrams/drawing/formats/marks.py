@@ -31,7 +31,7 @@ class Path:
     width : float
         Width of the line, in points.
     title : str
-        Text that appears when somebody points at it.
+        Text that appears on hover.
     subject : object
         What it shows: a system, a port or the line of others, a wire, or None.
     """
@@ -48,8 +48,7 @@ class Path:
 class Text:
     """One line of text; ``x`` is its start, middle or end, and ``y`` its base line.
 
-    ``title`` appears when somebody points at it, and ``subject`` is what it belongs to, as in
-    `Path`.
+    ``title`` appears on hover, and ``subject`` is the owner, as in `Path`.
     """
 
     text: str

@@ -32,7 +32,7 @@ def new_figure(**options: Any) -> Figure:
 
 
 def axes_or_new(ax: Axes | None, **options: Any) -> Axes:
-    """Return axes that somebody gave, or those of a new figure, with options for the figure."""
+    """Return the axes passed by the user, or those of a new figure, with options for the figure."""
     return new_figure(layout="constrained", **options).subplots() if ax is None else ax
 
 
@@ -66,10 +66,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
-    """Return axes or a figure, which `save_figure` has written where somebody wants a file."""
+    """Return axes or a figure, which `save_figure` has written if a path is given."""
     if path is not None:
         save_figure(drawn.figure.figure, path)
     return drawn
-
-
-__all__ = ["axes_or_new", "forget", "new_figure", "save_figure", "saved"]

@@ -31,7 +31,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 
 def readable(text: str) -> str:
-    """Return a text in which dollars stand for themselves, unless they are around mathematics."""
+    """Return a text with literal dollars, unless they are around mathematics."""
     from matplotlib.cbook import is_math_text
     from matplotlib.mathtext import MathTextParser
 
@@ -94,7 +94,7 @@ def _shortened(text: str) -> str:
 
 
 def check_title(title: object, attempt: str) -> None:
-    """Refuse a title that cannot be drawn; None stands for the usual one."""
+    """Refuse a title that cannot be drawn; None means the default one."""
     fits = title is None or (isinstance(title, str) and can_be_written(title))
     require(fits, title, attempt, "title to be a text, or None")
     drawn = not isinstance(title, str) or readable(title) == title
@@ -106,26 +106,3 @@ def check_file(path: object, attempt: str) -> None:
     """Refuse what is no name of a file before anything is drawn."""
     if path is not None:
         file_path(path, attempt)
-
-
-__all__ = [
-    "BLUE",
-    "COLORS",
-    "DARK",
-    "GREEN",
-    "GREY",
-    "LIGHT",
-    "ORANGE",
-    "PALE",
-    "PAPER",
-    "PURPLE",
-    "RED",
-    "check_file",
-    "check_title",
-    "labelled",
-    "name_axis",
-    "readable",
-    "style_of",
-    "tidy",
-    "write_legend",
-]

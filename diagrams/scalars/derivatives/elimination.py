@@ -151,6 +151,3 @@ def product(weight: Weight, slope: Weight) -> Weight:
             if is_zero(a):
                 return choose(condition, 0.0, product(b, other))
     return times(weight, slope)
-
-
-__all__ = ["eliminate", "product"]

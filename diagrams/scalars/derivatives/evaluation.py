@@ -117,7 +117,7 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
 
 
 def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
-    """Put other expressions, or numbers, in the place of the inputs of expressions.
+    """Substitute other expressions, or numbers, for the inputs of expressions.
 
     Parameters
     ----------
@@ -223,5 +223,5 @@ def _value_of(key: Hashable, values: Mapping[Any, Any]) -> Any:
             f"Cannot evaluate an expression of the input {key!r}",
             expected="a value for every input it depends on",
             found=f"values for {len(values)} other inputs",
-            remedy="Ask sources(expression) for the keys that are needed",
+            remedy="Call sources(expression) for the keys that it needs",
         ) from None

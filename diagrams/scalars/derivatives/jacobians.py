@@ -118,8 +118,8 @@ class BlockJacobian:
     rows, columns : list of int
         Where the entries are, row by row and from left to right.
     vectors : list
-        Expressions of the inputs and of seeds, or zeros. A seed stands for a vector with a one in
-        its lane, and zeros.
+        Expressions of the inputs and of seeds, or zeros. A seed is a vector with a one in its lane,
+        and zeros.
     lanes : list of list of (int, int)
         The lanes of each vector that hold entries, with the positions of these.
     filling : float

@@ -14,8 +14,8 @@ What is left out can hide a number that is not finite. Where `checked`, a produc
 its other factor holds an operation that can have such a result, such as a logarithm, and that is
 computed nowhere else; and a quotient of zero stays if nothing else is divided by its denominator.
 
-Negations move outward until a sum takes them up: ``a + (-b) * c`` becomes ``a - b * c``. What
-remains is rounded as it was.
+Negations move outward until a sum takes them up: ``a + (-b) * c`` becomes ``a - b * c``. The
+rounding of the remaining terms does not change.
 
 Signs of zeros are lost, but not where they decide. The operands of ``arctan2`` and ``copysign`` are
 kept as recorded, down to where these signs have no influence: below a condition, a square or an
@@ -111,7 +111,7 @@ def _symbols(expressions: Iterable[Any]) -> list[Symbol]:
 
 
 class _Hidden:
-    """What stands behind constant zeros: factors that are left out, and denominators of zeros.
+    """Terms multiplied by constant zeros: omitted factors, and denominators of zeros.
 
     Parameters
     ----------
@@ -367,6 +367,3 @@ def _split(value: Any) -> tuple[Any, bool]:
 def _is(value: Any, number: float) -> bool:
     """Tell whether a value is known to be a number."""
     return isinstance(value, float) and value == number
-
-
-__all__ = ["simplify"]

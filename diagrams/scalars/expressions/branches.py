@@ -1,10 +1,10 @@
 """Branches: equations that decide by ``if`` run on symbols once for each way through them.
 
 A calculation that asks whether a condition holds (``if``, ``while``, ``and``, ``not``, ``max``,
-``sorted`` ...) is run again and again, until every way through its decisions has been gone. What
-the ways give is merged by ``where`` on the conditions that part them, so that the expressions mean
-exactly what the equation means. Only what cannot end is given up: a loop that asks ever new
-questions, and decisions that multiply.
+``sorted`` ...) is run again and again, until every way through its decisions has been gone. The
+results of all paths are merged by ``where`` on the conditions that separate them, so that the
+expressions are equivalent to the equation. Only what cannot end is given up: a loop that asks ever
+new questions, and decisions that multiply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def explore(graph: Graph, run: Callable[[], Any]) -> Any:
     ------
     TraceError
         There are more than `MOST_WAYS` ways through the calculation, or what they give differs in
-        more than its numbers. What the calculation raises on any way passes unchanged.
+        more than its numbers. Errors of the calculation on any path pass unchanged.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Branches:
         return value
 
     def _survive(self, error: BaseException) -> NoReturn:
-        """Find out whether a way ends the program, or somebody does who presses Ctrl-C.
+        """Find out whether a path ends the program, or the user does by Ctrl-C.
 
         A calculation does it again. It may do so at run time, but not while its ways are explored.
         """
@@ -112,7 +112,7 @@ class Branches:
             except BaseException as again:
                 raise TraceError(
                     "Cannot follow a branch that ends the program",
-                    expected="branches that give a value",
+                    expected="branches that return a value",
                     found=type(again).__name__,
                 ) from again
         raise error
@@ -159,7 +159,7 @@ def _merge(condition: Symbol, a: Any, b: Any) -> Any:
         if isinstance(a, dict) and a.keys() == b.keys():
             return {key: _merge(condition, a[key], b[key]) for key in a}
     raise TraceError(
-        "Cannot merge what the branches of a calculation give",
+        "Cannot merge the results of the branches of a calculation",
         expected="numbers, or arrays, lists, tuples and dictionaries of the same form",
         found=f"{a!r:.100} and {b!r:.100}",
         remedy="Let all branches return the same kind of value",

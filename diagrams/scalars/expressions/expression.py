@@ -350,8 +350,8 @@ class Symbol:
     """A number that is not known yet: one immutable node of a `Graph`.
 
     Symbols are made by `Graph.input` and by computing with symbols, and behave like ``np.float64``
-    in equations: operators, NumPy functions, ``.shape == ()``, ``.item()``. What only a number can
-    do (``float()``, ``math.sin``, an index) raises `TraceError`, and so does a decision (``if``)
+    in equations: operators, NumPy functions, ``.shape == ()``, ``.item()``. Operations that need a
+    number (``float()``, ``math.sin``, an index) raise `TraceError`, and so do decisions (``if``)
     outside of an exploration of its branches (`branches.explore`). Two equal expressions are one
     object; ``==`` records a comparison, so compare symbols with ``is``. Hashing is by identity.
 

@@ -81,7 +81,7 @@ _REMEDIES = {
         "instead of max() and min(), and & | ~ instead of 'and', 'or', 'not'"
     ),
     "float": (
-        "Write np.sin(x) instead of math.sin(x), leave float() away, and fill an array made by "
+        "Write np.sin(x) instead of math.sin(x), omit float(), and fill an array made by "
         "fx.array([...]), np.stack([...]) or np.zeros_like(x)"
     ),
     "integer": (

@@ -197,6 +197,3 @@ def latex_names(names: Iterable[tuple[str, str]]) -> list[str]:
 def _escaped(text: str) -> str:
     """Take from characters the meaning that LaTeX gives them."""
     return "".join(_ESCAPES.get(character, character) for character in text)
-
-
-__all__ = ["latex_names", "write_latex"]

@@ -221,6 +221,3 @@ class _MathML(Typeset):
         """Write subscripts, with commas between them."""
         inside = "<mo>,</mo>".join(subscripts)
         return f"<msub>{base}<mrow>{inside}</mrow></msub>"
-
-
-__all__ = ["mathml_names", "write_mathml"]

@@ -128,7 +128,7 @@ def _name_of(key: Hashable, names: Mapping[Any, str]) -> str:
             f"Cannot write an expression of the input {key!r}",
             expected="a name for every input it depends on",
             found=f"names of {len(names)} other inputs",
-            remedy="Ask sources(expression) for the keys that are needed",
+            remedy="Call sources(expression) for the keys that it needs",
         ) from None
 
 
@@ -178,7 +178,7 @@ class Level(IntEnum):
 
 
 class Rank(IntEnum):
-    """What a phrase is made of, in the order of factors."""
+    """Parts of a phrase, in the order of factors."""
 
     NUMBER = 0
     CONSTANT = 1
@@ -246,7 +246,7 @@ def comparison(sign: str) -> Form:
 
 
 class Notation:
-    """What all notations have in common: signs, parentheses, and the order of operands."""
+    """Base class of notations: signs, parentheses, and the order of operands."""
 
     brackets: ClassVar[tuple[str, str]]
     forms: ClassVar[Mapping[str, Form]]
@@ -370,16 +370,3 @@ class _Python(Notation):
     def call(self, function: str, arguments: Sequence[str]) -> str:
         """Write the call of a NumPy function."""
         return f"{function}({', '.join(arguments)})"
-
-
-__all__ = [
-    "Form",
-    "Level",
-    "Notation",
-    "Phrase",
-    "Rank",
-    "Written",
-    "comparison",
-    "write",
-    "write_python",
-]

@@ -1,4 +1,4 @@
-"""What formulas have in common, in whatever language: choices in rows, names with subscripts."""
+"""Base class of typeset formulas in any language: choices in rows, names with subscripts."""
 
 from __future__ import annotations
 
@@ -104,6 +104,3 @@ class Typeset(Notation):
         if re.fullmatch(r"[\d, ]+", text):
             return self.indices(text.replace(" ", ""))
         return self.letter(text) if text in GREEK or len(text) == 1 else self.word(text)
-
-
-__all__ = ["GREEK", "Typeset"]

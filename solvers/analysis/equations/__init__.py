@@ -1,1 +1,1 @@
-"""Equations: those of a context as functions with Jacobians, kept for the next question."""
+"""Equations of a context as functions with Jacobians, stored for the next analysis."""

@@ -26,7 +26,7 @@ _INDEPENDENT = 1e-7  # least singular value of independent equations, as a part 
 
 
 class AssembledSlopes:
-    """What closes derivatives of initial states of a context.
+    """The function that makes derivatives of initial states satisfy the constraints of a context.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class AssembledSlopes:
     ) -> FloatArray:
         """Return derivatives of states that fit the constraints.
 
-        Of mechanisms that are not put together, they stay as they are.
+        In mechanisms that are not assembled, they stay as they are.
 
         Parameters
         ----------
@@ -130,6 +130,3 @@ class AssembledSlopes:
                 f"'{tree.parent_plant.label}' that begin with open constraints. Call "
                 "assemble_starts() of its builder to have those of motions that begin assembled"
             )
-
-
-__all__ = ["AssembledSlopes"]

@@ -1,8 +1,8 @@
 """The equations of a context as functions of chosen numbers, and their Jacobian.
 
-What `linearize`, `equilibrium` and `sensitivity` share: finding the inputs and parameters that the
-user names, setting them, and differentiating by them, exactly where the equations can be traced
-and by central differences elsewhere.
+`linearize`, `equilibrium` and `parameter_sensitivity` share these steps: find the inputs and
+parameters that the user names, set them, and differentiate by them, exactly if the equations can be
+traced and by central differences otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Variable:
         return np.array([number_behind(store, key) for key in self.keys])
 
     def write(self, store: Store, numbers: FloatArray) -> None:
-        """Set the components without a look at bounds."""
+        """Set the components without checking bounds."""
         (what, where, index), _ = self.keys[0]
         before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
         whole = np.array(before)
@@ -261,16 +261,16 @@ def refuse_beyond_numbers(
         worst = int(np.argmax(sizes))
         raise EvaluationError(
             attempt,
-            expected=f"{what} of at most {LARGEST:g}, with which can be computed",
+            expected=f"{what} of at most {LARGEST:g}, the largest that the solver can compute with",
             found=f"{numbers[worst]:.6g} of {names[worst]}",
-            remedy="Look at the units of loads, masses and stiffnesses",
+            remedy="Check the units of loads, masses and stiffnesses",
         )
 
 
 def refuse_sampled(
     context: Context,
     attempt: str,
-    remedy: str = "Put a continuous block in its place, or take the plant alone",
+    remedy: str = "Replace it by a continuous block, or use the plant only",
 ) -> None:
     """Refuse a diagram in which sampled state follows the motion: it has no continuous equations.
 
@@ -292,7 +292,7 @@ def refuse_sampled(
             or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
         ):
             if isinstance(system, TimeDelay):
-                remedy = f"{remedy}. Or put a PadeDelay in the place of '{system.label}'"
+                remedy = f"{remedy}. Or use a PadeDelay instead of '{system.label}'"
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",

@@ -1,8 +1,8 @@
-"""Traced equations, kept for the next question of the same kind: who keeps what, and how long.
+"""Cache of traced equations: which equations are stored, where, and for how long.
 
-A trace has symbols in the place of time, states, parameters, discrete values and inputs, so that it
-serves whatever these are, and so do its derivatives. What depends on it alone is kept, then, and
-what depends on values is made for each call:
+A trace has symbols for time, states, parameters, discrete values and inputs, so that it is valid
+for all their values, and so are its derivatives. Results that depend on the trace alone are stored;
+results that depend on values are made for each call:
 
 =====================================  ============================  =============================
 What                                   Kept by                       As long as
@@ -24,8 +24,8 @@ trace is used again only if
 - it gives the numbers of the equations at the values at hand, see
   `flexure.solvers.tracing.trace_check`.
 
-Otherwise the equations are traced anew. What no attribute leads to, such as a global variable, is
-noticed by the numbers alone.
+Otherwise the equations are traced anew. A change that no attribute shows, such as that of a global
+variable, is noticed by the numbers alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from flexure.solvers.tracing.trace import Key
 
 
 class Seen:
-    """What equations can see of a block, beside the values of a context."""
+    """The attributes of a block that equations can read, beside the values of a context."""
 
     __slots__ = ("_attributes", "_block", "_is_plain", "_key")
 
@@ -85,7 +85,7 @@ class TracedNumbers:
 
     @cached_property
     def sources(self) -> frozenset[Key]:
-        """What the expressions read."""
+        """The values that the expressions read."""
         return frozenset(cast("set[Key]", scalars.sources(self.expressions)))
 
     def evaluated(self, store: Store, time: float | None = None) -> FloatArray:
@@ -209,6 +209,3 @@ def kept_equations(
     made = make()
     kept.put(key, made, made.size)
     return made, False
-
-
-__all__ = ["Keepable", "Seen", "TracedEquations", "TracedNumbers", "kept_equations"]

@@ -1,4 +1,4 @@
-"""Which blocks linear models take for gains, and which pass no small changes at a point."""
+"""Notes on linear models: blocks replaced by gains, and blocks that pass no small changes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,3 @@ def linear_notes(leaves: Iterable[LeafContext], *, as_gain: bool = True) -> tupl
         for block, remark in remarks
         if remark is not None
     )
-
-
-__all__ = ["BLOCKS", "gains", "linear_notes"]

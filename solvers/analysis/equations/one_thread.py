@@ -100,6 +100,3 @@ def in_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **options)
 
     return run
-
-
-__all__ = ["in_one_thread", "one_thread"]

@@ -1,4 +1,4 @@
-"""The exact equations of an analysis from native code that is shared by what is alike.
+"""The exact equations of an analysis from native code, which equal parts of a system share.
 
 What `TracedEquations` write out as Python, operation by operation, takes seconds for a beam of many
 segments. Here one segment is traced and compiled for all of them
@@ -134,7 +134,7 @@ class SharedEquations:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the matrix of derivatives."""
+        """The shape of the matrix of derivatives."""
         return self._code.shape
 
     @property
@@ -204,6 +204,3 @@ def _may_share(layout: Layout) -> bool:
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         return False
     return most_alike(layout.leaves) >= _ALIKE
-
-
-__all__ = ["SharedCode", "SharedEquations", "shared_equations"]

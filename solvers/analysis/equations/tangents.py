@@ -1,4 +1,4 @@
-"""In which directions states can move: quaternions turn in three, locked joints in none.
+"""Directions in which states can move: three for a quaternion, none for a locked joint.
 
 Constraints leave those that change neither their errors nor the rates of these.
 """
@@ -62,10 +62,10 @@ def require_holding(context: Context, attempt: str) -> None:
             if problem is not None:
                 raise EvaluationError(
                     attempt,
-                    expected="contacts that push and friction that holds what it can",
+                    expected="contacts that push, and sticking friction within its limit",
                     found=problem,
-                    remedy="Let the modes fit, as by initialize() of a Simulator, whose context has"
-                    " them",
+                    remedy="Use a context with modes of contact that fit, such as that of a "
+                    "Simulator after initialize()",
                 )
 
 
@@ -119,12 +119,3 @@ def tangent(
     _, sizes, directions = np.linalg.svd(normals @ free)
     rank = int(np.sum(sizes > _INDEPENDENT * np.max(sizes, initial=0.0)))
     return np.asarray(free @ directions[rank:].T)
-
-
-__all__ = [
-    "constraint_ports",
-    "open_stops",
-    "quaternions_and_locked",
-    "require_holding",
-    "tangent",
-]

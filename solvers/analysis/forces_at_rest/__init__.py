@@ -1,1 +1,1 @@
-"""Forces on mechanisms at rest with their derivatives, and the curves of equilibria they make."""
+"""Forces on mechanisms at rest with their derivatives, and path following of equilibria."""

@@ -77,6 +77,3 @@ def _left_over(rows: FloatArray) -> FloatArray:
     _, sizes, right = np.linalg.svd(rows)
     rank = int(np.sum(sizes > INDEPENDENT * sizes[0]))
     return np.asarray(right[rank:].T)
-
-
-__all__ = ["AllowedMotions", "IndependentRows", "allowed_motions", "independent_rows"]

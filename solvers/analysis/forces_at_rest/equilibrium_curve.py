@@ -1,4 +1,4 @@
-"""Following a curve of equilibria by its arc length: tangents, corrections, crossings of zero.
+"""Arc-length continuation of equilibria: tangents, corrections, zero crossings.
 
 Along a leg, inputs and parameters move from one set of values to another in proportion to one
 number λ, and so do the values at which holders keep outputs. With the increments θ of all unknowns
@@ -57,7 +57,8 @@ class Leg:
     variables, held : ndarray, shape (2, m) and (2, k)
         Their values at λ = 0 and at λ = 1.
     released : ndarray, shape (n,), or None
-        Forces of unknowns that are held at λ = 0, and let go until λ = 1; None for none.
+        Forces on unknowns that balance them at λ = 0, and are reduced to zero until λ = 1; None for
+        none.
     """
 
     variables: FloatArray
@@ -546,6 +547,3 @@ def _rows(point: StaticPoint) -> FloatArray:
 
 def _length(vector: FloatArray) -> float:
     return float(np.linalg.norm(vector))
-
-
-__all__ = ["UNIT_LOAD", "Crossing", "CurvePoint", "EquilibriumCurve", "Leg", "LostError"]

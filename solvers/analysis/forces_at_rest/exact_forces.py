@@ -1,4 +1,4 @@
-"""Generalized forces at rest, with what holders and constraints keep, and all exact derivatives.
+"""Forces at rest and equations of strokes and constraints, with all exact derivatives.
 
 The rows are the forces on all trees, one for each velocity, the rates of other states, what is kept
 (errors of constraints, then outputs that holders keep), and the derivatives of each of these by all
@@ -211,7 +211,7 @@ def _marked(shape: tuple[int, int], place: Any) -> npt.NDArray[np.bool_]:
 def exact_forces(
     store: Store, reading: StaticReading, keys: Sequence[Key]
 ) -> tuple[ExactForces | None, TraceError | None]:
-    """Return the rows as functions, kept or made anew, or why there are none.
+    """Return the rows as functions, stored ones or new ones, or the reason why there are none.
 
     Parameters
     ----------
@@ -252,6 +252,3 @@ def exact_forces(
     if not known and not agrees(written):
         return None, TraceError(OTHER_NUMBERS.capitalize())
     return ExactForces(store, written), None
-
-
-__all__ = ["AtRest", "ExactForces", "StaticReading", "exact_forces", "read_forces"]

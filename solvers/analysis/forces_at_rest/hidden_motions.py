@@ -1,4 +1,4 @@
-"""Vibrations that a planar joint beside a flexure takes away, though the flexure is soft there.
+"""Vibrations that a planar joint suppresses although the flexure beside it is soft in them.
 
 A `PlanarJoint` between the two bodies of a flexure holds what it does not let move, rigidly. The
 real stage is held there by the flexure alone, and may vibrate. Such modes are computed here as if
@@ -39,8 +39,8 @@ def warn_of_hidden_motions(context: Context, about: str) -> None:
         warn(
             f"{about} those of a body that the joint '{joint}' holds in a plane, rigidly. On"
             f" {flexures} alone, '{body}' vibrates at about {shown} Hz as well, which is below the"
-            f" {_about(highest)} Hz that the joint leaves. Put a RpyFloatingJoint in its place for"
-            " the free stage. If only motions in the plane are meant, pass planar=True and"
+            f" {_about(highest)} Hz that the joint leaves. Use a RpyFloatingJoint instead for "
+            "the free stage. If only motions in the plane are meant, pass planar=True and"
             " segments= to the flexures"
         )
 
@@ -129,6 +129,3 @@ def _stiffness(beam: Beam, leaf: LeafContext) -> FloatArray:
     compliance[2, 4] = compliance[4, 2] = 0.5 * L**2 / e_z
     compliance[1, 5] = compliance[5, 1] = -0.5 * L**2 / e_y
     return np.linalg.inv(compliance)
-
-
-__all__ = ["warn_of_hidden_motions"]

@@ -1,11 +1,12 @@
-"""The way to an equilibrium from states that are none: what would hold them is let go by and by.
+"""Homotopy to an equilibrium: forces that balance the starting state are gradually released.
 
 At states θ⁰ with the forces r⁰, forces -r⁰ hold the mechanism. From λ = 0 to 1, the equilibria of
 
     r(θ) - (1 - λ) r⁰ = 0,    g(θ) = (1 - λ) g(θ⁰) + λ ĝ
 
 lead from these states to an equilibrium without them. They are followed by their arc length, so
-that what bends far, or snaps on the way, comes to rest, where Newton's method alone strays.
+that mechanisms that bend far or snap through reach an equilibrium, where Newton's method alone
+diverges.
 """
 
 from __future__ import annotations
@@ -57,6 +58,3 @@ def released(
             raise LostError
         point = stop.point
     return point.x, point.reactions
-
-
-__all__ = ["released"]

@@ -1,4 +1,4 @@
-"""Elements so far beyond a limit that what is found about a mechanism at rest may mislead."""
+"""Warnings of elements so far beyond a limit that static results may be wrong."""
 
 from __future__ import annotations
 
@@ -42,9 +42,6 @@ def warn_of_misleading_limits(contexts: Iterable[Context], about: str) -> None:
     told = "; ".join(text for _, text in ordered[:_SHOWN])
     more = f"; and {len(ordered) - _SHOWN} more elements" if len(ordered) > _SHOWN else ""
     warn(
-        f"{about} may be off by percents, or have another shape than the right one, since single"
-        f" elements stand for too much. {told}{more}"
+        f"{about} may err by several percent, or have a wrong shape, since single elements "
+        f"represent too large a part. {told}{more}"
     )
-
-
-__all__ = ["warn_of_misleading_limits"]

@@ -1,4 +1,4 @@
-"""The walk along a curve of equilibria: steps, stations, and the points where stability changes."""
+"""Path following along equilibria: steps, stations, and points where stability changes."""
 
 from __future__ import annotations
 
@@ -181,6 +181,3 @@ class Walk:
             self._length = length
             return there
         raise LostError
-
-
-__all__ = ["Stop", "TurnedAwayError", "Walk"]

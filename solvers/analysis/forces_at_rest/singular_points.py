@@ -1,4 +1,4 @@
-"""Where what constraints and holders keep does not decide the motion: change and dead points.
+"""Change points and dead points: positions at which constraints and strokes are singular.
 
 The derivatives J of all that is kept have as many independent rows at one point of a path as at the
 next. In between they lose one at a change point, at which a mechanism can go on in another way, and
@@ -124,6 +124,3 @@ def _g(first: FloatArray, second: FloatArray) -> float:
     rank = int(np.sum(sizes > INDEPENDENT * sizes[0]))
     along = left[:, :rank].T @ second @ right[:rank].T
     return float(np.linalg.det(along / sizes[:rank, np.newaxis]))
-
-
-__all__ = ["crossing_between", "with_regular_rows"]

@@ -194,15 +194,3 @@ def displacement_names(tree: MultibodyTree, joint: Joint) -> list[str]:
     path = f"{owner}.{joint.PORT_NAMES[0]}"
     suffixes = joint.POSITION_SUFFIXES
     return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
-
-
-__all__ = [
-    "Indices",
-    "StaticCoordinates",
-    "displacement_names",
-    "path_in_plant",
-    "plants_in",
-    "size_of",
-    "trees_of",
-    "weight_of",
-]

@@ -203,8 +203,8 @@ class StaticEquations:
             raise ValueRefusedError(
                 attempt,
                 expected="a mechanism that can move",
-                found="no joint, or locked ones alone",
-                remedy="Take a Plant, or a diagram with one, and unlock a joint",
+                found="no joint, or only locked ones",
+                remedy="Use a Plant, or a diagram with one, and unlock a joint",
             )
         self._others = _other_states(context)
         trees = [tree for _, tree in trees_of(context)]
@@ -220,7 +220,7 @@ class StaticEquations:
         if self._exact is None and len(self.coordinates) > _MOST_BY_DIFFERENCES:
             raise EvaluationError(
                 attempt,
-                expected="equations of which exact derivatives can be had, or at most"
+                expected="equations with exact derivatives, or at most"
                 f" {_MOST_BY_DIFFERENCES} unknowns by differences",
                 found=f"{len(self.coordinates)} unknowns: {self.obstacle}",
                 remedy="Divide beams into fewer segments; 8 to 32 are accurate to 1e-5 and better",
@@ -254,7 +254,7 @@ class StaticEquations:
         self._store.set_motion(self._store.time, freeze(at_rest))
 
     def set_variables(self, numbers: FloatArray) -> None:
-        """Set the variables without a look at bounds."""
+        """Set the variables without checking bounds."""
         start = 0
         for variable in self._variables:
             end = start + len(variable.keys)
@@ -327,7 +327,7 @@ class StaticEquations:
     def _found_states(self) -> Indices:
         """Return the other states that are found: whose rates are not zero anyway, and matter.
 
-        What nothing reads is the record of something, such as the integral of a position.
+        A state that nothing reads is a record, such as the integral of a position.
         """
         others, first = self._others, self._num_forces
         if not others.size:
@@ -428,13 +428,13 @@ def _refuse_switched(context: Context, attempt: str) -> None:
                 expected="constraints that hold everywhere",
                 found=f"rigid stops or friction that sticks: {quoted(names)} of "
                 f"'{tree.parent_plant.label}'",
-                remedy="Take a JointStop instead, and no friction; or simulate it with damping, "
+                remedy="Use a JointStop instead, and no friction; or simulate it with damping, "
                 "and use fx.equilibrium and fx.modes where it rests",
             )
 
 
 def _refuse_rolling(context: Context, attempt: str) -> None:
-    """Refuse constraints between velocities, under which places of rest depend on the way."""
+    """Refuse constraints between velocities, with which equilibria depend on the path."""
     for _, tree in trees_of(context):
         rolling = [c.name for c in tree.constraints if c.num_position_equations < c.num_equations]
         if rolling:
@@ -443,7 +443,8 @@ def _refuse_rolling(context: Context, attempt: str) -> None:
                 expected="constraints between positions",
                 found=f"constraints between velocities: {quoted(rolling)} of "
                 f"'{tree.parent_plant.label}'",
-                remedy="What rolls rests where it comes to: simulate it with damping, and use "
+                remedy="The rest position of a rolling body depends on its path: simulate it "
+                "with damping, and use "
                 "fx.equilibrium and fx.modes there",
             )
 
@@ -473,6 +474,3 @@ def _other_states(context: Context) -> Indices:
         if leaf.system.continuous_state is not None and not isinstance(leaf.system, MultibodyTree)
     ]
     return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
-
-
-__all__ = ["StaticEquations", "StaticPoint"]

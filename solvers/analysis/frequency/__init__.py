@@ -1,1 +1,1 @@
-"""Responses over frequency: curves, margins of loops, loci of poles, and their pictures."""
+"""Frequency responses, stability margins and root loci, with their plots."""

@@ -181,7 +181,7 @@ def frequencies(
     attempt: str,
     beyond: float = 1.0,
 ) -> list[FloatArray]:
-    """Return the frequencies in rad/s at which each model is looked at."""
+    """Return the frequencies in rad/s at which each model is evaluated."""
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     if frequency is not None:
         given = as_numbers(frequency, attempt, "frequencies") * unit
@@ -339,16 +339,3 @@ def closest_margins(
     phases = shown(degrees, found.phase_margin_frequencies)
     gain = min(gains, key=lambda each: abs(np.log(each[0])), default=None)
     return gain, min(phases, key=lambda each: abs(each[0]), default=None)
-
-
-__all__ = [
-    "UNITS",
-    "Curve",
-    "Models",
-    "closest_margins",
-    "curves_of",
-    "frequencies",
-    "gaps",
-    "labelled",
-    "to_decibels",
-]

@@ -62,8 +62,8 @@ def bode(
     Parameters
     ----------
     models : LinearModel, or list or dict of them
-        What to plot, continuous or sampled; a dictionary gives their labels. Of several inputs or
-        outputs, each pair gets a curve.
+        What to plot, continuous or sampled; a dictionary gives their labels. With several inputs or
+        outputs, each pair has a curve.
     frequency : array_like, optional
         Ascending frequencies in ``units``. By default from below the lowest pole or zero to above
         the highest one, with the crossings of the magnitude 1, and of a sampled model up to half of
@@ -92,6 +92,13 @@ def bode(
     ValueRefusedError
         When there is no model, one has no inputs or outputs or contains NaN, frequencies are not
         positive and ascending, or a pole lies at a given frequency.
+
+    See Also
+    --------
+    nyquist : Loop gains around the point -1.
+    nichols : Magnitude over phase.
+    margins : The margins as numbers.
+    singular_values : Systems with several inputs.
 
     Notes
     -----
@@ -253,6 +260,10 @@ def singular_values(
     ValueRefusedError
         As for `bode`.
 
+    See Also
+    --------
+    bode : Magnitude and phase of each pair of input and output.
+
     Examples
     --------
     >>> import flexure as fx
@@ -291,6 +302,3 @@ def singular_values(
     ax.set_ylabel("singular values [dB]" if magnitude == "dB" else "singular values")
     write_legend(ax, [label for label, _ in named])
     return saved(ax, path)
-
-
-__all__ = ["bode", "singular_values"]

@@ -1,4 +1,4 @@
-"""Pictures of loop gains around the point -1: Nyquist and Nichols plots."""
+"""Nyquist and Nichols plots of loop gains."""
 
 from __future__ import annotations
 
@@ -83,10 +83,16 @@ def nyquist(
     ValueRefusedError
         As for `bode`, and when a model has several inputs or outputs.
 
+    See Also
+    --------
+    bode : Magnitude and phase over frequency.
+    nichols : Magnitude over phase.
+    margins : The margins as numbers.
+
     Notes
     -----
-    The picture shows at most the neighborhood of -1 and of the origin, three times as wide as their
-    distance; what is larger is clipped. At poles on the imaginary axis, or of sampled models on the
+    The plot shows at most the neighborhood of -1 and the origin, three times as wide as their
+    distance; larger values are clipped. At poles on the imaginary axis, or of sampled models on the
     unit circle, the curve leaves the picture on one side and comes back on another, without a line
     between them: the contour passes such a pole on its right, so that the two ends are joined by
     half a turn clockwise, far away, for each pole there.
@@ -242,6 +248,11 @@ def nichols(
     ValueRefusedError
         As for `nyquist`.
 
+    See Also
+    --------
+    bode : Magnitude and phase over frequency.
+    nyquist : Loop gains around the point -1.
+
     Notes
     -----
     The grey contours are those of constant abs(L/(1 + L)), in dB. The crosses are the points
@@ -312,6 +323,3 @@ def _contours(
             k = np.flatnonzero(seen)[np.argmax(rank)]
             said.append(Label(f"{level:g} dB", (xs[k], ys[k]), GREY, on_line=True))
     return said
-
-
-__all__ = ["nichols", "nyquist"]

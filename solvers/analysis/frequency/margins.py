@@ -1,4 +1,4 @@
-"""Margins of a feedback loop: how much its gain, phase and delay may change until it is unstable.
+"""Stability margins of a feedback loop: gain, phase, delay, modulus and disk margins.
 
 With L in the convention of negative feedback, the closed loop is at the boundary of stability where
 L(jω) = -1, so margins are distances of the Nyquist curve from that point, in several measures.
@@ -26,8 +26,8 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 class Margins(Answer):
     """Margins of a feedback loop with one input and one output.
 
-    Where the closed loop is not stable, it has no margins: the single figures are NaN, and the
-    lists of all crossings say where the curve is.
+    If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
+    contain all crossings of the curve.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Margins(Answer):
 
     @property
     def gain_frequency(self) -> float:
-        """Where the gain margin is, in rad/s; NaN where there is none."""
+        """Frequency of the gain margin, in rad/s; NaN if there is none."""
         return self._frequency(self.gain_margins, self.gain_margin_frequencies, self.gain_margin)
 
     @property
@@ -92,13 +92,13 @@ class Margins(Answer):
 
     @property
     def phase_frequency(self) -> float:
-        """Where the phase margin is, in rad/s; NaN where there is none."""
+        """Frequency of the phase margin, in rad/s; NaN if there is none."""
         angles = np.abs(self.phase_margins)
         return self._frequency(angles, self.phase_margin_frequencies, self.phase_margin)
 
     @property
     def disk_gain_margins(self) -> tuple[float, float]:
-        """Between which factors the gain may vary, with phases up to a trade-off."""
+        """Range of gain factors with a stable loop, with phases up to a trade-off."""
         half = 0.5 * self.disk_margin
         low = (1.0 - half) / (1.0 + half) if half != math.inf else -1.0
         high = (1.0 + half) / (1.0 - half) if not half >= 1.0 else math.inf
@@ -106,7 +106,7 @@ class Margins(Answer):
 
     @property
     def disk_phase_margin(self) -> float:
-        """Up to which angle in rad the phase may vary, with gains up to a trade-off."""
+        """Largest phase change in rad with a stable loop, with gains up to a trade-off."""
         return 2.0 * math.atan(0.5 * self.disk_margin)
 
     @staticmethod
@@ -142,8 +142,7 @@ def margins(loop: LinearModel) -> Margins:
     Parameters
     ----------
     loop : LinearModel
-        L in the convention of negative feedback, as `loop_gain` gives it, in continuous time or
-        sampled.
+        L in the convention of negative feedback, as `loop_gain` returns it, continuous or sampled.
 
     Returns
     -------
@@ -154,13 +153,19 @@ def margins(loop: LinearModel) -> Margins:
     ValueRefusedError
         When it is no such model or has several inputs or outputs.
 
+    See Also
+    --------
+    loop_gain : The loop gain at a wire.
+    bode : Plot with margins.
+    nyquist : Plot around the point -1.
+
     Notes
     -----
     All crossings are found, however sharp: from the eigenvalues of the loop gain together with its
     adjoint, each refined as a root. Peaks are those of bounded-real conditions of the closed loop.
-    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do
-    not count, unless they grow. Those that stay are named in ``notes``; where a block passes no
-    small changes, such as a `Saturation` beyond its limits, they count as well.
+    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do not
+    count, unless they grow. Those that neither decay nor grow are named in ``notes``; where a block
+    passes no small changes, such as a `Saturation` beyond its limits, they count as well.
 
     Examples
     --------
@@ -274,6 +279,3 @@ def _distances(
 
 def _at(frequency: float) -> str:
     return "" if math.isnan(frequency) else f" at {frequency:.4g} rad/s"
-
-
-__all__ = ["Margins", "margins"]

@@ -249,6 +249,3 @@ def _forward_substitution(T: Curve, away: Curve, right: Curve) -> Curve:
     for k in range(len(T)):
         y[k] = (right[k] + T[:k, k] @ y[:k]) / away[k]
     return y
-
-
-__all__ = ["NyquistCurve"]

@@ -1,4 +1,4 @@
-"""What pictures of linear models have in common: legends, ticks, axes through zero."""
+"""Common style of the plots of linear models: legends, ticks, axes through zero."""
 
 from __future__ import annotations
 
@@ -60,13 +60,3 @@ def with_figures(label: str, said: Sequence[Label]) -> str:
     """Return the label of a curve with the figures in what is said about it."""
     figures = [re.split(r"\sat\s", each.text)[0] for each in said]
     return f"{label} ({', '.join(figures)})" if figures else label
-
-
-__all__ = [
-    "cross_zero",
-    "frequency_ticks",
-    "turn_ticks",
-    "unit_name",
-    "widen",
-    "with_figures",
-]

@@ -62,6 +62,11 @@ def pole_zero(
     ValueRefusedError
         When there is no model, one contains NaN, or some are sampled and others not.
 
+    See Also
+    --------
+    root_locus : Poles over a parameter.
+    modes : Natural frequencies and mode shapes.
+
     Notes
     -----
     Grey lines through the origin are those of equal damping ratio, and circles those of equal
@@ -178,7 +183,7 @@ def _chosen(locus: RootLocus, marks: npt.ArrayLike | None, attempt: str) -> list
         if not same.any():
             raise ValueRefusedError(
                 attempt,
-                expected=f"marks among the values of '{locus.parameter}' that were looked at",
+                expected=f"marks among the values of '{locus.parameter}' that were computed",
                 found=f"{value:g}",
                 remedy="Add it to the values of fx.root_locus",
             )
@@ -297,6 +302,3 @@ def _sampled_grid(ax: Axes, points: npt.NDArray[np.complex128]) -> list[Label]:
         if part in (0.1, 0.2, 0.4, 0.6, 0.8):
             labels.append(Label(f"{part:g} π/T", (z[0].real, z[0].imag), GREY, on_line=True))
     return labels
-
-
-__all__ = ["plot_root_locus", "pole_zero"]

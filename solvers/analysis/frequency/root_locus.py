@@ -46,7 +46,7 @@ class RootLocus(Answer):
     poles : ndarray of complex, shape (K, n)
         The poles at each value, in rad/s, or of a sampled model in z; a column is a branch.
     fine_values : ndarray, shape (N,)
-        These values, and those in between that were looked at to tell the branches apart.
+        These values, and intermediate ones that were evaluated to distinguish the branches.
     fine_poles : ndarray of complex, shape (N, n)
         The poles there.
     period : float or None
@@ -82,7 +82,7 @@ class RootLocus(Answer):
             drawn over the unit circle, as by `pole_zero`.
         reach : float, optional
             How far from the origin the picture shows everything, in the units of its axes. By
-            default as far as the farthest pole, which may be one that nobody cares for.
+            default the axes include the farthest pole, which may be an unimportant one.
         ax : matplotlib.axes.Axes, optional
             Where to plot; a new figure when omitted.
         path : str or Path, optional
@@ -145,14 +145,19 @@ def root_locus(
     EvaluationError
         As for `equilibrium` and `linearize`.
 
+    See Also
+    --------
+    pole_zero : Poles and zeros of one model.
+    track_modes : Mode shapes over a parameter.
+
     Notes
     -----
     At each value, an equilibrium is found from that at the value before, and the system is
     linearized there. Branches go on by the resemblance of modes, which is the trace of the product
     of the projectors on their eigenvectors, and by the distances of poles; of all ways to pair
-    them, the best in sum is taken. So branches cross without a change of places. Where the
-    resemblance is poor, values in between are looked at. Where poles meet and turn by a right
-    angle, which one goes on as which has no meaning.
+    them, the best in sum is taken. So branches cross without a change of places. If the resemblance
+    is poor, intermediate values are evaluated. Where poles meet and turn by a right angle, which
+    one goes on as which has no meaning.
 
     Examples
     --------
@@ -262,6 +267,3 @@ def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:
     rows, columns = linear_sum_assignment(apart / size - alike)
     alike = np.where(here.gone[:, np.newaxis] & there.gone, 1.0, alike)
     return columns.astype(np.intp), float(np.min(alike[rows, columns], initial=1.0))
-
-
-__all__ = ["RootLocus", "root_locus"]

@@ -1,1 +1,1 @@
-"""Linear models: linearization, poles, loops that are opened, exchange with other packages."""
+"""Linear models: linearization, poles, loop gains, exchange with other packages."""

@@ -1,7 +1,8 @@
-"""Linear models as objects of python-control and SciPy, and back.
+"""Conversion of linear models to objects of python-control and SciPy, and back.
 
-python-control refuses dots in the names of signals. They become colons, and what would be taken for
-such a colon on the way back is written as in addresses of the web: "%3A" for ":", "%25" for "%".
+python-control refuses dots in the names of signals. They become colons, and characters that would
+be read as such a colon in the reverse conversion are written as in web addresses: "%3A" for ":",
+"%25" for "%".
 """
 
 from __future__ import annotations
@@ -98,6 +99,3 @@ def _with_dots(label: str) -> str:
     ('pid.x[integral]', 'a.x[10:30 %]')
     """
     return label.replace(":", ".").replace("%3A", ":").replace("%25", "%")
-
-
-__all__ = ["parts_of", "to_control", "to_scipy"]

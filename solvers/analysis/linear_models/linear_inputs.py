@@ -1,4 +1,4 @@
-"""What a linear model has as inputs: free ports and parameters, and wires of a finished diagram.
+"""Inputs of a linear model: free ports and parameters, and wires of a finished diagram.
 
 At a wire, a disturbance d is added to the signal, or the wire is opened and carries d alone. For
 the derivatives it is cut (`flexure.diagrams.contexts.cut_wires`) either way. They tell what comes
@@ -175,6 +175,3 @@ def wire_place(context: Context, way: Way, attempt: str) -> Place:
             + (", which nothing feeds" if isinstance(place.handle, InputPort) else ""),
         )
     return place
-
-
-__all__ = ["LinearInputs", "wire_place"]

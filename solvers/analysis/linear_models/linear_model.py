@@ -1,4 +1,4 @@
-"""The linear model of a system at a point: its matrices, what they tell, and where they go."""
+"""The linear model of a system at a point: matrices, properties, and conversions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class LinearModel(Shown):
     """A linear model of a system around one point, ``ẋ = A x + B u, y = C x + D u``.
 
     x, u and y are the deviations of states, inputs and outputs from x0, u0 and y0. Where the point
-    is no equilibrium, ``xdot0`` is to be added to ẋ. Of a sampled model, x[k+1] takes the place
-    of ẋ.
+    is no equilibrium, ``xdot0`` is to be added to ẋ. In a sampled model, x[k+1] replaces ẋ.
 
     Attributes
     ----------
@@ -117,7 +116,7 @@ class LinearModel(Shown):
         return tangent(self.x0, self.quaternions, self.locked, self.normals)
 
     def on_tangent(self) -> LinearModel:
-        """Return the model in the coordinates z of `tangent`, in which nothing but motion is left.
+        """Return the model in the coordinates z of `tangent`, without constrained directions.
 
         Programs that know no quaternions need that: ``model.on_tangent().to_control()``. Names of a
         quaternion are those of x, y and z. A model without quaternions and locked joints is
@@ -260,7 +259,7 @@ class LinearModel(Shown):
 
     @property
     def static_gain(self) -> FloatArray:
-        """What the outputs become per constant input, shape (p, m); inf where it is integrated.
+        """Static gain of the outputs per constant input, shape (p, m); inf where it is integrated.
 
         States that inputs do not move, or outputs do not show, do not matter, even if they drift.
         """
@@ -391,7 +390,7 @@ class LinearModel(Shown):
 
 
 def refuse_systems(value: Any, attempt: str, expected: str) -> None:
-    """Refuse a block or diagram in the place of its linear model, and say how to get one."""
+    """Refuse a block or diagram instead of its linear model, and say how to get one."""
     if isinstance(value, (list, tuple, Mapping)):
         for each in value.values() if isinstance(value, Mapping) else value:
             refuse_systems(each, attempt, expected)
@@ -404,6 +403,3 @@ def refuse_systems(value: Any, attempt: str, expected: str) -> None:
             f"of a loop, and fx.linearize({value.name}, context, inputs, outputs) that from inputs "
             "to outputs",
         )
-
-
-__all__ = ["LinearModel", "refuse_systems"]

@@ -1,4 +1,4 @@
-"""What notebooks show of linear models, equilibria and sensitivities: tables with names."""
+"""Notebook display of linear models, equilibria and sensitivities: tables with names."""
 
 from __future__ import annotations
 
@@ -130,12 +130,3 @@ def sensitivity_pieces(found: ParameterSensitivity) -> Iterator[str]:
         count = found.outputs[path].shape[1]
         rows += [(f"d {path}[{k}]", *(final[k] for final in last)) for k in range(count)]
     yield Table(("", *(f"/ d {parameter}" for parameter in columns)), rows).to_html(_POLES)
-
-
-__all__ = [
-    "equilibrium_pieces",
-    "matrix",
-    "model_pieces",
-    "poles",
-    "sensitivity_pieces",
-]

@@ -55,23 +55,24 @@ def linearize(
     system : System
         A block or diagram.
     context : Context, optional
-        Where, a root context; it is not changed. A default context when omitted.
+        Operating point, a root context; it is not changed. A default context when omitted.
     inputs : Handle, str or iterable of them, optional
         Inputs of the model, by handle or path: free input ports, parameters such as the value of a
-        `Constant`, and ports on the wires between blocks, or components of them. What enters at a
-        wire is added to the signal there: behind an output port, for all that read it; in front of
-        an input port, for its block alone. By default all vector inputs of the system.
+        `Constant`, and ports on the wires between blocks, or components of them. An input at a wire
+        is added to the signal there: behind an output port, for all that read it; in front of an
+        input port, for its block alone. By default all vector inputs of the system.
     outputs : Handle, str or iterable of them, optional
         Outputs of the model: ports of the system or of blocks inside, or components of them. An
-        output port shows what its block gives, before anything is added; an input port what its
-        block gets. By default all vector outputs of the system, but for infinite ones, such as the
-        safety of a flexure without stress, which a warning names.
+        output port shows the output of its block, before inputs at wires are added; an input port
+        shows the signal that its block reads. By default all vector outputs of the system, but for
+        infinite ones, such as the safety of a flexure without stress, which a warning names.
     openings : Handle, str or iterable of them, optional
-        Ports on wires between blocks, or components of them, at which the wires are opened. What
-        is beyond stays at its present value, or is an input of the model if it is named there, too.
+        Ports on wires between blocks, or components of them, at which the wires are opened. The
+        block behind an opening reads a constant, the present value, or an input of the model if the
+        port is one of ``inputs`` as well.
     period : float, optional
-        Of a discrete-time model from one sample instant to the next, in s: a whole multiple of the
-        periods of all updates. See the notes.
+        Sampling period in s, for a discrete-time model: a whole multiple of the periods of all
+        updates. See the notes.
     inputs_after_updates : bool
         With ``period``: whether inputs change just after the updates of an instant, as outputs of
         sampled controllers do, and not just before them. See the notes.
@@ -91,18 +92,24 @@ def linearize(
     DeclarationError
         When it is no system, such as a builder whose ``build()`` is still to be called.
     UnknownNameError
-        When an input is not free, or something is not there.
+        When an input is not free, or a path or name does not exist.
     EvaluationError
         When something is not finite, an input port is not fixed, or a sampled block follows the
         motion, so that the diagram has no continuous equations; with ``period``, when it does not
         fit, has more than 100 000 instants, or the model of the next period is another one.
 
+    See Also
+    --------
+    equilibrium : Find an operating point first.
+    modes : Natural frequencies and mode shapes.
+    loop_gain : Linear model of an opened loop.
+
     Notes
     -----
     The matrices are exact derivatives of the traced equations. Where a block cannot be traced,
-    they are central differences, with about eight digits, and ``how`` says so. At a kink one slope
-    out of several is taken: that inside of the limits at the very limit of a saturation, and zero
-    at the tip of ``abs``. Discrete states, such as the mode of a `Relay`, stay what they are.
+    they are central differences, with about eight digits, and ``how`` says so. At a kink, one of
+    several slopes is used: at the limit of a saturation the slope inside, at the tip of ``abs``
+    zero. Discrete states, such as the mode of a `Relay`, stay what they are.
 
     Blocks with ``linearize_as="gain"``, a `Quantizer` by default, pass changes with gain 1. The
     ``notes`` of the model name them, and blocks that pass no small changes, such as a `Saturation`
@@ -113,13 +120,13 @@ def linearize(
     they do: ``poles``, the eigenvalues of A and `modes` differ there, and a warning says so.
 
     With ``period``, the model is ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``, with the
-    discrete values of sampled blocks among the states. x[k] is what they are just before an
-    instant, when the updates are due, and y[k] what the outputs are just after it, so that a
-    controller answers what it has just measured. Inputs hold for a whole period. The instants are
-    those of the slowest update. Between them, the motion is exact (a matrix exponential), also with
-    several commensurate periods and with delays. Discrete values that follow time alone, such as
-    the sign of a gain that toggles, go on with each update; they are no states, and the model has
-    to be the same one a period later.
+    discrete values of sampled blocks among the states. x[k] are the states just before an instant,
+    when the updates are due, and y[k] the outputs just after it, so that a controller responds to
+    its latest measurement. Inputs hold for a whole period. The instants are those of the slowest
+    update. Between them, the motion is exact (a matrix exponential), also with several commensurate
+    periods and with delays. Discrete values that follow time alone, such as the sign of a gain that
+    toggles, go on with each update; they are no states, and the model has to be the same one a
+    period later.
 
     At a point that moves, a model with ``period`` has the derivatives of the whole period, along
     the run from this point, and ``xdot0`` is what the run adds; events at zero crossings do not act
@@ -210,7 +217,7 @@ def linearized(
     require_start(start)
     require_holding(start, attempt)
     if period is None:
-        remedy = "Pass period= for the model from sample to sample, or take the plant alone"
+        remedy = "Pass period= for the model from sample to sample, or use the plant only"
         refuse_sampled(start, attempt, remedy)
     if inputs is None:
         inputs = [port for port in system.input_ports if port.size]

@@ -1,4 +1,4 @@
-"""What a feedback loop does at one of its wires: loop gain and sensitivities.
+"""Loop gain and sensitivities of a feedback loop at one of its wires.
 
 A disturbance d is added to the signal m that comes to a port, and v = m + d goes on. Around the
 loop, v comes back as m = -L v, in the convention of negative feedback, so that
@@ -60,6 +60,13 @@ def loop_gain(
     EvaluationError
         As for `linearize`.
 
+    See Also
+    --------
+    margins : Stability margins of the loop gain.
+    bode : Plot it.
+    sensitivity_function : Closed-loop sensitivity.
+    complementary_sensitivity : Closed-loop response.
+
     Examples
     --------
     >>> import flexure as fx
@@ -94,6 +101,11 @@ def sensitivity_function(
     -------
     LinearModel
 
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    complementary_sensitivity : T = I - S.
+
     Examples
     --------
     >>> import flexure as fx
@@ -125,6 +137,11 @@ def complementary_sensitivity(
     -------
     LinearModel
 
+    See Also
+    --------
+    loop_gain : The gain of the opened loop.
+    sensitivity_function : S = I - T.
+
     Examples
     --------
     >>> import flexure as fx
@@ -148,7 +165,7 @@ def _from_wire(
 ) -> LinearModel:
     """Return the way from what is added to a wire to what comes to that place."""
     require_system(system, "Cannot linearize")
-    attempt = f"Cannot look at a loop of '{system.label}'"
+    attempt = f"Cannot analyze a loop of '{system.label}'"
     if context is None:
         context = system.create_default_context()
     require_root(context, system, attempt)
@@ -204,6 +221,3 @@ def _before(place: Place) -> Way:
 def _negative(model: LinearModel) -> LinearModel:
     """Return a model with the opposite outputs."""
     return replace(model, C=-model.C, D=-model.D, y0=-model.y0)
-
-
-__all__ = ["complementary_sensitivity", "loop_gain", "sensitivity_function"]

@@ -82,14 +82,3 @@ def fate(hidden: Poles, poles: Poles, period: float | None) -> str:
     size = _DRIFT * (np.abs(poles).max(initial=0.0) if period is None else 1.0)
     most = growth.max(initial=-np.inf)
     return "decay" if most < -size else "grow" if most > size else "stay"
-
-
-__all__ = [
-    "Poles",
-    "all_decay",
-    "fate",
-    "lasting_states",
-    "least_stable_first",
-    "on_boundary",
-    "stability",
-]

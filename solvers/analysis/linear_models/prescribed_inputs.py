@@ -57,6 +57,3 @@ class Drive:
         """Return the next instant at which the line bends."""
         k = int(np.searchsorted(self._bends, time, side="right"))
         return float(self._bends[k]) if k < len(self._bends) else math.inf
-
-
-__all__ = ["Drive"]

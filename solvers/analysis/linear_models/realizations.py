@@ -1,4 +1,4 @@
-"""What a realization A, B, C, D holds beyond its transfer: scaling, hidden states, zeros.
+"""Properties of a realization A, B, C, D: scaling, hidden states, zeros.
 
 Everything here is orthogonal transformations of matrices that were scaled before, so that rounding
 stays small beside their size, and ranks can be told from singular values.
@@ -213,15 +213,3 @@ def _lengths(columns: FloatArray) -> FloatArray:
 
 def _eigenvalues(A: FloatArray) -> npt.NDArray[np.complex128]:
     return np.linalg.eigvals(A).astype(complex)
-
-
-__all__ = [
-    "HIDDEN",
-    "Reduction",
-    "invariant_zeros",
-    "is_regular",
-    "reachable",
-    "reduction",
-    "scaling",
-    "static_gain",
-]

@@ -1,1 +1,1 @@
-"""Modes: frequencies, damping and shapes of small motions, their energies, and their tracks."""
+"""Modes: frequencies, damping and shapes of small motions, modal energies, and mode tracking."""

@@ -187,7 +187,7 @@ class MinimalCoordinates:
 
     @property
     def loads(self) -> FloatArray:
-        """What gravity can do to the displacements of all trees."""
+        """The effect of gravity on the displacements of all trees."""
         return np.concatenate([np.zeros(0), *(motion.loads for motion in self.trees)])
 
     @property
@@ -219,6 +219,3 @@ def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
     Z[chosen, range(len(chosen))] = 1.0
     Z[dependent] = np.linalg.lstsq(J[:, dependent], -J[:, chosen], rcond=None)[0]
     return Z, chosen
-
-
-__all__ = ["MinimalCoordinates", "TreeMotion"]

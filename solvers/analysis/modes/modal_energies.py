@@ -1,4 +1,4 @@
-"""Where the energy of a mode is, and what takes it away.
+"""Modal energies: the shares of bodies and springs in a mode, and its dissipation.
 
 With the displacements φ and the rates λ φ of a mode, and the generalized forces f of an element,
 its stiffness and its damping in the mode are
@@ -197,6 +197,3 @@ def _shares(energies: dict[str, float], floor: float) -> dict[str, float]:
     if total <= floor:
         return {}
     return {path: part / total for path, part in energies.items() if abs(part) > _NOTHING * total}
-
-
-__all__ = ["ModalEnergies"]

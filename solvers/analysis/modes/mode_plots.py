@@ -1,4 +1,4 @@
-"""Pictures of modes with Matplotlib: frequencies and damping, tracks, and swinging mechanisms."""
+"""Plots of modes: frequencies and damping, tracks, and mode shapes of mechanisms."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def animate_mode(
         raise ValueRefusedError(
             attempt,
             expected=f"a mode that moves '{plant.label}'",
-            found=f"{mode!r}, in which it stands still",
-            remedy="The attribute shape of a mode tells what moves",
+            found=f"{mode!r}, in which it does not move",
+            remedy="The attribute shape of a mode shows what moves",
         )
     motion = motion * _amplitude(plant, modes.context, motion)
     count = max(2, round(_PERIOD * fps))

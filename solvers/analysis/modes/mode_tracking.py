@@ -1,4 +1,4 @@
-"""Modes over a parameter: which mode of one value is which of the next."""
+"""Mode tracking: assigns the modes at one value of a parameter to those at the next."""
 
 from __future__ import annotations
 
@@ -181,6 +181,11 @@ def track_modes(
     EvaluationError
         As for `equilibrium` and `modes`.
 
+    See Also
+    --------
+    modes : The modes at one operating point.
+    root_locus : Follow the poles of a closed loop.
+
     Notes
     -----
     At each value an equilibrium is found, from that at the value before; of a load path, whose
@@ -188,9 +193,9 @@ def track_modes(
     modal assurance criterion: the resemblance of two modes is the trace of the product of the
     projectors on their invariant subspaces. Undamped, that is the square of the product of their
     shapes in the mass matrix. Pairs are chosen so that the sum of all is largest. So modes cross
-    without a change of places, and an oscillation that becomes overdamped stays what it is. Where a
-    match is poor, values in between are looked at. At a crossing any combination of two shapes is a
-    mode; those that resemble the modes before are taken.
+    without a change of places, and an oscillation that becomes overdamped stays what it is. If a
+    match is poor, intermediate values are evaluated. At a crossing any combination of two shapes is
+    a mode; those that resemble the modes before are taken.
 
     Where two curves come close and turn away from each other, their modes exchange shapes. Fine
     values follow the curves; values that leave out all of it follow the shapes.
@@ -400,6 +405,3 @@ def _equal(branches: Sequence[Branch]) -> list[list[int]]:
         else:
             groups.append([k])
     return [group for group in groups if len(group) > 1 and branches[group[0]].kind in _TURNED]
-
-
-__all__ = ["Equilibria", "ModeTracks", "track_modes", "varied_columns", "with_values"]

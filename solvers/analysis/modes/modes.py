@@ -1,4 +1,4 @@
-"""Modes: in which ways a system swings, creeps or drifts by itself, from its exact linear model."""
+"""Modes: the free motions of a system (vibration, decay, drift) from its exact linear model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Mode:
 
     @property
     def damped_frequency(self) -> float:
-        """Frequency in Hz with which it swings; zero if it does not."""
+        """Damped natural frequency in Hz; zero if the mode does not oscillate."""
         return abs(self.poles[0].imag) / (2.0 * np.pi)
 
     @property
@@ -107,7 +107,7 @@ class Mode:
 
     @property
     def participation(self) -> dict[str, float]:
-        """How much each joint coordinate and each other state takes part; the sum is 1.
+        """Participation of each joint coordinate and each other state; the sum is 1.
 
         The shares are products of right and left eigenvectors, so that units do not matter.
         """
@@ -243,7 +243,7 @@ class Modes(Answer):
         return Table(MODE_COLUMNS, rows)
 
     def energy_table(self) -> Table:
-        """Return a table of the shares of energies, one row for each mode and what has a share.
+        """Return a table of energy shares, one row for each mode and each element with a share.
 
         Its columns are the number of the mode, the ``path`` of a body, an element or what else has
         a share, and ``kinetic_energy``, ``strain_energy`` and ``dissipated_energy``; None for none.
@@ -280,7 +280,7 @@ class Modes(Answer):
         view: View = "auto",
         fps: int = 25,
     ) -> FuncAnimation:
-        """Animate a mode of a plant, which swings along its shape.
+        """Animate a mode shape of a plant.
 
         Parameters
         ----------
@@ -360,16 +360,22 @@ def modes(system: System, context: Context | None = None) -> Modes:
         motion, so that the diagram has no continuous equations, or a mechanism moves that has
         constraints between velocities.
 
+    See Also
+    --------
+    track_modes : Follow modes over a parameter.
+    linearize : The linear model itself.
+    equilibrium : Find the operating point.
+
     Notes
     -----
     The modes are eigenvalues λ and eigenvectors of the exact linear model, ``ẋ = A x``. Mechanisms
     are described by as many displacements as they have velocities: quaternions turn in three ways,
-    and locked joints do not move. So nothing but the motion has a pole.
+    and locked joints do not move. Only motions therefore have poles.
 
-    A mode counts as free when what is left of its stiffness is less than 1e-12 of the terms that
-    cancel in it, joint by joint, so that it does not matter what else is in the diagram. Where
-    several modes have equal poles, any combination of them is a mode, too; their shapes are chosen
-    orthogonal in the mass matrix, each next to one joint coordinate.
+    A mode counts as free when its stiffness is less than 1e-12 of the terms that cancel in it,
+    joint by joint, so that the rest of the diagram has no influence. Where several modes have equal
+    poles, any combination of them is a mode, too; their shapes are chosen orthogonal in the mass
+    matrix, each next to one joint coordinate.
 
     Discrete states stay what they are. Two real poles of a mechanism that have one shape are one
     overdamped mode. Where controllers or other blocks take part, each real pole is a mode.
@@ -422,8 +428,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
     free = sum(branch.kind == "rigid" for branch in found)
     if free and not equations.is_exact_by_states:
         warn(
-            f"What counts as a free mode of '{system.label}' may be a slow one ({free} of"
-            f" {len(found)}): what is left of its stiffness is below {_DIFFERENCES:g} of the terms"
+            f"Free modes of '{system.label}' may be slow modes ({free} of"
+            f" {len(found)}): their remaining stiffness is below {_DIFFERENCES:g} of the terms"
             f" that cancel in it, which is the error of {equations.how}"
         )
     return Modes(start, coordinates, tuple(found), equations.how)
@@ -464,6 +470,3 @@ def _refuse_not_finite(
         found=found,
         remedy="Find the modes at another point",
     )
-
-
-__all__ = ["MODE_COLUMNS", "Mode", "Modes", "checked_number", "modes"]

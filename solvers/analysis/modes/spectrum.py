@@ -148,8 +148,8 @@ def _inverse(basis: ComplexArray, upper: Indices, lower: Indices) -> ComplexArra
     basis : ndarray
         Columns.
     upper, lower : ndarray of int
-        Those that are conjugate to each other. All others, as a rule, are real, and then so is all
-        that is computed: with real and imaginary parts in the place of such a pair.
+        Those that are conjugate to each other. All others are usually real. Everything computed is
+        then real as well: real and imaginary parts replace such a pair.
     """
     from scipy.linalg.lapack import dgecon, dgetrf, dgetri
 
@@ -524,6 +524,3 @@ def _rotation(columns: ComplexArray) -> ComplexArray:
     parts = columns.conj().T
     is_real = np.all(np.abs(parts.imag) <= _REAL * np.max(np.abs(parts)))
     return np.asarray(qr(parts.real if is_real else parts, pivoting=True)[0])
-
-
-__all__ = ["Branch", "branches"]

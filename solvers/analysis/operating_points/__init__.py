@@ -1,1 +1,1 @@
-"""Operating points: equilibria, and what follows them over values of a parameter."""
+"""Operating points: equilibria, and their continuation over values of a parameter."""

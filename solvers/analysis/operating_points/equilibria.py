@@ -1,4 +1,4 @@
-"""Equilibria: states at which nothing moves, found by damped Newton steps."""
+"""Equilibria: states with zero derivatives, found by damped Newton steps and homotopy."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def equilibrium(
         sampled block follows the motion, so that the diagram has no continuous equations; with
         ``period``, as for `linearize`.
     UnknownNameError
-        When something is not there, or an input is not free.
+        When a path or name does not exist, or an input is not free.
     ValueRefusedError
         When a parameter would have to leave its bounds.
 
@@ -130,6 +130,11 @@ def equilibrium(
     -----
     UserWarning
         When a body turns by more than 90 degrees, so that another equilibrium may be nearer.
+
+    See Also
+    --------
+    linearize : The linear model at the equilibrium.
+    load_path : Follow equilibria over a load or stroke.
 
     Notes
     -----
@@ -212,7 +217,7 @@ def settled(
     """Return what `equilibrium` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
     if period is None:
-        refuse_sampled(start, attempt, "Pass period= for that of samples, or take the plant alone")
+        refuse_sampled(start, attempt, "Pass period= for that of samples, or use the plant only")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
         number = as_number(value, (), f"{attempt} with this {option}")
         check_bounds(number, f"{attempt} with this {option}", lower=0.0)
@@ -247,8 +252,8 @@ def settled(
         stops = open_stops(start)
         if stops:
             remedy += (
-                f". What is to rest on {quoted(stops)} is found from where it touches, as at the"
-                " end of a simulation"
+                f". To find a rest position on {quoted(stops)}, start in contact, as at the end "
+                "of a simulation"
             )
         raise EvaluationError(
             attempt,
@@ -359,9 +364,9 @@ def _standstill(
     """Stop what must stand still; return the point, what is left to be found and to become zero.
 
     Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
-    friction and damping out of the search, which would hold anything at a small velocity. Of what
-    nothing accelerates the positions stay as well, and so do those of locked joints, whose
-    velocities move nothing.
+    friction and damping out of the search, which would hold anything at a small velocity. Positions
+    that nothing accelerates stay as well, and so do those of locked joints, whose velocities move
+    nothing.
     """
     point, unknown = equations.point(), unknown.copy()
     parts = []
@@ -417,11 +422,11 @@ def _ways(
 
 
 def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
-    """Return the states of a mechanism where the forces that hold it at some are let go.
+    """Return the states of a mechanism after the forces that hold it at some are released.
 
     Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
-    them to rest. Forces that balance its own ones are let go along the arc length of their curve,
-    which is the load path of a mechanism whose start is without stress.
+    them to rest. Forces that balance its own ones are released along the arc length of their curve,
+    which is the load path of a mechanism that starts without stress.
 
     Returns
     -------

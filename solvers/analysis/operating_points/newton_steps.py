@@ -1,4 +1,4 @@
-"""Newton's steps to a standstill: damped ones, and those that release what holds the start."""
+"""Newton steps to an equilibrium: damped steps, and a homotopy that releases the start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 @dataclass(frozen=True)
 class _LinearModel:
-    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
+    """The equations linearized at a point, ``values + matrix @ step``, each with its weight."""
 
     values: FloatArray
     matrix: FloatArray
@@ -124,7 +124,7 @@ def released_steps(
     normal: Callable[[FloatArray], FloatArray],
     max_iterations: int,
 ) -> tuple[FloatArray, int]:
-    """Hold the start by what it takes, and let that go by and by; return as `damped_steps` does.
+    """Balance the start, and release the balance gradually; return as `damped_steps` does.
 
     What is stiff along and soft across, as a beam is, has larger forces after a step that turns
     it, and next to none after the one that follows. Steps that have to lower the forces crawl
@@ -182,6 +182,3 @@ def _values_if_defined(
         return equations.values(point)[needed]
     except EvaluationError:
         return np.full(np.count_nonzero(needed), np.nan)
-
-
-__all__ = ["damped_steps", "released_steps"]

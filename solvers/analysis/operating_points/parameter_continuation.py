@@ -1,4 +1,4 @@
-"""Following something over values of a parameter, in as many steps as it takes to know it again."""
+"""Parameter continuation with adaptive steps, so that successive results can be matched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 def follow(
     arrive: Callable[[T, float], tuple[T, bool]], here: T, low: float, high: float, halvings: int
 ) -> list[tuple[float, T]]:
-    """Go from one value to another, and return where that led, with the values on the way.
+    """Go from one value to another, and return the result there, with the intermediate values.
 
     Parameters
     ----------
@@ -31,6 +31,3 @@ def follow(
         return [(high, there)]
     way = follow(arrive, here, low, middle, halvings - 1)
     return way + follow(arrive, way[-1][1], middle, high, halvings - 1)
-
-
-__all__ = ["follow"]

@@ -1,4 +1,4 @@
-"""How far bodies of mechanisms turn from a start to where they come to rest."""
+"""Rotation angles of bodies between a start and an equilibrium."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Whether that is no longer near."""
+        """Whether the angle is larger than `FAR`."""
         return self.angle > FAR
 
 
@@ -53,9 +53,6 @@ def warn_of_far(turn: Turn, label: str) -> None:
     if turn.is_far:
         warn(
             f"The equilibrium of '{label}' is not near the start: '{turn.body}' turned by "
-            f"{np.rad2deg(turn.angle):.0f}°. Start beside the one that is meant, or raise the "
-            "loads in steps, each from where the last one led"
+            f"{np.rad2deg(turn.angle):.0f}°. Start near the intended one, or raise the loads in "
+            "steps, each from the equilibrium of the last one"
         )
-
-
-__all__ = ["FAR", "Turn", "farthest_turn", "warn_of_far"]

@@ -1,4 +1,4 @@
-"""What rules know of a system: its blocks and bodies, its modes, and what governs a number."""
+"""Data of a system for the rules: its blocks, bodies and modes, and the origin of its values."""
 
 from __future__ import annotations
 
@@ -299,6 +299,3 @@ def _box(six: Any) -> FloatArray:
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     squares = moments.sum() / 2.0 - moments
     return np.sort(np.sqrt(12.0 * np.maximum(squares, 0.0)))
-
-
-__all__ = ["DiagnosedSystem", "Mode", "Solid"]

@@ -52,10 +52,15 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     ContextError
         When the context is not a root context of the system.
 
+    See Also
+    --------
+    check_limits : Check the limits of force elements only.
+    check_passivity : Check the energy of a force element.
+
     Notes
     -----
-    Numbers are judged by their relations wherever that is possible, and limits are wide: what is
-    found is hardly ever meant. A system without findings may still be wrong.
+    Numbers are judged by their ratios if possible, and limits are wide: a finding is almost always
+    a mistake. A system without findings may still be wrong.
 
     Bodies: densities, ratios of masses and of sizes, centers of mass and joints far outside of
     their bodies, gravity. Motions, by the poles of the linearized equations: faster than 1 MHz, or
@@ -67,8 +72,8 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     slower than in soft rubber or faster than in diamond, leaves and wires thicker than long or
     wide, or longer than 10 m, and what `check_limits` finds.
 
-    Beside what is found, ``linear_notes`` says what linear models leave out: blocks that they take
-    for gains, such as a `Quantizer`, and blocks that pass no small changes.
+    In addition, ``linear_notes`` lists what linear models neglect: blocks that they replace by
+    gains, such as a `Quantizer`, and blocks that pass no small changes.
 
     For each pole that is found, the parameters that govern it come first, by how much it changes
     with each, then the states that it moves.
@@ -99,6 +104,3 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
         notes = ()
         diagnosed.unchecked.append(f"blocks that pass no small changes, because: {error}")
     return Checkup(system.label, findings, list(dict.fromkeys(diagnosed.unchecked)), notes)
-
-
-__all__ = ["RULES", "doctor"]

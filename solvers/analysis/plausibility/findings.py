@@ -1,4 +1,4 @@
-"""What a plausibility check found, as a report to read and to go through."""
+"""Findings of a plausibility check, as a report and as objects."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Checkup(Shown):
     Attributes
     ----------
     name : str
-        The system that was looked at.
+        The system that was checked.
     findings : tuple of Finding
         What is far out of proportion.
     unchecked : tuple of str
-        What could not be looked at, and why.
+        Parts that could not be checked, and why.
     linear_notes : tuple of str
         What linear models leave out: blocks that they take for gains, and blocks that pass no
         small changes. This is nothing out of proportion.
@@ -127,6 +127,3 @@ class Checkup(Shown):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-__all__ = ["Checkup", "Finding"]

@@ -1,4 +1,4 @@
-"""How much force elements use of their limits, at one time, over a run, or along a load path."""
+"""Utilization of the limits of force elements, at one time, over a run, or along a load path."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LimitCheck(Answer):
     Attributes
     ----------
     name : str
-        The system that was looked at.
+        The system that was checked.
     usages : tuple of Usage
         All limits of all elements, the most used one first.
     """
@@ -169,7 +169,7 @@ def check_limits(
     of : System, SimulationResult or LoadPath
         A block or diagram, a run, or a load path. Over runs and paths, the worst counts.
     context : Context, optional
-        Of a system the values to look at, a root context; a default context when omitted.
+        For a system, the values to check, a root context; a default context when omitted.
 
     Returns
     -------
@@ -185,13 +185,17 @@ def check_limits(
     EvaluationError
         When an element cannot be evaluated there, such as one without its inputs.
 
+    See Also
+    --------
+    doctor : Check a whole model for mistakes.
+
     Notes
     -----
     Flexures declare their limits; elements of your own do so by ``declare_limits``. Simulations do
-    not stop at them, and do not warn: beyond a limit equations still have a solution, which the
-    element no longer stands for. Statics warn where a single element stands for so much that its
-    equilibria may be others, as of a beam at three times its limits. Each element has the output
-    ``utilization``, that can be plotted, and watched by `StopWhen`.
+    not stop at them, and do not warn: beyond a limit the equations still have a solution, but it
+    does not describe the element. Statics warn if a single element is so far beyond its limits that
+    the equilibria may be wrong, as for a beam at three times its limits. Each element has the
+    output ``utilization``, that can be plotted, and watched by `StopWhen`.
 
     Examples
     --------
@@ -273,5 +277,3 @@ def exceeded_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 
 
 RULES = (exceeded_limits,)
-
-__all__ = ["LimitCheck", "Usage", "check_limits", "usages"]

@@ -1,4 +1,4 @@
-"""Rules about loops: sampling, delays and limits, each beside the motion that it acts on."""
+"""Rules about loops: sampling, delays and limits, compared with the motion that they act on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def slow_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find samples that are farther apart than half a period of the motion they follow.
 
     By the theorem of Nyquist and Shannon they cannot show it, and a control that is ten times
-    faster is the rule. What counts is the slowest vibration without the sampled loops, or the
+    faster is the rule. The reference is the slowest vibration without the sampled loops, or the
     fastest motion that grows, which more than π time constants apart has grown 23 times.
     """
     growing = [mode for mode in diagnosed.modes if mode.pole.real > mode.error]
@@ -139,7 +139,7 @@ def actuator_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     The load is the weight of all bodies outside of the joint times how far they reach, or their
     weight alone where the joint slides; a motor that is to move them is of about that strength,
     less with a counterbalance or a vertical axis. Below 1/300 it cannot even swing them with an
-    acceleration of g/300, as with N mm in the place of N m. Above a million a limit never acts.
+    acceleration of g/300, as with N mm instead of N m. Above a million a limit never acts.
     """
     for leaf, tree in diagnosed.trees:
         solids = {solid.name: solid for solid in diagnosed.solids if solid.tree is leaf}

@@ -25,9 +25,9 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     Mass over the volume of the uniform box with the same radii of gyration. For uniform solids of
     other shapes, too, this is within 15 % of their density. The densest element is osmium with
     22 600 kg/m³, so the upper limit is 30 000. Air has 1.2 kg/m³, and a body of 1 kg with moments
-    of 1 kg m², as in textbooks, 0.07; the lower limit is 0.01. Grams in the place of kilograms
-    change the density by 10³, and millimeters in the place of meters by 10⁹. Thin rods and plates
-    have no volume: they count as thick when judged too heavy, and are never too light.
+    of 1 kg m², as in textbooks, 0.07; the lower limit is 0.01. Grams instead of kilograms change
+    the density by 10³, and millimeters instead of meters by 10⁹. Thin rods and plates have no
+    volume: they count as thick when judged too heavy, and are never too light.
     """
     for solid in diagnosed.solids:
         longest = float(solid.size[-1])

@@ -1,4 +1,4 @@
-"""The rule about sampled loops, which have no poles: what one sample makes of a deviation."""
+"""The rule about sampled loops: growth of a deviation over one sampling period."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _growth(
     leaves: Sequence[LeafContext],
     increment: float,
 ) -> float:
-    """Return how many times more a deviation grows in a period with its updates than without."""
+    """Return the growth of a deviation in a period with updates over that without updates."""
     from scipy.linalg import expm
 
     store = diagnosed.context.store

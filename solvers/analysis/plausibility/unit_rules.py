@@ -48,9 +48,9 @@ def wires(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 def degrees(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find angles that look like degrees: beyond a turn, and a multiple of five.
 
-    Parameters, joint limits and initial angles in rad are looked at, and the values of sources of
-    setpoints where the measurement is in rad. In radians hardly anybody writes 60, and 60 rad are
-    nine turns.
+    Parameters, joint limits and initial angles in rad are checked, and the values of sources of
+    setpoints if the measurement is in rad. In radians hardly anybody writes 60, and 60 rad are nine
+    turns.
     """
     for path, numbers in _angles(diagnosed):
         large = numbers[np.isfinite(numbers) & (np.abs(numbers) > _TURN)]

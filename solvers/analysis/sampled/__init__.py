@@ -1,1 +1,1 @@
-"""Sampled systems: linear models and rest from one sample instant to the next."""
+"""Sampled systems: linear models and equilibria from one sample instant to the next."""

@@ -16,7 +16,7 @@ MOST = 10**5  # instants in a period
 
 
 class Instants:
-    """What happens when in a period from one instant of the slowest clock to the next.
+    """The schedule of a period from one instant of the slowest clock to the next.
 
     Parameters
     ----------
@@ -131,6 +131,3 @@ class Instants:
     def time(self, phase: float) -> float:
         """Return some time after an instant: that of what is due there, up to the last digit."""
         return next(iter(self.due(phase).values()), self.start + phase)
-
-
-__all__ = ["SAME", "Instants"]

@@ -1,4 +1,4 @@
-"""The derivatives of a period along the run through it, where equations are others on the way.
+"""Derivatives of a period along its simulation, if the equations change within it.
 
 The deviations of states, discrete values and inputs from the run follow linear equations, whose
 derivatives are those at the present values of the run. Updates multiply them by a matrix. Between
@@ -188,6 +188,3 @@ class SampleRun:
                 x[component] = number
         self._store.set_motion(self._store.time, x)
         write_discrete(self._store, {k: v for k, v in numbers.items() if k[0][0] != STATE})
-
-
-__all__ = ["SampleRun"]

@@ -1,4 +1,4 @@
-"""How far a period moves a diagram with periodic updates, as a function of where it begins."""
+"""The change of a sampled diagram over one period, as a function of its initial values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexure.solvers.analysis.linear_models.linearization import linearized
 
 
 class SampleSteps:
-    """What a period adds to states and discrete values, read like `Equations`.
+    """The change of states and discrete values over a period, with the interface of `Equations`.
 
     It is that of the linear model with the derivatives at each point, which do not change along the
     way. So the derivatives by the point are exact where
@@ -89,6 +89,3 @@ class SampleSteps:
             self._model = self._linearized()
             self._at = point.copy()
         return self._model
-
-
-__all__ = ["SampleSteps"]

@@ -5,9 +5,9 @@ linear in the deviations from a point, so that a period is a product of matrices
 
     w = [states, discrete values, inputs, 1].
 
-Between updates that is a matrix exponential. What changes linearly in time there, as the output of
-a `TimeDelay` does, is exact as well: where the rates of the states are ``(F + τ G) w``, and G has
-no column of a state, τ w is one more vector, which has the rate w.
+Between updates that is a matrix exponential. Values that change linearly in time there, such as the
+output of a `TimeDelay`, are exact as well: where the rates of the states are ``(F + τ G) w``, and G
+has no column of a state, τ w is one more vector, which has the rate w.
 
 Where the point moves, and the derivatives are others along its run, deviations are those from the
 run, see `flexure.solvers.analysis.sampled.sample_runs`.
@@ -78,7 +78,7 @@ class _Course:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a trace has found, beside rates and outputs.
+    """The findings of a trace, beside rates and outputs.
 
     Attributes
     ----------
@@ -110,10 +110,10 @@ class SampledEquations:
     """The linear equations of a root context from one sample instant to the next.
 
     The instants are those of the slowest clock. States and discrete values are those just before
-    an instant, results those just after it, and inputs hold from one instant to the next. What
-    moves by time alone goes on meanwhile, see
-    `flexure.solvers.analysis.sampled.time_driven_values`; the derivatives have to be the same
-    again in the next period.
+    an instant, results those just after it, and inputs hold from one instant to the next. Values
+    that depend on time alone change meanwhile, see
+    `flexure.solvers.analysis.sampled.time_driven_values`; the derivatives have to be the same again
+    in the next period.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class SampledEquations:
 
     @property
     def names(self) -> list[str]:
-        """What the discrete values are."""
+        """The discrete values."""
         return [self._name(key) for key in self.keys]
 
     @property
@@ -576,6 +576,3 @@ def _rounded(matrix: FloatArray) -> bytes:
     """Tell a matrix from others that differ by more than the rounding of times."""
     mantissas, exponents = np.frexp(matrix)
     return np.ldexp(np.round(mantissas * 2.0**40), exponents).tobytes()
-
-
-__all__ = ["SampledEquations"]

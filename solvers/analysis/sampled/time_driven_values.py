@@ -1,4 +1,4 @@
-"""What moves by time alone: discrete values that follow neither states nor inputs.
+"""Discrete values that depend on time alone, and follow neither states nor inputs.
 
 Such are the time of the newest sample in a `TimeDelay`, latched clocks and schedules, toggles and
 noise. In a model from sample to sample they are no states, but what the equations say depends on
@@ -131,6 +131,3 @@ def following(updates: Iterable[TracedUpdate], inputs: list[Key]) -> list[Key]:
         if not more:
             return [key for key in sources if key in found and key[0][0] == DISCRETE]
         found |= more
-
-
-__all__ = ["KINDS", "TimeDrivenValues", "TracedUpdate", "following", "write_discrete"]

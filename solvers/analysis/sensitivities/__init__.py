@@ -1,1 +1,1 @@
-"""Sensitivities: motions together with their derivatives by parameters."""
+"""Sensitivities: motions and their derivatives by parameters."""

@@ -1,4 +1,4 @@
-"""Motions with derivatives in Python, by methods of any kind: the way that always serves."""
+"""Motions with derivatives in Python, by any integration method, for all systems."""
 
 from __future__ import annotations
 
@@ -221,6 +221,3 @@ def exact_jacobian(equations: Equations) -> ExactJacobian:
         assert equations.obstacle is not None
         raise equations.obstacle
     return equations.exact
-
-
-__all__ = ["InterpretedMotion", "exact_jacobian"]

@@ -1,4 +1,4 @@
-"""A word, in time, about motions with derivatives that will take long in Python."""
+"""Warnings of motions with derivatives that take long in Python."""
 
 from __future__ import annotations
 
@@ -72,8 +72,5 @@ class LongMotions:
         if "not installed" in self._why:
             return "Install that extra"
         if "no native loop" in self._why:
-            return "Leave the method open, or take method='ESDIRK4', which compiled loops can carry"
+            return "Leave the method open, or use method='ESDIRK4', which runs in compiled loops"
         return "Shorten the motion, loosen rtol, or divide fewer beams"
-
-
-__all__ = ["LongMotions"]

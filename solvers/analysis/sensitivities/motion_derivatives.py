@@ -1,4 +1,4 @@
-"""A motion together with its derivatives by parameters, run once or again and again.
+"""A motion and its derivatives by parameters, for one run or many.
 
 With ẋ = f(t, x, p), the matrix S = ∂x/∂p follows ::
 
@@ -6,7 +6,7 @@ With ẋ = f(t, x, p), the matrix S = ∂x/∂p follows ::
 
 along the motion, and outputs y = g(t, x, p) have the derivatives ∂g/∂x S + ∂g/∂p. The Jacobians are
 exact. States and sensitivities are integrated together, each column of S times the size of its
-parameter, so that one tolerance fits all. Of an initial state, S(t₀) is a column of the identity.
+parameter, so that one tolerance fits all. For an initial state, S(t₀) is a column of the identity.
 
 Native code does that where it may (`flexure.solvers.analysis.sensitivities.native_motion`); else
 Python does.
@@ -85,7 +85,7 @@ def refuse_events(context: Context, attempt: str) -> None:
                     attempt,
                     expected="a motion without events",
                     found=f"the {event.kind} update '{event.label}'",
-                    remedy="Put a PadeDelay in its place, or take differences of two simulations"
+                    remedy="Use a PadeDelay instead, or take differences of two simulations"
                     if late
                     else "Take differences of two simulations instead",
                 )
@@ -162,7 +162,7 @@ class MotionDerivatives:
         grid : ndarray, shape (k,)
             Ascending times of the samples, none beyond the end.
         method, rtol, atol
-            As for `sensitivity`; what "auto" chooses in the first run serves all.
+            As for `parameter_sensitivity`; the choice of "auto" in the first run applies to all.
         """
         store, n = self._store, self._size
         self._drive(store.time)
@@ -344,6 +344,3 @@ def _initial_jacobian(
     layout = context.store.layout
     found, _ = kept_equations(layout, ("beginning", *keys), traced)
     return ExactJacobian(context.store, found.slopes)
-
-
-__all__ = ["MotionDerivatives", "MotionSamples", "refuse_events"]

@@ -1,4 +1,4 @@
-"""Motions with derivatives in native code: when that may serve, and what it does.
+"""Motions with derivatives in native code: its conditions, and the run.
 
 It serves where the equations have native code, and the method a loop for states with columns. What
 is unusual, such as a value that is not finite, ends a loop, and the interpreted way goes on from
@@ -262,6 +262,3 @@ class NativeMotion:
             outputs.append(own.outputs(time, x, env))
             slopes.append(slope)
         return np.array(outputs), np.array(slopes)
-
-
-__all__ = ["NativeMotion"]

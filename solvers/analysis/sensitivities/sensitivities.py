@@ -112,7 +112,7 @@ def parameter_sensitivity(
         Parameters, fixed input ports and initial states, or components of them, by handle or path:
         ``"plant.x[angle]"`` is where that state starts.
     context : Context, optional
-        Where to start, a root context; it is not changed. A default context when omitted.
+        Initial values, a root context; it is not changed. A default context when omitted.
     outputs : Handle, str or iterable of them, optional
         Ports, or components of them, whose values and derivatives are wanted as well.
     times : array_like, shape (k,), optional
@@ -145,6 +145,11 @@ def parameter_sensitivity(
         When the motion will take more than a minute in Python; the text says why, and what to do.
         When the motion crosses a jump of the equations, which the derivatives leave out: two
         motions along one random direction of the parameters show it.
+
+    See Also
+    --------
+    sobol_indices : Global sensitivities over ranges of values.
+    fit : Fit parameters to measurements.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Buckling: factors of a load at which an equilibrium loses its stiffness in some direction."""
+"""Buckling: load factors at which an equilibrium loses its stiffness in some direction."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Buckling(Answer):
 
     @property
     def linear_factors(self) -> FloatArray:
-        """Those of a stiffness that changes linearly with the load."""
+        """The factors for a stiffness that changes linearly with the load."""
         return np.array([each.linear_factor for each in self])
 
     def table(self) -> Table:
@@ -154,13 +154,13 @@ def buckling(
     system : System
         A plant, or a diagram with one.
     loads : mapping
-        The load: from free inputs or parameters, by handle or path, to what is added to their
-        values in the context at a factor of 1.
+        The load: for free inputs or parameters, by handle or path, the increment of their values in
+        the context at a factor of 1.
     context : Context, optional
-        All other values, a root context; it is not changed. What acts there is a prestress that
-        stays. A default context when omitted.
+        All other values, a root context; it is not changed. The loads there are a constant
+        prestress. A default context when omitted.
     count : int
-        How many factors, those of the smallest magnitude, positive or negative.
+        Number of factors: those of the smallest magnitude, positive or negative.
     refine : bool
         Whether to follow the equilibrium to each critical state; else factors are linear.
 
@@ -177,17 +177,23 @@ def buckling(
     EvaluationError
         When there is no equilibrium near the context, or something moves freely there.
 
+    See Also
+    --------
+    load_path : Follow the deflection beyond the critical load.
+    check_limits : Stresses and other limits.
+
     Notes
     -----
-    With the stiffness K(λ) at the equilibrium under the load λ, found are the λ for which K is
-    singular. First those of ``K(0) + λ K'(0)``, of which K' contains how the deformation by the
-    load changes the stiffness. From there, the same is asked at the deformed state, until it is the
-    critical one. So factors hold for what bends before it buckles, and find limit points, at which
-    shallow arches snap through. The first loss of stiffness on either side is also looked for
-    without an estimate of its shape. `load_path` follows what comes after.
+    With the stiffness K(λ) at the equilibrium under the load λ, the function finds the λ for which
+    K is singular. It starts from those of ``K(0) + λ K'(0)``, in which K' includes the change of
+    stiffness by the deformation under the load. It then repeats this at the deformed state until
+    the state is the critical one. The factors thus hold for mechanisms that bend before they
+    buckle, and include limit points, at which shallow arches snap through. The first loss of
+    stiffness on either side is also looked for without an estimate of its shape. `load_path`
+    follows what comes after.
 
-    Under forces that follow the motion K is not symmetric. Then flutter may come before, of which
-    this knows nothing; `modes` does.
+    Under follower forces K is not symmetric. Flutter may then occur first, which this function does
+    not detect; use `modes`.
 
     Examples
     --------
@@ -257,7 +263,7 @@ def _loads(
         steps.append(np.ravel(number).astype(float))
     find_variables(context, list(loads), attempt)  # which refuses repetitions
     if not any(np.any(step) for step in steps):
-        raise ValueRefusedError(attempt, expected="a load", found="zeros alone")
+        raise ValueRefusedError(attempt, expected="a load", found="only zeros")
     return variables, steps
 
 
@@ -291,6 +297,3 @@ def _same(one: CriticalLoad, other: CriticalLoad) -> bool:
     a, b = (np.array(list(critical.shape.values())) for critical in (one, other))
     near = abs(one.factor - other.factor) <= _EQUAL * abs(other.factor)
     return bool(near and abs(a @ b) > _SAME * np.linalg.norm(a) * np.linalg.norm(b))
-
-
-__all__ = ["Buckling", "CriticalLoad", "buckling"]

@@ -1,4 +1,4 @@
-"""The way to critical loads: from estimates at the unloaded state along the path of equilibria.
+"""Critical loads: estimates at the unloaded state, refined along the path of equilibria.
 
 With the stiffness K and its derivative K' along the path, ``K + s K'`` is singular at a distance s,
 about where K itself is singular on the path. What is left of that distance is asked again from
@@ -296,6 +296,3 @@ def resemblance(one: FloatArray, other: FloatArray, weight: FloatArray) -> float
     """Return how much two shapes are alike, each coordinate weighed by `alike` of the stiffness."""
     a, b = one * weight, other * weight
     return abs(float(a @ b)) / float(np.linalg.norm(a) * np.linalg.norm(b))
-
-
-__all__ = ["Critical", "CriticalStates", "Estimate", "resemblance"]

@@ -1,4 +1,4 @@
-"""What a stiffness says about a mechanism at rest: loads to motions, and motions without loads.
+"""Static response of a mechanism: loads for motions, and motions without loads.
 
 A stiffness K is regular where each motion needs a load. Motions N with ``K N = 0`` are free: loads
 that do work on them have no equilibrium, and all others have many. With the singular values of K,
@@ -84,6 +84,3 @@ def motion_in_words(motion: FloatArray, names: Sequence[str]) -> str:
     order = np.argsort(-parts, kind="stable")
     told = [names[k] for k in order[:4] if parts[k] >= _SHOWN * parts[order[0]]]
     return " with ".join(told)
-
-
-__all__ = ["Flexibility", "alike", "flexibility", "motion_in_words"]

@@ -62,9 +62,10 @@ class SpecialPoint:
     ----------
     kind : str
         ``"limit"`` where the load, or the stroke, turns back, and ``"branch"`` where another path
-        crosses. Of mechanisms with constraints also ``"change point"``, where the mechanism can go
-        on in another way, whatever the forces are, and ``"dead point"``, where a stroke or a drive
-        turns back, since it cannot drive the mechanism, and its force grows without bounds.
+        crosses. Mechanisms with constraints also have ``"change point"``, at which the mechanism
+        can move on in a second way, whatever the forces are, and ``"dead point"``, at which the
+        driven joint cannot move the mechanism: the path reverses, and the driving force tends to
+        infinity.
     index : int
         Number of the point in the path.
     values : dict
@@ -82,7 +83,7 @@ class SpecialPoint:
 
     @property
     def moves(self) -> str:
-        """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
+        """The moving coordinates, in words: those with at least 5 % of the largest amplitude."""
         ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
         parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
         more = len(parts) - _NAMED
@@ -386,7 +387,7 @@ class LoadPath(Answer):
         Notes
         -----
         It takes four seconds, in which bodies move evenly, as far as there are points: this is no
-        motion in time. What was varied is told above, and where the equilibrium is unstable.
+        motion in time. The title states the varied value, and whether the equilibrium is unstable.
         """
         from flexure.solvers.analysis.statics.load_path_drawings import animate_path
 
@@ -423,22 +424,22 @@ def load_path(
     system : System
         A plant, or a diagram with plants.
     along : mapping
-        What is varied, by handle or path, with the value to go to, or with two or more values to go
-        through. All move together, in proportion to one number.
+        The varied values, by handle or path: for each one the end value, or two or more values to
+        pass through. All change together, in proportion to one number.
 
         - A numeric parameter or a free input, or a component of one: a load.
         - An output that positions decide, such as the angle of a joint, ``"axis.angle"``, or the
-          position of a body, ``"slider.position[x]"``: a stroke. It is held at its values, and
-          the force that this takes is found.
+          position of a body, ``"slider.position[x]"``: a stroke. It is prescribed, and the force
+          needed to hold it is computed (displacement control).
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
-        changed. A default context when omitted. What is given the value to go to begins at its
-        value there.
+        changed. A default context when omitted. Varied values with an end value alone start from
+        their value there.
     signals : OutputPort, str or iterable of them, optional
         Outputs to record along the path.
     branch : int
-        At which of the branch points to leave the path, counted from 1, in the direction of its
-        shape; negative for the opposite direction. By default, the path goes straight on.
+        Number of the branch point at which to leave the path, counted from 1, in the direction of
+        its shape; negative for the opposite direction. By default, the path continues straight on.
     max_points : int
         Largest number of points.
 
@@ -457,23 +458,29 @@ def load_path(
         the path ends, as where an element is beyond its range. The attribute ``result`` of the
         error holds the path up to there.
 
+    See Also
+    --------
+    equilibrium : One equilibrium.
+    stiffness : Stiffness at a frame.
+    buckling : Critical loads.
+    track_stiffness : Stiffness along a path.
+
     Notes
     -----
-    An equilibrium is where the generalized forces are zero at rest; masses count only as weights.
-    States that are not of plants, such as that of the lag of an actuator, are where they come to
-    rest, too; time and discrete states stay what they are, and so does what sticks by friction.
+    At an equilibrium, the generalized forces at rest are zero; masses count only as weights. Other
+    states, such as the lag of an actuator, have their steady-state values. Time and discrete states
+    stay constant, and so do coordinates that stick by friction.
 
     The path is followed by its arc length (E. Riks, International Journal of Solids and Structures
     15, 1979), so it goes on where the load has a maximum, and where the stroke turns back. Newton
     steps have exact derivatives, or central differences where equations cannot be traced. A path
-    that turns back is given up at ten times its way before its beginning, and any path at
-    ``max_points``. A step moves angles by at most 0.1 rad, and lengths by a tenth of the size of
-    the mechanism.
+    that turns back ends at ten times its range before its start, and any path at ``max_points``. A
+    step moves angles by at most 0.1 rad, and lengths by a tenth of the size of the mechanism.
 
-    An equilibrium is stable if small displacements take work: no eigenvalue of the stiffness
-    ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. What follower
-    forces or controllers make flutter is not seen by that; `linearize` and `modes` see it.
-    Where an eigenvalue becomes zero, the point is found: a *limit point* if the load turns there,
+    An equilibrium is stable if small displacements need work: the stiffness
+    ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Flutter
+    caused by follower forces or controllers is not detected by that; use `linearize` and `modes`.
+    Points at which an eigenvalue becomes zero are located: a *limit point* if the load turns there,
     and a *branch point* otherwise, as where a column buckles.
 
     Examples
@@ -535,6 +542,3 @@ def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:
             at = {name: rows[0] for name, rows in values.items()}
             special.append(SpecialPoint(stop.kind, index, at, shape))
     return LoadPath(run, tuple(special), signals, outcome)
-
-
-__all__ = ["LoadPath", "SpecialPoint", "load_path"]

@@ -1,4 +1,4 @@
-"""The mechanism along a load path: equilibria in one picture, or one after the other."""
+"""Drawings of the mechanism along a load path: equilibria in one picture, or animated."""
 
 from __future__ import annotations
 
@@ -132,6 +132,3 @@ def _caption(found: LoadPath, number: int) -> str:
 
 def _word(value: Any) -> str:
     return f"{value:.4g}" if np.ndim(value) == 0 else np.array2string(value, precision=4)
-
-
-__all__ = ["animate_path", "plot_states"]

@@ -1,4 +1,4 @@
-"""Pictures of load paths: stable parts full, unstable ones dashed, special points marked."""
+"""Plots of load paths: stable parts solid, unstable ones dashed, special points marked."""
 
 from __future__ import annotations
 
@@ -181,7 +181,9 @@ def _chosen(
         return _chosen(found, next(iter(found.values)), attempt, across=False)
     moved = max(_coordinates(found), key=lambda each: float(np.ptp(each[2])), default=None)
     if moved is None:
-        raise ValueRefusedError(attempt, expected="x=, what is drawn along", found="no plant")
+        raise ValueRefusedError(
+            attempt, expected="x=, the quantity of the horizontal axis", found="no plant"
+        )
     return moved
 
 
@@ -213,6 +215,3 @@ def _require_single(values: FloatArray, count: int, place: Place, attempt: str) 
             found=f"{values[0].size} of '{place.path}'",
             remedy=f"Name one of its components, such as {place.names[0]!r}",
         )
-
-
-__all__ = ["plot_load_path"]

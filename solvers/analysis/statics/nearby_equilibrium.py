@@ -1,4 +1,4 @@
-"""The equilibrium near some states, also of what moves freely in some directions."""
+"""The equilibrium near given states, also of mechanisms that move freely in some directions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def settle(
 ) -> tuple[StaticPoint, Flexibility]:
     """Move to the equilibrium near the present states; return the forces there, and what moves.
 
-    Newton steps leave alone in which directions nothing resists. Where they end nowhere, the states
-    are held by what balances them, and that is let go by and by.
+    Newton steps leave alone in which directions nothing resists. If they do not converge, forces
+    balance the states and are gradually released (homotopy).
 
     Raises
     ------
@@ -47,8 +47,9 @@ def settle(
         raise EvaluationError(
             attempt,
             expected="an equilibrium near the values of the context",
-            found=f"none within {_ITERATIONS} steps, and none where what holds the start is let go",
-            remedy="Start nearer to one, such as equilibrium(...).context, or from less load",
+            found=f"none within {_ITERATIONS} steps, and none by gradual release of the residual "
+            "forces (homotopy)",
+            remedy="Start nearer to one, such as equilibrium(...).context, or with less load",
         )
     point, flexible = found
     if not point.is_closed:
@@ -97,8 +98,8 @@ def not_closed(stays_open: str, attempt: str) -> EvaluationError:
     return EvaluationError(
         attempt,
         expected="an equilibrium near the values of the context, at which constraints are met",
-        found=f"what stays open: {stays_open}",
-        remedy="Call assemble(context) of the plant before",
+        found=f"open constraints: {stays_open}",
+        remedy="Call assemble(context) of the plant first",
     )
 
 
@@ -127,8 +128,5 @@ def _not_finite(point: StaticPoint, names: list[str], attempt: str) -> Evaluatio
         attempt,
         expected="finite forces and derivatives of forces",
         found=f"NaN or infinity along {names[row]}{slope}",
-        remedy="Take another point",
+        remedy="Use another point",
     )
-
-
-__all__ = ["not_closed", "settle"]

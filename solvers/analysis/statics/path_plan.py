@@ -1,4 +1,4 @@
-"""What a load path is to go along: which inputs, parameters and strokes, through which values."""
+"""The plan of a load path: the inputs, parameters and strokes to vary, and their values."""
 
 from __future__ import annotations
 
@@ -172,6 +172,3 @@ def _is_ahead(rows: FloatArray) -> bool:
     marks = rows @ way / length
     off = np.max(np.abs(rows - np.outer(marks, way)))
     return bool(off <= _STRAIGHT * np.max(np.abs(way)) and np.all(np.diff(marks) > 0.0))
-
-
-__all__ = ["PathPlan", "path_plan"]

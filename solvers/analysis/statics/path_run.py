@@ -1,4 +1,4 @@
-"""The making of a load path: its legs one after the other, and what to say where it ends."""
+"""Computation of a load path: its legs one after the other, and the reason for its end."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class PathRun:
                 found += " of the constraints and of each other"
             raise ValueRefusedError(
                 self._attempt,
-                expected="strokes that positions decide, and that are independent",
+                expected="independent strokes that are functions of positions",
                 found=found,
             )
 
@@ -177,8 +177,8 @@ class PathRun:
             self._attempt,
             expected="an equilibrium to begin with",
             found="none near the values of the context",
-            remedy="Start nearer to one, or from less load; what holds the start was let go by and"
-            " by, which led to none",
+            remedy="Start nearer to one, or with less load; gradual release of the residual "
+            "forces (homotopy) found none",
         )
 
     def _unresisted(self, directions: Iterable[FloatArray]) -> EvaluationError:
@@ -188,7 +188,7 @@ class PathRun:
             self._attempt,
             expected="a stiffness against every motion",
             found=f"none against {motions}",
-            remedy="Add a spring or a joint, lock one, or go along a stroke that holds it",
+            remedy="Add a spring or a joint, lock one, or follow a stroke that holds it",
         )
 
     def _ended(self, curve: EquilibriumCurve, found: str) -> EvaluationError:
@@ -219,6 +219,3 @@ class PathRun:
         names = self.equations.coordinates.names
         shown = [name for name, part in zip(names, parts, strict=True) if abs(part) >= _MOVES]
         return ", ".join(f"'{name}'" for name in shown)
-
-
-__all__ = ["PathRun"]

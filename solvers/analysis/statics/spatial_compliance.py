@@ -1,4 +1,4 @@
-"""Compliance and stiffness at a point of a body: six by six, with directions that have neither.
+"""Compliance and stiffness at a point of a body, as 6 x 6 matrices with free and rigid directions.
 
 Small twists X = (θ, p) of a frame and small loads F = (t, f) on it, the rotational part first, are
 related by X = C F and F = K X. Where a mechanism moves freely, some twists take no load, and where
@@ -230,20 +230,3 @@ def center_of(matrix: FloatArray) -> Center | None:
     own = np.linalg.norm(D + B.T @ there - there @ B - there @ A @ there, 2)
     both = np.sqrt(np.linalg.norm(A, 2) * own)
     return Center(r, vectors[:, ~known].T, float(coupling / both) if both > 0.0 else 0.0)
-
-
-__all__ = [
-    "Center",
-    "Principal",
-    "Regular",
-    "RotationAxis",
-    "center_of",
-    "compliance_of",
-    "coordinate_axes",
-    "cross_matrix",
-    "principal_directions",
-    "regular_part",
-    "rotation_axis",
-    "stiffness_of",
-    "twist_there",
-]

@@ -172,7 +172,7 @@ class Stiffness(Answer):
 
     @property
     def rotation(self) -> Principal:
-        """Principal axes of the angles under couples; they are those at all points of the body."""
+        """Principal axes of the angles under couples; they are equal at all points of the body."""
         return principal_directions(self.compliance[:3, :3])
 
     @property
@@ -343,8 +343,8 @@ def stiffness(
     frame : Frame, Body or str
         The frame F at which loads act and motions are measured.
     context : Context, optional
-        Where, a root context; it is not changed. Where it is not at rest, the equilibrium near it
-        is taken. A default context when omitted.
+        Operating point, a root context; it is not changed. If it is not at rest, the nearest
+        equilibrium is used. A default context when omitted.
     p_FP : array_like, shape (3,)
         Position of the point P to which loads and motions belong, from Fo, expressed in F, in m.
     measured_in : Frame, Body or str, optional
@@ -365,19 +365,25 @@ def stiffness(
         When there is no equilibrium near the context, something is not finite, or a sampled block
         follows the motion.
 
+    See Also
+    --------
+    track_stiffness : Stiffness over a stroke or load.
+    modes : Natural frequencies.
+    load_path : Follow large deflections.
+
     Notes
     -----
-    The loads move the unknowns of the mechanism by ``K⁻¹ Jᵀ F``, with its own stiffness K, which is
-    exact, and the Jacobian J of the frame::
+    The loads F displace the unknowns of the mechanism by ``K⁻¹ Jᵀ F``, with its exact stiffness K
+    and the Jacobian J of the frame::
 
         C = J K⁻¹ Jᵀ
 
-    This holds at an equilibrium under any forces, which count with how they change: gravity, forces
-    on inputs (which stay what they are), and controllers with the state in which they come to rest.
-    Where nothing resists some motion, K is singular. Loads that do no work on it still have a
-    compliance; see `Stiffness.compliance` for the others, and ``Stiffness.free_motions``.
+    This holds at an equilibrium under any forces, and includes their changes: gravity, forces on
+    inputs (which stay constant), and controllers with their steady state. If nothing resists some
+    motion, K is singular. Loads that do no work on it still have a compliance; see
+    `Stiffness.compliance` for the others, and ``Stiffness.free_motions``.
 
-    At an unstable equilibrium some stiffness is negative.
+    At an unstable equilibrium, the stiffness in some direction is negative.
 
     Examples
     --------
@@ -450,7 +456,7 @@ def _named(motion: FloatArray, names: list[str]) -> dict[str, float]:
 def find_frame(system: System, frame: FrameLike | str, attempt: str) -> Frame:
     """Return a frame that is given, or has a name in the only plant of a system."""
     if isinstance(frame, str):
-        return only_plant(system, "plant.frame('name') in the place of a name").frame(frame)
+        return only_plant(system, "plant.frame('name') instead of a name").frame(frame)
     found = as_frame(frame, attempt)
     plant = plant_of(found)
     if not any(plant is each for each in plants_in(system)):
@@ -507,16 +513,3 @@ def _combination(direction: FloatArray, names: tuple[str, ...]) -> str:
     scaled = direction / np.max(np.abs(direction))
     parts = [f"{a:.3g} {name}" for a, name in zip(scaled, names, strict=True) if abs(a) > 1e-6]
     return " + ".join(parts).replace("+ -", "- ")
-
-
-__all__ = [
-    "LOAD",
-    "TWIST",
-    "TWIST_UNITS",
-    "Directions",
-    "Stiffness",
-    "find_frame",
-    "stiffness",
-    "stiffness_at",
-    "without_noise",
-]

@@ -1,4 +1,4 @@
-"""Pictures of stiffness along a path with Matplotlib, and of motions that come with a stroke."""
+"""Plots of stiffness along a path, and of parasitic motions over a stroke."""
 
 from __future__ import annotations
 
@@ -113,6 +113,3 @@ def _finish(ax: Axes, count: int) -> None:
         ax.ticklabel_format(axis="y", style="sci", scilimits=_PLAIN)
     if count:
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
-
-__all__ = ["plot_parasitic", "plot_stiffnesses"]

@@ -1,4 +1,4 @@
-"""Stiffness over a stroke or another path of equilibria, and motions that come with the stroke."""
+"""Stiffness over a stroke or another path of equilibria, and parasitic motions."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class StiffnessTrack(Shown):
 
     @property
     def centers_of_compliance(self) -> FloatArray:
-        """Where the centers of compliance are in the world, shape (K, 3), in m.
+        """Positions of the centers of compliance in the world, shape (K, 3), in m.
 
-        Of a line of centers the points next to the frame.
+        If there is a line of centers, its points next to the frame.
         """
         return np.array([e.pose.p + e.pose.R @ e.center_of_compliance.point for e in self])
 
     def stroke(self) -> str:
-        """Return the name of the direction in which the frame moves farthest, such as ``"x"``.
+        """Return the name of the direction with the largest motion of the frame, such as ``"x"``.
 
         It is a translation, unless the frame does nothing but turn.
         """
@@ -234,9 +234,8 @@ def track_stiffness(
     system, frame, p_FP, measured_in, expressed_in
         As for `stiffness`. Axes that are those of a frame move with it.
     along : mapping or LoadPath
-        From inputs and parameters, by handle or path, to arrays with one entry for each of K
-        values, which are varied together. Or equilibria over a load or a stroke, as `load_path`
-        finds them.
+        For inputs and parameters, by handle or path, arrays with one entry for each of K values,
+        which are varied together. Or equilibria over a load or a stroke, as `load_path` finds them.
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
         changed. A default context when omitted. A load path has its own.
@@ -257,11 +256,16 @@ def track_stiffness(
     EvaluationError
         As for `stiffness`.
 
+    See Also
+    --------
+    stiffness : Stiffness at one operating point.
+    load_path : The path of equilibria.
+
     Notes
     -----
-    Each equilibrium is looked for from the one before. So values have to be as close as it takes
-    not to lose it; `load_path` chooses its steps itself, and goes on where the load turns back. The
-    forces that hold its strokes stay what they are: the stiffness is that without a holder.
+    Each search starts from the equilibrium before, so values must be close enough to find the next
+    one. `load_path` chooses its steps itself, and continues where the load turns back. The forces
+    that hold its strokes stay constant: the stiffness is that of the mechanism with free strokes.
 
     Examples
     --------
@@ -316,6 +320,3 @@ def _moved(first: Stiffness, now: Stiffness) -> FloatArray:
     axes = first.measured_in.pose(first.context).R.T @ first.pose.R
     turned = rotation_vector_from_rotation(turns[1] @ turns[0].T)
     return np.concatenate([axes.T @ turned, axes.T @ (points[1] - points[0])])
-
-
-__all__ = ["StiffnessTrack", "track_stiffness"]

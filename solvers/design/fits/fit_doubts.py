@@ -53,7 +53,7 @@ def doubts(problem: FitProblem, computed: FloatArray) -> str | None:
     if not texts:
         return None
     remedies += _gaps(problem)
-    why = ", and ".join(remedies) if remedies else "look at units, signs, zeros and times"
+    why = ", and ".join(remedies) if remedies else "check units, signs, zeros and times"
     return (
         f"The fit explains little of {'; and of '.join(texts)}, by which the signal varies. "
         f"{why[0].upper()}{why[1:]}, and start the search closer"
@@ -89,7 +89,7 @@ def _sizes(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
 def _is_wave(pairs: list[tuple[FloatArray, FloatArray]]) -> bool:
     """Tell whether residuals follow each other from sample to sample.
 
-    Of independent errors, the squares of the differences from sample to sample are twice their own
+    For independent errors, the squares of the differences from sample to sample are twice their own
     squares, with a standard deviation of 2/√n.
     """
     errors = [one - other for one, other in pairs]
@@ -125,6 +125,3 @@ def _gaps(problem: FitProblem) -> list[str]:
             for k in np.flatnonzero(steps > _GAP * np.median(steps))[:1]
         ]
     return found
-
-
-__all__ = ["doubts", "oversized"]

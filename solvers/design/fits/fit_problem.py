@@ -305,6 +305,3 @@ def _check_span(context: Context, record: Record, attempt: str) -> None:
             found=f"a record that begins at {first:g} s",
             remedy="Set context.time to the beginning of the record, or shift its times",
         )
-
-
-__all__ = ["FitProblem"]

@@ -52,8 +52,8 @@ class Fit(Answer, FitReport):
     Attributes
     ----------
     constants : dict of str to float
-        All that was fitted, by path. What each record has of its own, an initial state or the
-        offset of a signal, says so: "plant.x[angle] of record 1", "offset of plant.angle".
+        All fitted values, by path. Values of a single record, such as an initial state or the
+        offset of a signal, are labelled: "plant.x[angle] of record 1", "offset of plant.angle".
     residuals : ndarray, shape (n,)
         Measured minus computed values in standard deviations, end to end by record, time and
         component.
@@ -143,36 +143,37 @@ def fit(
         One record or several: a mapping of paths to values with the times in s as "time", a pandas
         DataFrame with a column "time" or the times as its index, the name of a CSV file, or the
         result of a simulation, of which ``signals`` are taken at all of its steps. Columns are
-        ports, continuous states, or components of them. Those of free input ports drive them, on
-        straight lines between the samples; the others are compared with what the system gives.
+        ports, continuous states, or components of them. Columns of free input ports drive them,
+        with linear interpolation between samples; the others are compared with the output of the
+        system.
     parameters : Handle, str, iterable of them, or mapping
-        What is looked for: parameters and fixed input ports, common to all records, and initial
-        states such as ``"plant.x[angle]"``, of which each record has its own. A mapping gives
-        bounds, ``{"spring.stiffness": (1.0, 50.0), "spring.damping": None}``.
+        The unknowns: parameters and fixed input ports, common to all records, and initial states
+        such as ``"plant.x[angle]"``, separate for each record. A mapping specifies bounds,
+        ``{"spring.stiffness": (1.0, 50.0), "spring.damping": None}``.
     context : Context or iterable of Context, optional
-        Where the motion of the records begins, and the search: one for all, or one for each.
-        Contexts are not changed; what is common starts at its value in the first one. A default
-        context when omitted.
+        Initial values of the motions, and of the search: one context for all records, or one for
+        each. Contexts are not changed; common unknowns start at their values in the first one. A
+        default context when omitted.
     signals : Handle, str or iterable of them, optional
-        Which columns of the records are used, measured inputs included; all when omitted. Of the
-        result of a simulation, some have to be named.
+        Columns of the records to use, measured inputs included; all when omitted. For the result of
+        a simulation, they are required.
     offsets : Handle, str or iterable of them, optional
         Measured signals with an unknown error that is constant in each record.
     bounds : mapping of path or handle to (float, float), optional
         Bounds of parameters, where ``parameters`` gives none; those of declarations hold in any
         case.
     logarithmic : Handle, str or iterable of them, optional
-        Parameters whose logarithm is looked for; they stay positive.
+        Parameters to search by their logarithm; they stay positive.
     deviations : float or mapping, optional
         Standard deviations of the errors of the measured signals in their units, by path. When
         omitted, they are found from the residuals.
     loss : {"linear", "soft_l1", "huber", "cauchy", "arctan"}
-        How residuals count, as in ``scipy.optimize.least_squares``. All but the first give those
-        beyond one standard deviation less weight; they need ``deviations``.
+        Loss function of the residuals, as in ``scipy.optimize.least_squares``. All but the first
+        reduce the weight of residuals beyond one standard deviation; they need ``deviations``.
     method, rtol, atol
-        As for `sensitivity`.
+        As for `parameter_sensitivity`.
     max_evaluations : int, optional
-        Most motions of all records that the search may try.
+        Largest number of simulations of all records in the search.
 
     Returns
     -------
@@ -184,7 +185,7 @@ def fit(
         When records have gaps, times that do not ascend, or other sizes or units, when something
         does not start within its bounds, or has no influence on what was measured.
     UnknownNameError
-        When something is not there, or appears twice.
+        When a path or name does not exist, or appears twice.
     EvaluationError
         When an event changes a state, or the search does not converge.
     SimulationError
@@ -195,16 +196,21 @@ def fit(
     UserWarning
         When the data cannot tell parameters apart, or when the fit explains little of a signal; the
         text names a unit or a gap in the times that may be the reason. When a motion will take more
-        than a minute in Python, see `sensitivity`.
+        than a minute in Python, see `parameter_sensitivity`.
+
+    See Also
+    --------
+    optimize : Minimize any metric of runs.
+    parameter_sensitivity : Derivatives by parameters.
 
     Notes
     -----
-    The search finds the minimum next to the start, and of a swinging system there are others: a
-    start whose frequency is off so far that it is behind by half a period at the end of the record
-    leads nowhere. Cut records short, or fit the first part first.
+    The search finds the minimum nearest to the start, and an oscillating system has several: it
+    fails if the frequency at the start is so far off that the phase errs by half a period at the
+    end of the record. Use shorter records, or fit the first part first.
 
-    Errors of measurement count as independent from sample to sample. Where they are not, as with
-    filtered signals, true errors are greater than those that are stated.
+    Measurement errors are assumed to be independent from sample to sample. If they are not, as with
+    filtered signals, the true errors are larger than stated.
 
     Examples
     --------
@@ -234,9 +240,9 @@ def fit(
         if far is not None:
             raise ValueRefusedError(
                 attempt,
-                expected="measured values of the size of what is computed",
-                found=f"{far} where the search starts, against which {quoted(names)} do nothing",
-                remedy="Look at the units of the record, or start elsewhere",
+                expected="measured values of the size of the computed ones",
+                found=f"{far} where the search starts, beside which {quoted(names)} have no effect",
+                remedy="Check the units of the record, or start elsewhere",
             )
         raise ValueRefusedError(
             attempt,
@@ -277,6 +283,3 @@ def _contexts(system: System, context: Any, count: int, attempt: str) -> list[Co
             attempt, expected=f"{count} contexts, one for each record", found=str(len(found))
         )
     return [start_context(system, each, attempt) for each in found]
-
-
-__all__ = ["Fit", "fit"]

@@ -132,7 +132,7 @@ def _simulated(
     if not chosen:
         raise ValueRefusedError(
             attempt,
-            expected="signals=, which of all the signals of a SimulationResult were measured",
+            expected="signals=, the measured signals of a SimulationResult",
             found="none",
             remedy=f"Name some, as signals={list(result.foremost[:1])!r}",
         )
@@ -262,6 +262,3 @@ def _samples(values: Any, times: FloatArray, place: Place, attempt: str) -> Floa
             remedy="Leave out these rows, or split the record there",
         )
     return rows
-
-
-__all__ = ["Record", "names_of", "read_columns", "read_records", "unit_of"]

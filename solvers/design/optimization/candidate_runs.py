@@ -111,7 +111,7 @@ class Study:
 
 @dataclass
 class CandidateRuns:
-    """What the runs of some candidates gave.
+    """Results of the runs of some candidates.
 
     Attributes
     ----------
@@ -172,6 +172,3 @@ def _columns(numbers: Mapping[str, FloatArray]) -> FloatArray:
 def _can_be_read(handle: Any) -> bool:
     """Tell whether metrics can read a handle: as a signal, or as a constant."""
     return is_signal(handle) or isinstance(handle, NumericParameter)
-
-
-__all__ = ["CandidateRuns", "Study", "run_candidates"]

@@ -144,6 +144,3 @@ def _settled(place: Place) -> Place:
         expected="a port or a continuous state",
         found=f"the {place.handle.what} '{place.path}'",
     )
-
-
-__all__ = ["MotionSlopes"]

@@ -1,4 +1,4 @@
-"""Optimization: parameters, inputs and initial states that make a metric of runs small.
+"""Optimization: finds parameters, inputs and initial states that minimize a metric of runs.
 
 A population of candidates covers the box of bounds, and differential evolution moves it: each
 generation is one sweep. From the best candidate, a local method goes downhill, with the exact
@@ -159,7 +159,7 @@ class Optimization(Answer):
         return simulate(self.system, self.t_final, self.context, **self._options)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot the objective of all candidates, and below what the best one does.
+        """Plot the objective of all candidates, and below it the signals of the best one.
 
         Parameters
         ----------
@@ -294,6 +294,12 @@ def optimize(
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
 
+    See Also
+    --------
+    sweep : Simulate a given set of values.
+    tune_pid : Tune a PID controller on the linear model.
+    fit : Fit a model to measurements.
+
     Notes
     -----
     Differential evolution (SciPy's) looks everywhere between the bounds, and all candidates of a
@@ -384,7 +390,7 @@ def optimize(
             found=f"none of {found.evaluations}; the nearest one has "
             + ", ".join(f"{label}: {value:.6g}" for label, value in found.constraints.items()),
             remedy="Relax a constraint or a bound, or raise max_evaluations; the attribute result "
-            "of this error has all that were tried",
+            "of this error has all candidates",
         )
         refusal.result = found  # type: ignore[attr-defined]
         raise refusal
@@ -399,7 +405,7 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
         if len(signals) > 1:
             raise ValueRefusedError(
                 f"{attempt} by {objective!r}",
-                expected="one signal of which it is a figure",
+                expected="one signal that it measures",
                 found=quoted(map(path_of, signals)),
             )
         made = metric_kinds.step(objective, signals[0] if signals else only_output(system))
@@ -448,7 +454,7 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
             study.attempt,
             expected=f"runs in which all of {quoted(m.label for m in study.metrics)} are numbers",
             found=f"none among {size}; the first: {trials.reasons[0]}",
-            remedy="Other bounds, a longer run, or a metric that is always there",
+            remedy="Change the bounds, run longer, or use a metric that is always defined",
         )
 
     def goal(points: FloatArray) -> FloatArray:
@@ -521,6 +527,3 @@ def _by_path(space: SearchSpace, system: System, numbers: FloatArray) -> ByPath[
     rows = {path: each[0] for path, each in space.shaped(numbers[np.newaxis]).items()}
     found = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
     return ByPath(system, found, "what was optimized")
-
-
-__all__ = ["Objective", "Optimization", "optimize"]

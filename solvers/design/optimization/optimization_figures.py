@@ -84,6 +84,3 @@ def _plot_convergence(ax: Any, found: Optimization) -> None:
     ax.set(xlabel="evaluation", ylabel="objective")
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, fontsize=9)
     tidy(ax)
-
-
-__all__ = ["plot_optimization"]

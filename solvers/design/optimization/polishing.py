@@ -1,9 +1,9 @@
-"""The last part of a search, from the best candidate downhill: with slopes or without.
+"""Local search from the best candidate: with derivatives (SLSQP) or without them (COBYLA).
 
 A descent ends where the objective changes by less than its runs resolve, and near a minimum that
 is long before the numbers stop changing. So the descent is repeated from its end, with slopes by
 motions of tighter tolerances, and the distance between the two last ends says how precise the
-numbers are. Where another number would do as well, the objective does not determine it.
+numbers are. If another number gives the same value, the objective does not determine it.
 """
 
 from __future__ import annotations
@@ -229,6 +229,3 @@ def _minimized(
         **how,
     )
     return np.asarray(np.clip(found.x, 0.0, 1.0) + 0.0)
-
-
-__all__ = ["Polish", "polish"]

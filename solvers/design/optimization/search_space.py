@@ -28,7 +28,7 @@ _DECADES = 100.0  # quotient of bounds from which on magnitudes count, and not d
 
 @dataclass(frozen=True, eq=False)
 class _Item:
-    """What one path leads to, and which coordinates its components are."""
+    """The value at one path, and the coordinates of its components."""
 
     path: str
     place: Place
@@ -59,7 +59,7 @@ class SearchSpace:
     lower, upper : ndarray, shape (n,)
         The bounds of each coordinate.
     logarithmic : ndarray of bool, shape (n,)
-        Whether it stands for the logarithm.
+        Whether it is the logarithm.
     """
 
     def __init__(self, context: Context, bounds: Any, logarithmic: Any, attempt: str) -> None:
@@ -254,6 +254,3 @@ def _names(path: str, place: Place) -> list[str]:
 def _can_be_searched(handle: Any) -> bool:
     """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
     return can_start(handle) or isinstance(handle, DiscreteState)
-
-
-__all__ = ["SearchSpace"]

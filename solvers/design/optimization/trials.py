@@ -209,6 +209,3 @@ def unique(labels: Iterable[str]) -> list[str]:
         number = sum(each == label or each.startswith(f"{label} (") for each in found)
         found.append(f"{label} ({number + 1})" if label in found else label)
     return found
-
-
-__all__ = ["NEVER", "Trials", "bound_of", "unique"]

@@ -38,7 +38,7 @@ class Gains:
 class PIDLoop:
     """A plant with one input and a measurement without a direct way, and frequencies that show it.
 
-    A sampled controller has the backward difference ``s = (1 - 1/z) / period`` in the place of s.
+    A sampled controller has the backward difference ``s = (1 - 1/z) / period`` instead of s.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class PIDLoop:
     ) -> tuple[FloatArray, FloatArray]:
         """Return times and the error after a unit step of the setpoint, in a stable loop.
 
-        The steps double in length on the way, so that fast and slow poles are seen alike.
+        The steps double in length, so that fast and slow poles are resolved alike.
         """
         A, B, C = self.closed(gains, weight, derivative_weight)
         sizes = self.rates(np.linalg.eigvals(A))
@@ -247,6 +247,3 @@ def bisect(keeps: Callable[[float], bool], low: float, high: float) -> float:
         middle = np.sqrt(low * high)
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return float(low)
-
-
-__all__ = ["Gains", "PIDLoop", "bisect", "exponential"]

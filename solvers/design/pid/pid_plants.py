@@ -1,4 +1,4 @@
-"""What a PID controller of a diagram controls: one component of it, and the plant that it sees."""
+"""The plant of a PID controller in a diagram: one component, and its linear model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Controlled:
                 expected=f"gains of '{block.path}' that are parameters",
                 found="gain ports",
                 remedy="Tune a controller without gain_ports where the schedule has its "
-                "breakpoints, and give what is found to the schedule",
+                "breakpoints, and pass the gains found to the schedule",
             )
         if component is None:
             require(
@@ -196,6 +196,3 @@ def _without(model: LinearModel, names: list[str]) -> LinearModel:
         xdot0=rows(model.xdot0),
         state_names=[model.state_names[k] for k in kept],
     )
-
-
-__all__ = ["Controlled", "seen"]

@@ -1,4 +1,4 @@
-"""Simple processes that stand for a linear plant: few lags and a dead time, for rules of tuning."""
+"""Simple processes that approximate a linear plant: few lags and a dead time, for tuning rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Process:
     gain : float
         Static gain; of one that integrates, the slope after a unit step, or that of the slope.
     lag, second : float
-        Time constants in s; an infinite one stands for an integrator, ``1 / s``.
+        Time constants in s; an infinite one means an integrator, ``1 / s``.
     delay : float
         Dead time in s, whatever is fast included.
     """
@@ -151,7 +151,7 @@ def step_process(plant: LinearModel, attempt: str) -> Process:
     """Return the lag with dead time whose step response is most like that of a plant.
 
     The dead time ends where the tangent at the steepest slope leaves the initial value, and lag
-    and dead time together are the time after which 63 % are reached. Of a plant that integrates,
+    and dead time together are the time after which 63 % are reached. For a plant that integrates,
     the tangent is the asymptote.
 
     Parameters
@@ -234,6 +234,3 @@ def _refusal(attempt: str, expected: str, found: str) -> ValueRefusedError:
         found=found,
         remedy="Leave out rule=, and tune by a goal",
     )
-
-
-__all__ = ["Process", "half_rule", "step_process"]

@@ -110,7 +110,7 @@ def _lambda(
             attempt,
             expected="a plant that settles, for lambda tuning",
             found="one that integrates",
-            remedy="Take rule='simc' or rule='amigo'",
+            remedy="Use rule='simc' or rule='amigo'",
         )
     closed = T if closed_loop_time is None else closed_loop_time
     if parts == "PI":
@@ -132,6 +132,3 @@ def _without_delay(attempt: str, remedy: str) -> ValueRefusedError:
         found="none",
         remedy=remedy,
     )
-
-
-__all__ = ["RULES", "rule_gains"]

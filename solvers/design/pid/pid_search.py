@@ -223,9 +223,9 @@ class Search:
         if not np.isfinite(factor) or self.loop.crosses_late(form.times(factor)):
             raise ValueRefusedError(
                 self.attempt,
-                expected="a plant with something that limits the gains",
-                found=f"a bound that any gains keep, for the poles {self.loop.plant.poles[:4]}",
-                remedy="Add what is fast, such as the lag of a sensor or a PadeDelay",
+                expected="a plant whose dynamics limit the gains",
+                found=f"a bound that all gains meet, for the poles {self.loop.plant.poles[:4]}",
+                remedy="Add fast dynamics, such as the lag of a sensor or a PadeDelay",
             )
         return factor
 
@@ -241,6 +241,3 @@ def weakened(loop: PIDLoop, gains: Gains, bound: float) -> Gains:
         if keeps(factor):
             return gains.times(bisect(keeps, factor, above))
     return gains
-
-
-__all__ = ["Search", "weakened"]

@@ -83,7 +83,7 @@ class PIDTuning(Shown):
     component: int = 0
 
     def apply(self, context: Context) -> None:
-        """Set the gains in a context, where the controller goes on with the output it has.
+        """Set the gains in a context; with an integral, the output does not jump.
 
         Its integral is scaled by the old and new gain, so that their product stays. Without a new
         integral gain, there is nothing that could hold it.
@@ -149,8 +149,8 @@ def tune_pid(
     """Tune a PID controller for a goal, within a bound on robustness.
 
     The loop is opened at the output of the controller, and linearized from there to the
-    measurement; the way through the setpoint, where another controller is around this one, is not
-    part of it. Sought are the gains for which the loop is stable, its sensitivity nowhere exceeds
+    measurement; the path through the setpoint, if this controller is inside another loop, is not
+    part of it. The gains are chosen such that the loop is stable, its sensitivity nowhere exceeds
     the bound, and
 
     - with the goal ``"disturbance"``, the integral gain is largest, so that the integral of the
@@ -167,39 +167,37 @@ def tune_pid(
     system : System
         A diagram.
     controller : PIDController, SampledPIDController or str
-        Its controller, by path. One that was made without ``kd`` becomes a PI controller.
+        The controller, by handle or path. A controller without ``kd`` is tuned as a PI controller.
     context : Context, optional
-        Where the loop is linearized, a root context; it is not changed. A default context when
-        omitted. Limits of the controller are not looked at.
+        Operating point of the linearization, a root context; it is not changed. A default context
+        when omitted. Limits of the controller are ignored.
     goal : {"disturbance", "setpoint"}, optional
-        What the gains are to be good at; "disturbance" when neither goal nor rule is given.
+        The goal of the search; "disturbance" when neither goal nor rule is given.
     rule : {"simc", "amigo", "lambda"}, optional
         Alone, the gains of the rule, see the notes; for PI and PID controllers in continuous time.
     max_sensitivity : float, optional
-        Bound of the peak of the sensitivity, more than 1: 1.4 is cautious, 2 is fast, and 1.6 what
-        is taken when omitted. The loop keeps a gain margin of at least Ms / (Ms - 1), and a phase
-        margin of 2 asin(1 / (2 Ms)). The gains of a rule alone are refused beyond a bound that is
-        given.
+        Bound of the peak of the sensitivity, more than 1: 1.4 is cautious, 2 is fast; 1.6 when
+        omitted. The loop keeps a gain margin of at least Ms / (Ms - 1), and a phase margin of 2
+        asin(1 / (2 Ms)). The gains of a rule alone are refused beyond a bound that is given.
     max_overshoot : float
-        Of the goal "setpoint", in percent.
+        Largest overshoot in percent, for the goal "setpoint".
     closed_loop_time : float, optional
-        Time constant in s that the closed loop is to have by a rule: when omitted, the dead time
-        for "simc", the lag of the plant for "lambda"; three times that is more robust. Refused
-        without one of these rules.
+        Desired time constant of the closed loop in s, for a rule: when omitted, the dead time for
+        "simc", the lag of the plant for "lambda"; three times that is more robust. Refused without
+        one of these rules.
     parts : {"P", "PI", "PD", "PID"}, optional
-        What the controller is to consist of; all that it can have when omitted. The other gains
-        become 0.
+        Terms of the controller; all that it has when omitted. The other gains become 0.
     component : int, optional
-        Which component of a controller with several; the others keep their gains.
+        Component of a controller with several; the others keep their gains.
     filter_ratio : float
         Derivative time kd/kp by the time constant of the derivative's filter.
 
     step : mapping from str to float, optional
-        Where a step comes in, such as ``{"target.value": 2.0}``: the path of a parameter, or of a
+        Step for a simulation, such as ``{"target.value": 2.0}``: the path of a parameter, or of a
         free input, with one component, and its new value. The diagram is then simulated with the
         new gains, from the context on, which is best at an equilibrium.
     t_final : float, optional
-        Length of that in s; long enough for the slowest pole when omitted.
+        Duration of that simulation in s; long enough for the slowest pole when omitted.
 
     Returns
     -------
@@ -222,15 +220,21 @@ def tune_pid(
     EvaluationError
         As for `linearize`.
 
+    See Also
+    --------
+    optimize : Tune any parameters in simulation.
+    margins : Check the robustness.
+    PIDController : The controller block.
+
     Notes
     -----
     The derivative time is at most a quarter of the integral time. Beyond that, the integral gain
     still grows, but the response to a load oscillates. The integral gain as the goal is that of
     Panagopoulos, Åström and Hägglund (2002), the absolute error within a bound of the sensitivity
-    that of Grimholt and Skogestad (2012). Since the latter says nothing about loads, the integral
+    that of Grimholt and Skogestad (2012). Since the latter does not consider loads, the integral
     gain stays above a tenth of that for disturbances.
 
-    Rules take simple processes for the plant, which are found from its exact linear model:
+    Rules approximate the plant by simple processes, which follow from its exact linear model:
 
     - "simc" (Skogestad 2003): a lag with dead time for PI, two lags for PID, by the half rule from
       poles and zeros; Padé approximants count as dead time, integrators are taken as such.
@@ -374,6 +378,3 @@ def _check_rule(controlled: Controlled, parts: str, attempt: str) -> None:
             found=found,
             remedy="Leave out rule=, and tune by a goal",
         )
-
-
-__all__ = ["PIDTuning", "tune_pid"]

@@ -161,8 +161,5 @@ def _warn_where_they_differ(found: Verification) -> None:
         why = f"; the output is at a limit for {share:.0%} of the time" if share else ""
         warn(
             f"The diagram answers this step with {text}{why}. Gains, "
-            "sensitivity and poles hold for small motions alone"
+            "sensitivity and poles hold for small motions only"
         )
-
-
-__all__ = ["Verification", "verified"]

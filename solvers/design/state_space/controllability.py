@@ -85,6 +85,3 @@ def _shown(mode: complex) -> str:
     if mode.imag == 0.0 or small:
         return f"{0.0 if small else mode.real:.4g}"
     return f"{mode.real:.4g}±{mode.imag:.4g}j"
-
-
-__all__ = ["lingers", "persists", "require_reach", "unreached"]

@@ -1,4 +1,4 @@
-"""Feedback of the state: by weights (LQR) or by poles, with integrals of errors where wanted."""
+"""State feedback: by weights (LQR) or by poles, optionally with integrals of errors."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from flexure.solvers.design.state_space.weights import Weights, chosen, cost, we
 class FeedbackDesign(Shown):
     """State feedback of a linear model, ``u = u₀ - K (x - x₀) + N ∫ (r - y) dt``.
 
-    Of a sampled model, the integral is the sum of r - y at the samples, times the period.
+    For a sampled model, the integral is the sum of r - y at the samples, times the period.
 
-    Of a model with r directions in which states can move, fewer than n with quaternions or locked
-    joints, it is designed in the coordinates z of `LinearModel.tangent`: ``K = K_z Tᵀ``. To turn a
-    body back by the angle θ about any axis, the feedback sees sin(θ/2), so it acts in the right
-    direction up to half a turn.
+    If states can move in r directions only, fewer than n with quaternions or locked joints, it is
+    designed in the coordinates z of `LinearModel.tangent`: ``K = K_z Tᵀ``. To turn a body back by
+    the angle θ about any axis, the feedback sees sin(θ/2), so it acts in the right direction up to
+    half a turn.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class FeedbackDesign(Shown):
     def to_block(self, name: str) -> StateFeedback | Diagram:
         """Return the feedback as a block, for the values themselves and not for deviations.
 
-        Of a quaternion, sign and length do not matter.
+        Sign and length of a quaternion do not matter.
 
         In continuous time and without integrals, it is a `StateFeedback`. Otherwise it is a diagram
         with a block "feedback" of that kind, and with the same input "state" and output "u". A
@@ -169,7 +169,7 @@ def lqr(
     """Design the state feedback that is optimal for quadratic weights (LQR).
 
     It minimizes ``∫ (xᵀ Q x + uᵀ R u + Σ qᵢ zᵢ²) dt`` with the deviations x and u, and the
-    integrals zᵢ of errors of outputs. Of a sampled model, a sum over samples takes the place of the
+    integrals zᵢ of errors of outputs. For a sampled model, a sum over samples replaces the
     integral.
 
     Parameters
@@ -179,17 +179,17 @@ def lqr(
         All its inputs are controlled.
     Q : float, array_like or mapping
         Weights of the states, positive semidefinite: a number for all, the diagonal, a matrix, or
-        numbers by names of states, of which others have the weight zero. Small deviations of a
+        numbers by names of states; other states have the weight zero. Small deviations of a
         quaternion of length 1 are half angles, at the orientation (1, 0, 0, 0) those of x, y and z;
         the same weight for all four weighs turns about all axes alike, wherever it points.
     R : float, array_like or mapping
         Weights of the inputs, positive definite, in the same forms.
     largest : mapping from str to float, optional
-        In the place of Q and R, the largest deviations that are acceptable, by names of states and
-        inputs: of every input, and of the states that matter. Each has the weight one over its
-        square (Bryson's rule), a good start.
+        Instead of Q and R, the largest acceptable deviations, by names of states and inputs: of
+        every input, and of the states that matter. Each has the weight one over its square
+        (Bryson's rule), a good start.
     integral : mapping from str to float, optional
-        Outputs of the model that are to reach their reference exactly, and the weights of the
+        Outputs of the model that must reach their reference exactly, and the weights of the
         integrals of their errors.
 
     Returns
@@ -209,6 +209,12 @@ def lqr(
     -----
     UserWarning
         When the model was not taken at an equilibrium.
+
+    See Also
+    --------
+    place : Choose the poles instead of weights.
+    lqg : Add a Kalman filter.
+    StateFeedback : The controller block.
 
     Examples
     --------
@@ -245,7 +251,7 @@ def lqr(
         names,
         attempt,
         "inputs that reach every mode that does not decay",
-        "Add an actuator, or leave out what need not be controlled",
+        "Add an actuator, or leave out states that need no control",
     )
     require_reach(
         A.T,
@@ -300,6 +306,11 @@ def place(
     UserWarning
         When the model was not taken at an equilibrium, or a pole does not decay.
 
+    See Also
+    --------
+    lqr : Choose weights instead of poles.
+    place_observer : Place the poles of an observer.
+
     Notes
     -----
     With several inputs, there are many such gains. Chosen is the one whose poles depend the least
@@ -352,7 +363,7 @@ def placed(
         raise ValueRefusedError(
             attempt,
             expected="poles that can be reached in floating-point numbers",
-            found=f"poles {found} in the place of {wanted}",
+            found=f"poles {found} instead of {wanted}",
             remedy="Choose poles closer to those of the plant",
         )
     return K
@@ -428,6 +439,3 @@ def _design(
     n = len(model.A)
     gains = freeze(K[:, :n].copy()), freeze(-K[:, n:])
     return FeedbackDesign(model, *gains, integral, poles, cost)
-
-
-__all__ = ["FeedbackDesign", "lqr", "place", "placed", "solve_riccati"]

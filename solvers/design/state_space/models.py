@@ -1,4 +1,4 @@
-"""What a design asks of a linear model, and where it stops."""
+"""Requirements of a design on a linear model, and errors when they are not met."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def poles_of(A: FloatArray, period: float | None) -> Poles:
 
 
 def ordered(poles: npt.ArrayLike, period: float | None) -> Poles:
-    """Return poles in the order of `LinearModel.poles`, for a result that nobody changes."""
+    """Return poles in the order of `LinearModel.poles`, for a read-only result."""
     found = least_stable_first(poles, period)
     found.setflags(write=False)
     return found
@@ -113,16 +113,3 @@ def unsolvable(attempt: str, found: str) -> ValueRefusedError:
         found=found,
         remedy="Choose weights that differ less in size",
     )
-
-
-__all__ = [
-    "Poles",
-    "check_model",
-    "ordered",
-    "poles_of",
-    "stable_poles",
-    "unsolvable",
-    "warn_unless_at_rest",
-    "warn_unless_decaying",
-    "without_inputs",
-]

@@ -1,4 +1,4 @@
-"""Observers: estimates of the state from what is measured, by noise (Kalman) or by poles."""
+"""Observers: estimates of the state from measurements, by noise (Kalman) or by poles."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class ObserverDesign(Shown):
 
         It starts at the point of the model. With quaternions or locked joints, it is a diagram with
         a block "observer" of that kind for z, and with the same ports "u", "y" and "estimate", of
-        the full state. Of quaternions that are measured with all four components, sign and length
-        do not matter.
+        the full state. Sign and length of quaternions that are measured with all four components do
+        not matter.
 
         Parameters
         ----------
@@ -158,14 +158,14 @@ def lqe(
         measured, and all its inputs known but the disturbances.
     W : float, array_like or mapping
         Intensity of the noise of the states, in units of states squared per s, positive
-        semidefinite: a number for all, the diagonal, a matrix, or numbers by names of states, of
-        which others have none. Of a sampled model, the covariance of what a period adds. With
+        semidefinite: a number for all, the diagonal, a matrix, or numbers by names of states; other
+        states have none. For a sampled model, the covariance of the change over a period. With
         ``disturbances``, that of the noise at these inputs.
     V : float, array_like or mapping
         Intensity of the noise of the outputs, in units of outputs squared times s, positive
-        definite, in the same forms. Of a sampled model, the covariance of a sample.
+        definite, in the same forms. For a sampled model, the covariance of a sample.
     disturbances : str or iterable of str, optional
-        Inputs of the model at which the noise w enters; nobody knows them, so the observer has no
+        Inputs of the model at which the noise w enters; they are unknown, so the observer has no
         input for them.
 
     Returns
@@ -180,6 +180,12 @@ def lqe(
         The message names the states of that mode.
     UnknownNameError
         When a state, input or output is not in the model.
+
+    See Also
+    --------
+    place_observer : Choose the poles instead of noise.
+    lqg : Feedback of the estimate.
+    LuenbergerObserver : The observer block.
 
     Examples
     --------
@@ -248,7 +254,7 @@ def place_observer(
         z. A pole can come as often as there are outputs. A quaternion counts as three states, and
         those of locked joints do not count.
     disturbances : str or iterable of str, optional
-        Inputs of the model that nobody knows, for which the observer has no input.
+        Unknown inputs of the model, for which the observer has no input.
 
     Returns
     -------
@@ -266,6 +272,11 @@ def place_observer(
     -----
     UserWarning
         When a pole does not decay.
+
+    See Also
+    --------
+    lqe : The optimal observer for white noise.
+    place : Place the poles of a state feedback.
 
     Examples
     --------
@@ -287,6 +298,3 @@ def place_observer(
     warn_unless_decaying(reached, period, "The error of this observer has")
     gain = freeze(model.tangent @ L)
     return ObserverDesign(without_inputs(model, entries), gain, reached, None)
-
-
-__all__ = ["ObserverDesign", "lqe", "place_observer"]

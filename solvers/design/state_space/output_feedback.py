@@ -1,4 +1,4 @@
-"""Feedback of what is measured: an observer, and feedback of its estimate (LQG)."""
+"""Output feedback: an observer, and feedback of its estimate (LQG)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OutputFeedbackDesign(Shown):
 
     @property
     def poles(self) -> Poles:
-        """Of the closed loop, the least stable ones first: those of feedback and of observer."""
+        """Poles of the closed loop, those of feedback and observer, the least stable first."""
         poles = np.concatenate([self.feedback.poles, self.observer.poles])
         return ordered(poles, self.observer.model.period)
 
@@ -151,6 +151,11 @@ def lqg(
         When the model was not taken at an equilibrium; or when a block of a sampled model samples
         an input, see the notes.
 
+    See Also
+    --------
+    lqr : The feedback alone.
+    lqe : The Kalman filter alone.
+
     Notes
     -----
     The output of a sampled controller changes just after an instant. A block of the same clock that
@@ -179,6 +184,3 @@ def lqg(
         require(value is not None, value, attempt, f"intensities {name} of noise")
     feedback = lqr(without_inputs(model, entries), Q, R, largest=largest, integral=integral)
     return OutputFeedbackDesign(feedback, lqe(model, W, V, disturbances=disturbances))
-
-
-__all__ = ["OutputFeedbackDesign", "lqg"]

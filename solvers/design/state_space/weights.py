@@ -155,6 +155,3 @@ def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[i
             raise ValueRefusedError(attempt, expected="names once each", found=f"'{name}' twice")
         found.append(names.index(name))
     return found
-
-
-__all__ = ["Weights", "chosen", "cost", "weights"]

@@ -1,11 +1,11 @@
-"""Finding the jump of the equations at which a motion chatters.
+"""Finds the jump of the equations at which a motion chatters.
 
 Where equations jump at a surface, and lead back to it from both sides, a motion cannot leave it:
 an integrator goes to and fro with tiny steps. Such a jump is looked for straight ahead of a step,
 along the line on which the motion would go on, by halving it where the derivatives change most.
 A jump stays as large as it is when the line gets shorter and shorter; what stiff equations do on a
-line, which need tiny steps as well, is in proportion to its length. What rounding makes of smooth
-equations are stairs, each as high as the next; these are no jumps.
+line, which need tiny steps as well, is in proportion to its length. Rounding turns smooth equations
+into stairs of equal heights; these are no jumps.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.solvers.integration.methods.rounding import rounding_errors
-
-__all__ = ["LOOKS", "Jump", "find_jump"]
 
 Array = NDArray[np.float64]
 Point = tuple[float, Array, Array]  # time, state, derivatives

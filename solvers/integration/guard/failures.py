@@ -1,4 +1,4 @@
-"""What the errors of a failed integration say: the method, the time, what was found, a way out."""
+"""Messages of a failed integration: the method, the time, the cause, and a way out."""
 
 from __future__ import annotations
 
@@ -16,18 +16,6 @@ from flexure.diagrams.systems.system import System
 from flexure.solvers.integration.guard.chattering import Jump
 from flexure.solvers.integration.guard.stiffness_detection import STIFF_METHOD
 from flexure.solvers.integration.methods.methods import is_fixed_step, is_implicit, method_name
-
-__all__ = [
-    "chattering",
-    "derivative_not_finite",
-    "jacobian_not_finite",
-    "jump_of_derivative",
-    "no_progress",
-    "solver_broke",
-    "state_not_finite",
-    "step_failed",
-    "too_long_record",
-]
 
 Array = NDArray[np.float64]
 Method = str | type[OdeSolver]
@@ -127,7 +115,7 @@ def no_progress(
         t,
         expected=expected,
         found=found,
-        remedy="Look at the fastest state for what makes steps short. Equations that jump need a "
+        remedy="Check the fastest state for the cause of short steps. Equations that jump need a "
         f"continuous transition or a fixed-step method. If they are stiff, {way_out}. If so many "
         "steps are meant, raise max_steps",
     )
@@ -136,7 +124,7 @@ def no_progress(
 def _loosen(method: Method) -> str:
     """Return what to do about rounding errors."""
     other = "" if method == STIFF_METHOD else f" use method='{STIFF_METHOD}',"
-    return f"Loosen rtol and atol,{other} or write the equations in numbers of which less is lost"
+    return f"Loosen rtol and atol,{other} or write the equations with less cancellation"
 
 
 def too_long_record(system: System, t: float, size: float, limit: float) -> SimulationError:

@@ -34,8 +34,6 @@ from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.integration.methods.rounding import rounding_errors, shortened_by_rounding
 from flexure.solvers.tracing.differences import without_jumps
 
-__all__ = ["Blame", "Guard", "NameJump", "guarded"]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 Blame = Callable[[float, Array, Array | None], Exception | None]
@@ -365,8 +363,8 @@ class GuardedSolver(OdeSolver):
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
         Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``. The
-        first two have one from the beginning, in the attribute ``J``; where it is by differences,
-        it is looked at for what jumps have made of it.
+        first two have one from the beginning, in the attribute ``J``; if it comes from differences,
+        it is checked for errors at jumps.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)

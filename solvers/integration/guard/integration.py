@@ -57,7 +57,7 @@ _LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What a callback returns to end the run inside of a step, or at its end.
+    """The value that a callback returns to end the run inside of a step, or at its end.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class TakenStep:
     x_old, x : ndarray, shape (n,)
         The states there; not to be changed.
     solver : OdeSolver
-        The solver, for whoever looks into its stages.
+        The solver, for callers that read its stages.
     is_last : bool
         Whether the run ends with it in any case, since the end was moved, and the method cannot go
         on from there.
@@ -139,7 +139,7 @@ OnStep = Callable[[TakenStep], Stop | None]
 
 @dataclass(slots=True)
 class Segment:
-    """What a run produced.
+    """The result of a run.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ def integrate(
         A name out of `flexure.solvers.integration.methods.methods.METHOD_NAMES` or a subclass of
         `OdeSolver`.
     rtol, atol : float or array_like of shape (n,)
-        Tolerances: the error of a step is kept below ``atol + rtol |x|``. Of an array ``rtol``,
+        Tolerances: the error of a step is kept below ``atol + rtol |x|``. If ``rtol`` is an array,
         Radau and BDF use the smallest entry. Without effect for fixed steps.
     max_step : float, optional
         Longest step, in seconds.

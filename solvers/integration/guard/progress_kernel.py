@@ -1,4 +1,4 @@
-"""The kernel that judges whether steps bring a run to its end, for every way of taking steps.
+"""The kernel that judges whether a run will reach its end, for all integration loops.
 
 It looks back over strides of equally many steps. The times at which the latest strides ended are
 the *marks*, an array in which the stride of number k has the place ``k % MARKS``; stride 0 is the

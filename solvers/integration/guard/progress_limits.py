@@ -1,4 +1,4 @@
-"""When a run is given up although every step succeeds."""
+"""Limits that end a run although every step succeeds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from flexure.solvers.integration.guard.progress_kernel import (
     is_conspicuous,
     makes_slow_progress,
 )
-
-__all__ = ["MOST_STEPS", "Limits", "Pace"]
 
 MOST_STEPS = 5e7
 
@@ -79,7 +77,7 @@ class Pace:
     deliberate : float
         As above.
     looks : int
-        Number of steps that are now to be looked at for chattering, see
+        Number of steps to check now for chattering, see
         `flexure.solvers.integration.guard.chattering`: those after 1, 2, 4, 8, ... strides, where a
         thousandth of ``most`` is exceeded.
 
@@ -146,7 +144,7 @@ class Pace:
         return float(self._t_end - t) / self.most
 
     def note_look(self) -> None:
-        """Note that a step was looked at."""
+        """Note that a step was checked."""
         self.looks = max(0, self.looks - 1)
 
     def take_over(self, left: int, strides: int) -> None:

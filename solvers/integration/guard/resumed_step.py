@@ -1,14 +1,12 @@
-"""A step carried over a cut: with which step a motion goes on after a stop cut its last one.
+"""Step size after a stop: the first step of a motion whose last step was cut.
 
 A motion that ends at a stop, such as the tick of a clock, usually ends with a step that is shorter
-than the method meant to take. What the method would try after such a stub says nothing about the
-step that the equations allow. The rule is a kernel, which interpreted runs, compiled loops and
-lanes share.
+than the method meant to take. The next step that the method would try after such a stub is
+unrelated to the step that the equations allow. The rule is a kernel, which interpreted runs,
+compiled loops and lanes share.
 """
 
 from __future__ import annotations
-
-__all__ = ["carried_step"]
 
 
 def carried_step(

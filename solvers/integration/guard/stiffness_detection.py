@@ -1,4 +1,4 @@
-"""Choosing between an explicit and a stiff method, before a run and during it.
+"""Chooses an explicit or a stiff method, before a run and during it.
 
 An explicit Runge-Kutta method is stable as long as its step times the rate of every decaying mode
 stays below a bound (3.3 for RK45). Where a mode is strongly damped and fast, that bound and not
@@ -32,18 +32,6 @@ from flexure.solvers.tracing.differences import difference_jacobian
 if TYPE_CHECKING:
     from flexure.solvers.integration.guard.integration import TakenStep
 
-__all__ = [
-    "JUDGED_ANEW",
-    "LOOKED_AT",
-    "NONSTIFF_METHOD",
-    "STIFF_METHOD",
-    "SUSPICIOUS",
-    "THRESHOLDS",
-    "WORTHWHILE",
-    "Stiffness",
-    "StiffnessDetector",
-    "assess",
-]
 
 NONSTIFF_METHOD = "RK45"
 STIFF_METHOD = "Rodas5P"

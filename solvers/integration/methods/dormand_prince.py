@@ -16,8 +16,6 @@ from flexure.solvers.integration.methods.step_control import (
     SMALLEST_ERROR,
 )
 
-__all__ = ["DormandPrince"]
-
 
 class DormandPrince(RK45):
     """Explicit Runge-Kutta method of order 5(4) with proportional-integral step-size control.

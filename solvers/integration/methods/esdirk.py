@@ -67,8 +67,6 @@ from flexure.solvers.integration.methods.step_control import (
 from flexure.solvers.integration.methods.tableaus import ESDIRK4 as TABLEAU
 from flexure.solvers.tracing.differences import difference_jacobian
 
-__all__ = ["ESDIRK4"]
-
 Array = NDArray[np.float64]
 
 _A, _G = (tuple(np.array(row) for row in rows) for rows in (TABLEAU.A, TABLEAU.G))

@@ -35,16 +35,6 @@ from scipy.integrate import DenseOutput, OdeSolver
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.tracing.differences import difference_jacobian
 
-__all__ = [
-    "ExplicitEuler",
-    "FixedStep",
-    "GeneralizedAlpha",
-    "ImplicitEuler",
-    "RungeKutta2",
-    "RungeKutta4",
-    "SemiExplicitEuler",
-]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 

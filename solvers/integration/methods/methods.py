@@ -34,7 +34,6 @@ from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
-__all__ = ["METHOD_NAMES", "is_fixed_step", "is_implicit", "method_name", "option_names", "resolve"]
 
 _SCIPY = "scipy.integrate"
 _DORMAND_PRINCE = "flexure.solvers.integration.methods.dormand_prince"

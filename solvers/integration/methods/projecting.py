@@ -1,4 +1,4 @@
-"""Steps whose ends are moved to where equations hold: how often it is tried, and what is inside."""
+"""Steps whose ends are projected onto constraints: number of tries, and dense output."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["FAR", "MOST_PROJECTIONS", "PULLED", "ROOM", "TIMES", "Bent", "Project"]
 
 #: How often the end of a step is projected, at most. Steps of Newton's method that are not at their
 #: goal by then have begun far away from it, and might end at another one.

@@ -55,8 +55,6 @@ from flexure.solvers.integration.methods.tableaus import (
 )
 from flexure.solvers.tracing.differences import difference_jacobian
 
-__all__ = ["Rodas5P", "initial_step"]
-
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 Solve = Callable[[Array], Array]
@@ -68,7 +66,7 @@ _H = np.array(RODAS5P.H)
 
 
 class TryingSolver(OdeSolver):
-    """What implicit methods share: their options, and tries of a step until one is good.
+    """Base class of implicit methods: options, and repetition of a step until it is accepted.
 
     A method has a `METHOD` name, a `TABLEAU`, and `_attempt`, which tries a step. What it keeps of
     a good one for its interpolant are the ``_stages``.

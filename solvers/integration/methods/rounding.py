@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rounding_errors", "shortened_by_rounding"]
-
 Array = NDArray[np.float64]
 
 _LINES = 3  # of which one may meet a kink; a surface near the state is on one side of it

@@ -1,4 +1,4 @@
-"""How one-step methods choose their next step: the constants of the rules, for every loop."""
+"""Step size control of one-step methods: the constants of its rules, for every loop."""
 
 from __future__ import annotations
 

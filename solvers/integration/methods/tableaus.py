@@ -27,19 +27,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "DOP853",
-    "ESDIRK4",
-    "RADAU_IIA",
-    "RK23",
-    "RK45",
-    "RODAS5P",
-    "DiagonallyImplicitTableau",
-    "ExplicitTableau",
-    "ImplicitTableau",
-    "RosenbrockTableau",
-]
-
 Vector = tuple[float, ...]
 Matrix = tuple[Vector, ...]
 

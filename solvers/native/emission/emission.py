@@ -581,19 +581,3 @@ _COMPOSED: dict[str, Callable[..., str]] = {
 def key_of(node: Node) -> Key:
     """Return the key of an input of a trace."""
     return cast("Key", node.key)
-
-
-__all__ = [
-    "CHUNK",
-    "LIBRARY",
-    "SEED",
-    "Environment",
-    "Place",
-    "Text",
-    "Writer",
-    "depth_first",
-    "emit",
-    "emit_preparation",
-    "emit_with_preparation",
-    "key_of",
-]

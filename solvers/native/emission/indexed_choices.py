@@ -67,6 +67,3 @@ def selected_places(
                 conditions = (*b.conditions, condition)
                 found[node.index] = SelectedPlace(b.position, distances, conditions)
     return {index: place for index, place in found.items() if len(place.distances) > 1}
-
-
-__all__ = ["SelectedPlace", "selected_places"]

@@ -361,13 +361,3 @@ def _table(name: str, numbers: Sequence[int]) -> str:
     """Write a table of whole numbers."""
     entries = ", ".join([f"i32 {number}" for number in numbers])
     return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
-
-
-__all__ = [
-    "DirectionPlan",
-    "Sums",
-    "direction_driver",
-    "emit_tangents",
-    "plan_directions",
-    "sums_function",
-]

@@ -98,6 +98,3 @@ class WideWriter(Writer):
 
     def _address(self, array: str, position: int) -> str:
         return self._set(f"getelementptr inbounds double, ptr %{array}, i64 {position}")
-
-
-__all__ = ["WIDTH", "WideWriter", "depending_on_seeds", "operands_of"]

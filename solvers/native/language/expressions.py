@@ -403,6 +403,3 @@ class Expressions(Reading):
                 kind, f"shufflevector {kind.text} {first.text}, {kind.text} poison, {zeros}"
             )
         raise KernelError(f"{self.kernel.__name__}: {value.type.name} used as {kind.name}")
-
-
-__all__ = ["INTRINSICS", "Expressions"]

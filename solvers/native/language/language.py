@@ -3,8 +3,8 @@
 The loops of native integration (steps, events, ensembles) are ordinary Python functions over NumPy
 arrays, so that they can be read, checked and run like any other; the module ``translation`` turns
 such a function, and every kernel that it calls, into the text of LLVM functions, and
-`flexure.solvers.javascript.kernel_functions` into functions of JavaScript. What both have in common
-is in ``reading``. What a kernel may contain:
+`flexure.solvers.javascript.kernel_functions` into functions of JavaScript. Their common part is in
+``reading``. A kernel may contain:
 
 * parameters and results annotated with the types below;
 * assignments to local names, to elements ``a[i]`` and to fields ``run.step.time``; ``a[i:]`` is the
@@ -214,32 +214,3 @@ def lane(value: Any, position: int) -> Any:
 def with_lane(value: Real, position: int, number: float) -> Real:
     """Return the numbers of all lanes with another one in one of them."""
     return number
-
-
-__all__ = [
-    "Floats",
-    "Function",
-    "Functions",
-    "Ints",
-    "Mask",
-    "Real",
-    "Reals",
-    "Static",
-    "Structure",
-    "any_lane",
-    "ceil",
-    "fields_of",
-    "is_structure",
-    "lane",
-    "lanes_in",
-    "local",
-    "nextafter",
-    "parts_of",
-    "power",
-    "rint",
-    "sqrt",
-    "types_of",
-    "unrolled",
-    "where",
-    "with_lane",
-]

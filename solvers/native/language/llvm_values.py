@@ -72,17 +72,3 @@ def label_of(value: Any) -> str:
         return value.text[1:]
     name = getattr(value, "name", value)
     return "".join(c if c.isalnum() else "_" for c in str(name))
-
-
-__all__ = [
-    "BOOL",
-    "FLOAT",
-    "FUNCTION",
-    "INT",
-    "PLAIN_TYPES",
-    "VOID",
-    "Type",
-    "Value",
-    "constant",
-    "label_of",
-]

@@ -1,4 +1,4 @@
-"""What a kernel says before it is written in any target language.
+"""Reading of a kernel: its analysis before it is written in a target language.
 
 Here is what all targets have in common: what is known while translating, which branches and rounds
 are left by it, and which values of a call become part of the kernel that is called. A target
@@ -72,7 +72,7 @@ class KernelModule:
         """Add a kernel for values of its static parameters, unless it is there."""
         meaning = kernel, dict(statics or {})
         if self._meanings.setdefault(name, meaning) != meaning:
-            raise KernelError(f"'{name}' stands for two kernels")
+            raise KernelError(f"'{name}' names two kernels")
         if name not in self.functions:
             self.functions[name] = ""  # it may be reached again before it is complete
             self.functions[name] = write(dict(statics or {}))
@@ -303,6 +303,3 @@ def _code(node: ast.expr) -> CodeType:
 def _jumps(loop: ast.For) -> bool:
     """Tell whether a loop contains what a loop that is written out cannot do."""
     return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
-
-
-__all__ = ["UNKNOWN", "KernelError", "KernelModule", "Named", "Reading", "definition_of"]

@@ -292,6 +292,3 @@ class _Translator(Expressions):
 
     def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
         self._end(f"br label %{self.loops[-1].again}")
-
-
-__all__ = ["Module"]

@@ -105,6 +105,3 @@ def _groups(functions: Sequence[str]) -> Iterator[list[str]]:
             group = []
         group.append(function)
     yield group
-
-
-__all__ = ["ModuleTexts", "care", "cut"]

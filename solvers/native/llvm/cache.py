@@ -211,6 +211,3 @@ def _shrink(place: Path, bound: int) -> None:
         with suppress(OSError):
             os.unlink(path)  # noqa: PTH108
         total -= size
-
-
-__all__ = ["cached", "folder"]

@@ -306,15 +306,3 @@ def _posix_libraries() -> list[Any]:
         except OSError:
             continue
     return libraries
-
-
-__all__ = [
-    "Address",
-    "Library",
-    "VectorFunction",
-    "available",
-    "callable_at",
-    "lane_count",
-    "register_width",
-    "vector_functions",
-]

@@ -19,6 +19,3 @@ def address_of(array: NDArray[Any]) -> int:
     if flags.writeable and flags.c_contiguous and array.size:
         return ctypes.addressof(_Byte.from_buffer(array))
     return array.ctypes.data
-
-
-__all__ = ["address_of"]

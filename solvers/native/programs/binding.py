@@ -85,6 +85,3 @@ class BoundProgram:
         self.program.write_discrete(self._store, self._env)
         if is_up_to_date:  # and still is, since nothing else has changed
             self._revision = self._store.revision
-
-
-__all__ = ["BoundProgram"]

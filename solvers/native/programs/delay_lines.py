@@ -65,6 +65,3 @@ def find_line(
     if not set(range(first - apart, first)) <= set(targets):
         return None
     return Line(first - apart, end + 1, apart)
-
-
-__all__ = ["MOST_LINES", "Line", "find_line"]

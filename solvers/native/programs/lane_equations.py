@@ -354,6 +354,3 @@ def _loop_text(method: str, lanes: int) -> str:
     module = Module(lanes, vector_functions(lanes))
     module.translate(ensemble.integrate, "integrate", {"method": METHODS[method]})
     return module.text
-
-
-__all__ = ["LaneEquations", "any_step", "ensemble_loop"]

@@ -1,4 +1,4 @@
-"""How a system becomes native code, and why: the second of three steps, after `system_trace`.
+"""The plan of a system's native code, with reasons: the second step, after `system_trace`.
 
 Whether code is shared decides whether all blocks are traced together, so `make_plan` lets them be
 traced. The thresholds are here, each with its reason; those of what is too long to compile at all,
@@ -306,6 +306,3 @@ def _share(
         return SharedDerivatives(layout, environment, traced.zeros, least), ""
     except UnlikeError as error:
         return None, str(error)
-
-
-__all__ = ["JacobianPlan", "Plan", "StepPlan", "make_plan"]

@@ -1,4 +1,4 @@
-"""What native code of any kind presupposes: each precondition, and how it is said, once.
+"""Preconditions of native code, and their messages.
 
 A reason is the end of a sentence, after "no native code, because".
 """
@@ -52,11 +52,3 @@ def native_program(store: Store, driven: frozenset[int] = frozenset()) -> Progra
 def has_loop(method: Any) -> bool:
     """Tell whether a method, which may be a class of somebody else's, has a native loop."""
     return isinstance(method, str) and method_name(method) in METHODS
-
-
-__all__ = [
-    "UnsuitableError",
-    "has_loop",
-    "native_program",
-    "require_native",
-]

@@ -126,6 +126,3 @@ def _make(
     if known.refusal is not None:
         raise copy(known.refusal)
     return known.programs[-1]
-
-
-__all__ = ["program_of", "program_with", "zeros_in"]

@@ -167,6 +167,3 @@ class SensitivityProgram:
         if self._outputs is not None:
             self._outputs(time, address_of(x), address_of(env), address_of(found))
         return found
-
-
-__all__ = ["SensitivityProgram", "SparseSlopes"]

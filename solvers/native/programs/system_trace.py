@@ -1,4 +1,4 @@
-"""What a system computes, as expressions: the first of three steps to its native code.
+"""A system as expressions: the first of three steps to its native code.
 
 Derivatives, witness functions, updates and logged signals come from one run of the equations on
 symbols. Of many blocks the derivatives are not traced as a whole, but for one block of each kind
@@ -329,6 +329,3 @@ def _reason(error: Exception) -> str:
     """Say why something cannot be traced."""
     first = error.attempt if isinstance(error, FlexureError) else f"{type(error).__name__}: {error}"
     return "; ".join([first, *getattr(error, "__notes__", ())])
-
-
-__all__ = ["DiscretePlaces", "EventKey", "SystemTrace", "Update", "break_time", "update_name"]

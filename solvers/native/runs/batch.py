@@ -380,6 +380,3 @@ def _aligned(size: int) -> FloatArray:
     memory = np.zeros(size + _ALIGNMENT // 8)
     shift = -memory.ctypes.data % _ALIGNMENT // 8
     return memory[shift : shift + size]
-
-
-__all__ = ["EnsembleRuns", "Outcome", "integrate_runs"]

@@ -38,6 +38,3 @@ class CallLength:
 
     def _within(self, wanted: float) -> int:
         return max(1, math.floor(min(wanted, self._most)))
-
-
-__all__ = ["CallLength"]

@@ -77,6 +77,3 @@ def kept_places(lines: Sequence[Line], count: int) -> NDArray[np.intp]:
     for line in lines:
         kept[line.start + line.apart : line.end] = False
     return np.flatnonzero(kept)
-
-
-__all__ = ["HeldValues", "kept_places"]

@@ -196,6 +196,11 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     ContextError
         When the context belongs to another system.
 
+    See Also
+    --------
+    simulate : Flexure's own integration.
+    equation : The equation as text.
+
     Notes
     -----
     Events are for `flexure.Simulator`: here nothing updates and nothing is published.
@@ -217,6 +222,3 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     context = system.create_default_context() if context is None else context
     require_root(context, system, f"Cannot compile the equations of '{system.label}'")
     return CompiledEquations(context)
-
-
-__all__ = ["CompiledEquations", "compiled_equations"]

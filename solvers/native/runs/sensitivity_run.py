@@ -304,6 +304,3 @@ def places_of_input(environment: Environment, slot: int, size: int, other: int) 
     """Return where the components of an input are; another place for those that nothing reads."""
     keys = [((INPUT, slot, 0), component) for component in range(size)]
     return np.array([environment.keys.get(key, other) for key in keys], dtype=np.int64)
-
-
-__all__ = ["WITH_COLUMNS", "ColumnMemory", "Line", "SensitivityRun", "put_line"]

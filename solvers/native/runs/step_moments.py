@@ -75,6 +75,3 @@ class _RowMoments(Moments):
             elif what == DISCRETE:
                 lanes[key] = discrete[:, self._rows[0].place(where, index) + component]
         return lanes
-
-
-__all__ = ["moments_at"]

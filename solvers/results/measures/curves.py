@@ -233,7 +233,7 @@ class Curve:
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        """What the signal exceeds nowhere in each arc."""
+        """An upper bound of the signal in each arc."""
         beyond = OVERSHOOT * (self.greatest - self.least)
         return self.least - beyond, self.greatest + beyond
 
@@ -495,6 +495,3 @@ class Curve:
         found[parts] = times_matrix(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]
         length = (self.dense.end - self.dense.begin)[self.piece]
         return self.over(np.add, found * half * 0.5 * length)
-
-
-__all__ = ["Curve", "DenseOutput"]

@@ -191,7 +191,7 @@ def disturbance_info(
     band : float
         Half the width of the band around the target, as a fraction of the peak deviation.
     tolerance : float, optional
-        The same in the unit of the response, in the place of ``band``.
+        The same in the unit of the response, instead of ``band``.
     control : array_like, shape (k,), optional
         The manipulated input, for its total variation and peak.
 
@@ -209,6 +209,10 @@ def disturbance_info(
     ValueRefusedError
         When shapes differ, values are not finite, the disturbance is not within the record, or the
         band or tolerance is not positive.
+
+    See Also
+    --------
+    step_info : Measure a step response.
 
     Examples
     --------
@@ -335,15 +339,3 @@ def record_disturbance(
     grid = result.fine_time()
     values = result.sample(signal, grid)
     return DisturbanceResponse(grid, values, info, name, result.unit_of(signal))
-
-
-__all__ = [
-    "BAND",
-    "FIGURES",
-    "DisturbanceInfo",
-    "DisturbanceResponse",
-    "disturbance_figures",
-    "disturbance_info",
-    "positive",
-    "record_disturbance",
-]

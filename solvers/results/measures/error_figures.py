@@ -47,6 +47,3 @@ def control_figures(u: Curve, at: FloatArray) -> dict[str, FloatArray]:
             "control_variation": np.where(fine, reductions.total_variation(since) + jump, np.nan),
             "control_peak": np.where(fine, reductions.peak(since), np.nan),
         }
-
-
-__all__ = ["CONTROLS", "ERRORS", "control_figures", "error_figures"]

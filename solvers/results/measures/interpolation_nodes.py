@@ -22,5 +22,3 @@ CHECK_WEIGHTS = tuple(
 TOLERANCE = 1e-11
 #: The shortest piece, as a part of its step.
 SHORTEST = 2.0**-30
-
-__all__ = ["CHECK", "CHECK_WEIGHTS", "NODES", "NORMS", "OVERSHOOT", "SHORTEST", "TOLERANCE"]

@@ -448,27 +448,3 @@ def _metric(
 
 def _number(argument: str, value: Any) -> float:
     return float(as_number(value, (), f"Cannot make a metric with this {argument}"))
-
-
-__all__ = [
-    "KNOWN_IN_MOTION",
-    "at",
-    "disturbance",
-    "final",
-    "first_crossing",
-    "iae",
-    "integral",
-    "ise",
-    "itae",
-    "largest",
-    "maximum",
-    "mean",
-    "minimum",
-    "of",
-    "peak",
-    "rms",
-    "smallest",
-    "step",
-    "total_variation",
-    "with_control",
-]

@@ -48,7 +48,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What metrics are computed from: the signals of N runs.
+    """The input of metrics: the signals of N runs.
 
     Attributes
     ----------
@@ -134,8 +134,8 @@ class Metric:
     functions : tuple of callable
         Functions of a whole `SimulationResult` that it needs; with any, runs are single ones.
     unit : str
-        Unit of the number, with ``{}`` in the place of that of the first signal, as in ``"{} s"``;
-        empty where it is not known.
+        Unit of the number, with ``{}`` for that of the first signal, as in ``"{} s"``; empty where
+        it is not known.
     """
 
     label: str
@@ -318,15 +318,15 @@ class Constraint:
         return np.maximum(0.0, np.maximum(found - self.upper, self.lower - found))
 
     def holds(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Tell which values of the metric meet the bound; NaN does not."""
+        """Return which values of the metric meet the bound; NaN does not."""
         found = as_numbers(values, f"Cannot compare {self.metric.label}")
         return np.asarray((found >= self.lower) & (found <= self.upper))
 
     def __bool__(self) -> bool:
         raise ValueRefusedError(
-            f"Cannot tell whether {self.label} is true",
+            f"Cannot decide whether {self.label} is true",
             expected="a comparison with one bound",
-            found="a comparison in the place of a truth value, as in low <= metric <= high",
+            found="a comparison instead of a truth value, as in low <= metric <= high",
             remedy="Write two constraints, metric >= low and metric <= high",
         )
 
@@ -405,15 +405,3 @@ def _calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> 
 def spelled(number: float) -> str:
     """Write a number as in a program, shortly."""
     return repr(float(number)).removesuffix(".0")
-
-
-__all__ = [
-    "Constraint",
-    "Measure",
-    "Metric",
-    "Records",
-    "Response",
-    "columns_of",
-    "joined",
-    "spelled",
-]

@@ -124,17 +124,3 @@ def zeros_of(c: FloatArray) -> FloatArray:
     found = np.full((len(c), c.shape[1] - 1), np.nan)
     found[row, k] = zero_between(c[row], edges[row, k], edges[row, k + 1])
     return found
-
-
-__all__ = [
-    "coefficients_of",
-    "horner",
-    "integral_weights",
-    "integrals_of",
-    "nodes_of",
-    "quadrature",
-    "slopes_of",
-    "times_matrix",
-    "zero_between",
-    "zeros_of",
-]

@@ -332,14 +332,3 @@ def entered(y: Curve, at: FloatArray, goal: FloatArray, band: FloatArray) -> Flo
     arc = y.last_of(after | (y.y0 < under) | (y.y0 > over))
     crossed = y.crossing(arc, np.where(y.y0[arc] > high, high, low))
     return np.where(arc >= 0, np.where(after[arc], y.t1[arc], crossed), at)
-
-
-__all__ = [
-    "StepFigures",
-    "StepInfo",
-    "effort_figures",
-    "effort_lines",
-    "entered",
-    "last_quarters",
-    "remains",
-]

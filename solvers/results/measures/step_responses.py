@@ -66,10 +66,10 @@ def step_info(
     initial : float, optional
         Value before the response; the value at the step when omitted, before a jump there.
     final : float, optional
-        Value that the response settles to; when omitted, the target or, where that is unknown, the
-        last value of a record that has come to rest.
+        Value that the response settles to; when omitted, the target or, without a target, the last
+        value of a record that has come to rest.
     target : float, optional
-        What was asked for, for the steady-state error.
+        The desired final value, for the steady-state error.
     band : float
         Half the width of the settling band, as a fraction of the whole change.
     control : array_like, shape (k,), optional
@@ -90,6 +90,11 @@ def step_info(
     ValueRefusedError
         When shapes differ, values are not finite, the step is not within the record, or there is
         no change to measure.
+
+    See Also
+    --------
+    step_response : Simulate and measure in one call.
+    disturbance_info : Measure the response to a disturbance.
 
     Examples
     --------

@@ -167,7 +167,7 @@ def _only_instant(breaks: dict[float, str], start: float) -> float:
     if len(breaks) > 1:
         found = ", ".join(f"'{name}' at {t:g} s" for t, name in sorted(breaks.items())[:4])
         raise ValueRefusedError(
-            "Cannot tell to which step a signal responds",
+            "Cannot decide to which step a signal responds",
             expected="sources that jump or bend at one time within the record",
             found=found + (" and so on" if len(breaks) > 4 else ""),
             remedy="Pass at= with the time of the step",
@@ -216,6 +216,3 @@ def _breaks(context: Context, position: int, start: float, end: float) -> list[f
             break
         found.append(time)
     return found
-
-
-__all__ = ["StepFinder", "StepInput"]

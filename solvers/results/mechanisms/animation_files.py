@@ -148,6 +148,3 @@ def _save_gif(path: str, picture: Picture, fps: float) -> None:
     pictures[0].save(
         path, save_all=True, append_images=pictures[1:], duration=int(1e3 / fps), loop=0
     )
-
-
-__all__ = ["Target", "mechanism_animation", "save", "target_of"]

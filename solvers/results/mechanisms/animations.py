@@ -68,7 +68,7 @@ def animate(
         in which it plays and can be turned; a folder that exists, for a picture ``0000.png`` of
         each frame; or such names with a field for the number, as in ``"door_{:03d}.png"``.
     view : str or tuple of float
-        As in `plot_mechanism`. All that is ever reached is in the picture.
+        As in `plot_mechanism`. The picture covers the whole motion.
     fps : int
         Pictures per second.
     speed : float
@@ -92,7 +92,12 @@ def animate(
     ValueRefusedError
         When pictures or seconds per second are not positive.
     MissingExtraError
-        When ffmpeg is asked for and not there.
+        When ffmpeg is needed and not installed.
+
+    See Also
+    --------
+    plot_mechanism : One position.
+    page : An interactive page.
     """
     if not isinstance(result, SimulationResult):
         raise DeclarationError(
@@ -159,6 +164,3 @@ def play(
     if target is not None:
         save(animation, target, picture, fps)
     return animation
-
-
-__all__ = ["animate", "play"]

@@ -180,6 +180,3 @@ def set_limits(ax: Any, frame: Frame) -> None:
     ax.set_xlim(left, right)
     ax.set_ylim(bottom, top)
     ax.set_aspect("equal")
-
-
-__all__ = ["Floor", "draw_axes", "draw_floor", "draw_force_scale", "nice_step", "set_limits"]

@@ -98,6 +98,3 @@ def framed(points: FloatArray) -> Frame:
     extent = max(*(high - low), 1e-6)
     half: FloatArray = np.maximum(0.5 * (high - low) + _MARGIN * extent, _NARROWEST * extent)
     return Frame(0.5 * (low + high), half)
-
-
-__all__ = ["SIDES", "Camera", "Frame", "View", "chosen_view", "framed"]

@@ -89,6 +89,3 @@ def _separations(things: Sequence[Seen]) -> tuple[FloatArray, FloatArray]:
             toward = each.planes[best, 2]
             sign[k] = np.where(np.abs(toward) > _EDGE_ON, np.sign(toward), 0.0)
     return apart, sign
-
-
-__all__ = ["Seen", "painting_order"]

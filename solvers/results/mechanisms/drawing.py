@@ -316,6 +316,3 @@ def _directions(ends: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     if length > 0.0:
         along = along / length
     return along, np.array([-along[1], along[0]]), length
-
-
-__all__ = ["ARROW", "FORCE", "INK", "METAL", "Drawing", "SeenPiece", "coil", "dashpot", "shades"]

@@ -203,6 +203,3 @@ def face_normals(points: FloatArray, faces: Faces) -> FloatArray:
 def _planes(vertices: FloatArray, normals: FloatArray) -> FloatArray:
     """Return normals with the distance up to which the vertices reach along each."""
     return np.column_stack([normals, np.max(vertices @ normals.T, axis=0)])
-
-
-__all__ = ["Piece", "face_normals", "pieces_of"]

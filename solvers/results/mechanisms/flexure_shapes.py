@@ -116,7 +116,7 @@ class Ribbon:
     def along(self, stresses: FloatArray) -> FloatArray:
         """Return the stress of each slab, of shape (..., slabs), from values of the `stress_port`.
 
-        Of a beam it is known at both ends and in the middle of each segment.
+        For a beam it is known at both ends and in the middle of each segment.
         """
         if stresses.shape[-1] == 1:
             return np.repeat(stresses, self.num_slabs, axis=-1)
@@ -165,6 +165,3 @@ def _ribbon(shape: Shape) -> Ribbon:
         shape.stress,
         shape.strength,
     )
-
-
-__all__ = ["BEAM", "Ribbon", "ribbons"]

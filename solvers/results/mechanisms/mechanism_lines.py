@@ -217,14 +217,3 @@ def points_on(plant: Plant, context: Context, poses: FloatArray) -> FloatArray:
     shapes = [pieces_of(body.shape, number, _ANY) for number, body in enumerate(plant.bodies)]
     points += [carried(each.body, each.hull, poses) for pieces in shapes for each in pieces]
     return np.concatenate([poses[1:, 9:], *points])
-
-
-__all__ = [
-    "DIRECTIONS",
-    "ELEMENTS",
-    "Stroke",
-    "carried",
-    "placed",
-    "points_on",
-    "strokes",
-]

@@ -62,7 +62,7 @@ def plot_mechanism(
         Height of the ground in m. From a side none is drawn when omitted, and from a corner there
         is a floor below everything.
     title : str, optional
-        What is written above the picture.
+        Title of the picture.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure when omitted.
     path : str or Path, optional
@@ -77,13 +77,17 @@ def plot_mechanism(
     DeclarationError
         When it is no plant, there is no such side, or no flexure that could be colored.
 
+    See Also
+    --------
+    animate : The motion in a simulation.
+    page : An interactive page.
+
     Notes
     -----
     Beams and notch hinges are drawn with their thickness and width, bent as cubic curves
     between their ends, and between the nodes of divided beams. Springs are coils, dampers are
     cylinders with a piston, and the frames of bushings their axes. The axes of joints are chain
-    lines, and a `DoorHinge` has a knuckle at each end of its own. `BodyShape` tells where
-    shapes come from.
+    lines, and a `DoorHinge` has a knuckle at each end of its own. See `BodyShape` for shapes.
     """
     require_plant(plant)
     check_axes(ax, f"Cannot draw '{plant.label}'")
@@ -113,6 +117,3 @@ def _forces_in(plant: Plant, context: Context) -> FloatArray:
     ports = [each.element.force_ports[each.attachment] for each in force_arrows(plant, context)]
     found: FloatArray = np.array([port.eval(context)[3:] for port in ports]).reshape(1, -1, 3)
     return found
-
-
-__all__ = ["plot_mechanism"]

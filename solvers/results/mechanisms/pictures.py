@@ -44,7 +44,7 @@ _LETTERS = 60  # of a title, in one line
 
 @dataclass(frozen=True)
 class Motion:
-    """What a picture, or a row of pictures, shows of a plant.
+    """The content of a picture, or a row of pictures, of a plant.
 
     Attributes
     ----------
@@ -262,17 +262,3 @@ def traced_frames(
             owner = "this plant" if len(plants) == 1 else "its plants"
             raise UnknownNameError(attempt, expected=f"{wanted} of {owner}", found=repr(frame))
     return [[each for each in frames if each.body in plant.bodies] for plant in plants]
-
-
-__all__ = [
-    "Motion",
-    "Picture",
-    "checked_options",
-    "nothing_to_color",
-    "only_plant",
-    "poses_in",
-    "require_plant",
-    "stacked",
-    "stressed",
-    "traced_frames",
-]

@@ -243,6 +243,3 @@ def force_arrows(plant: Plant, context: Context) -> list[ForceArrow]:
                 if not each.body.is_world:
                     found.append(ForceArrow(element, k, each.body.number or 0, point))
     return found
-
-
-__all__ = ["ForceArrow", "Scene", "force_arrows", "make_scene"]

@@ -89,6 +89,3 @@ class StressColors:
         from matplotlib.colors import Normalize
 
         return colormaps[COLOR_MAP].with_extremes(over=RED), Normalize(0.0, self.upper)
-
-
-__all__ = ["StressColors", "color_table"]

@@ -136,7 +136,7 @@ def _plain(numbers: FloatArray, step: float) -> Any:
 def player_page(motion: Motion, *, view: View, fps: float, ground: float | None) -> str:
     """Return a page that plays a motion; it needs no network, and can be turned.
 
-    Of a long motion as many pictures are kept as fit into some megabytes.
+    For a long motion, as many pictures are stored as fit into some megabytes.
     """
     count, bodies, _ = motion.poses.shape
     forces = motion.forces if motion.forces is not None else np.empty((count, 0, 3))
@@ -186,6 +186,3 @@ def view_script() -> str:
 
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-__all__ = ["player_page", "view_data", "view_script"]

@@ -125,7 +125,7 @@ def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyL
 def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _Account:
     """Return what a ledger knows, at the times at which all of it is finite.
 
-    What a source takes out in the end is stacked as lost; the work of all others is supplied.
+    Sources with a negative final work are stacked as lost; the work of all others is supplied.
     """
     grid = result.fine_time()
     stores = [ledger.input_port(f"{name}_energy") for name in ledger.stores]
@@ -156,6 +156,3 @@ def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _A
     start = sum(float(energy[0]) for energy in parts.values())
     residual = balance - balance[0]
     return _Account(grid, parts, start + supplied, residual)
-
-
-__all__ = ["plot_energy"]

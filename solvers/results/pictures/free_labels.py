@@ -291,5 +291,3 @@ def _write_beside(ax: Axes, labels: Sequence[Label]) -> None:
 
 
 _MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5}
-
-__all__ = ["Label", "place_labels"]

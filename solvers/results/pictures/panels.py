@@ -92,7 +92,7 @@ class Panel:
 
     @property
     def labels(self) -> list[str]:
-        """What the curves are called in the legend, with their units where these differ."""
+        """Names of the curves in the legend, with their units if these differ."""
         names = [curve.short if self.is_single else curve.name for curve in self.curves]
         names = [name or curve.name for name, curve in zip(names, self.curves, strict=True)]
         if self.unit:
@@ -225,6 +225,3 @@ def source_of(handle: Any) -> Any:
             break
         handle = source
     return handle
-
-
-__all__ = ["Curve", "Panel", "Scales", "arrange", "component_names", "drawable", "source_of"]

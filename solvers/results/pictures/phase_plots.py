@@ -83,6 +83,3 @@ def _draw_arrows(ax: Axes, points: FloatArray, color: str) -> None:
         tail = points[k + 1] - 1e-3 * size * steps[k] / length
         arrow = ax.annotate("", tuple(points[k + 1]), xytext=tuple(tail), arrowprops=style)
         arrow.set_in_layout(False)
-
-
-__all__ = ["plot_phase"]

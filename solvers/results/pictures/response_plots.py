@@ -154,6 +154,3 @@ def _along_column(ax: Axes, text: str, time: float, color: str) -> Label:
     low, high = ax.get_ylim()
     places = [(time, float(y)) for y in np.linspace(low, high, _PLACES)]
     return Label(text, places[1], color, along=[places[0], *places[2:]])
-
-
-__all__ = ["plot_disturbance", "plot_step_response"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ResultPictures:
-    """What a result can draw: each picture is a method, and units are those of its labels."""
+    """Plot methods of a result: one per picture, with the units of its labels."""
 
     def plot(
         self,
@@ -236,6 +236,3 @@ class ResultPictures:
         It is that of all components of the signal.
         """
         return cast("SimulationResult", self).resolve(signal).unit
-
-
-__all__ = ["ResultPictures"]

@@ -31,8 +31,8 @@ def compare(
     Parameters
     ----------
     runs : dict of str to SimulationResult
-        What to compare, by what it is called. The runs may be those of different systems, in which
-        the signals have the same paths and units.
+        The runs to compare, by their labels. They may be of different systems if the signals have
+        the same paths and units.
     *signals, units, title, ax, path
         As for `SimulationResult.plot`.
 
@@ -46,6 +46,10 @@ def compare(
         As for `SimulationResult.plot`, and when units of a signal differ among the runs.
     UnknownNameError
         When a run has no such signal.
+
+    See Also
+    --------
+    sweep : Many runs, with their own plots.
 
     Examples
     --------
@@ -61,11 +65,8 @@ def compare(
     ['u = 1', 'u = 2']
     """
     attempt = "Cannot compare simulations"
-    wanted = "results of simulations by what they are called, such as {'kp = 30': result}"
+    wanted = "results of simulations by their labels, such as {'kp = 30': result}"
     chosen = mapping(runs, wanted, attempt)
     fits = all(isinstance(run, SimulationResult) for run in chosen.values())
     require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
     return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)
-
-
-__all__ = ["compare"]

@@ -62,7 +62,7 @@ def plot_signals(
 ) -> Figure:
     """Plot signals of one run or of several ones; see `SimulationResult.plot` and `compare`.
 
-    Of several runs, each has a color, and each signal of a panel its dashes.
+    With several runs, each has a color, and each signal of a panel its dashes.
     """
     check_file(path, attempt)
     check_title(title, attempt)
@@ -117,7 +117,7 @@ def plot_signals(
 
 
 def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
-    """Return the axes that somebody gave."""
+    """Return the axes passed as an argument."""
     if ax is None:
         return None
     wanted = "ax to be Axes of Matplotlib, a sequence of them, or None"
@@ -184,8 +184,8 @@ def _draw(
 ) -> int:
     """Draw the curves of a panel; return the number of rows of its legend.
 
-    What jumps has two values at one time, so that samples that are held are drawn as steps. Of
-    several runs, what is the same in all of them, such as a setpoint, is drawn once.
+    Signals that jump have two values at one time, so that held samples are drawn as steps. If a
+    signal is the same in several runs, such as a setpoint, it is drawn once.
     """
     names = dict(zip(panel.curves, panel.labels, strict=True))
     several = len(sampled) > 1
@@ -272,6 +272,3 @@ def _clocks(system: System) -> set[Periodic]:
     leaves = (each for each in each_system(system) if isinstance(each, LeafSystem))
     triggers = (event.trigger for leaf in leaves for event in leaf.events)
     return {trigger for trigger in triggers if isinstance(trigger, Periodic)}
-
-
-__all__ = ["given_axes", "plot_signals"]

@@ -45,6 +45,3 @@ def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None, path: str | Path | Non
         label = Label(f"{largest:.3g} at {at:.4g} Hz", (at, largest), ORANGE)
         place_labels(ax, [label], lines, outside=True)
     return saved(ax, path)
-
-
-__all__ = ["plot_spectrum"]

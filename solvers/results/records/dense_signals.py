@@ -35,7 +35,7 @@ def dense_signals(
         Times of the steps; instants with jumps occur twice.
     read : callable
         Returns the signals at ascending times, each of shape (k,) or (k, size). A time that occurs
-        twice in a row stands for before and after.
+        twice in a row means before and after.
     """
     steps = np.flatnonzero(np.diff(grid) > 0.0)
     if not len(steps):
@@ -82,6 +82,3 @@ def _look(read: Callable[[FloatArray], Sequence[FloatArray]], times: FloatArray)
     """Return all components of signals at some times, shape (k, W)."""
     columns = [each.reshape(len(times), -1) for each in read(times)]
     return np.concatenate([np.empty((len(times), 0)), *columns], axis=1)
-
-
-__all__ = ["dense_signals"]

@@ -133,7 +133,7 @@ def writing(
             f"Cannot write signals to '{path}'",
             expected="the name of a file that can be written, and room for it",
             found=error.strerror or str(error),
-            remedy="What was there before is unchanged",
+            remedy="A file of this name is unchanged",
         ) from error
 
 
@@ -153,8 +153,8 @@ def make_table(
     readers : sequence of Reader
         What they read.
     sample : callable
-        ``sample(times) -> list of arrays``, of which the first of two equal times stands for
-        before a jump, and a single one or the second for after.
+        ``sample(times) -> list of arrays``, of which the first of two equal times means before a
+        jump, and a single one or the second after it.
     grid : ndarray
         Ascending times.
     jumps : {"both", "before", "after"}
@@ -169,6 +169,3 @@ def make_table(
     values = [array[::step] for array in sample(grid)]
     series = [Series(*each) for each in zip(names, readers, values, strict=True)]
     return SignalTable(np.array(grid[::step]), series)
-
-
-__all__ = ["Jumps", "Series", "SignalTable", "make_table", "writing"]

@@ -22,6 +22,3 @@ def free_memory() -> float:
         most, used = ((group / f"memory.{name}").read_text() for name in ("max", "current"))
         found.append(float(most) - float(used))
     return max(0.0, min(found))
-
-
-__all__ = ["free_memory"]

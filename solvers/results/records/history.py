@@ -1,4 +1,4 @@
-"""What a simulation went through: continuous pieces with the discrete values that held in them."""
+"""The history of a simulation: continuous pieces with their discrete values."""
 
 from __future__ import annotations
 

@@ -133,15 +133,3 @@ def _said(entry: Entry, old: str | None, new: str | None) -> str:
         return f"the {name} has other code or arguments"
     readable = not any(len(text.rpartition(" ")[2]) == 32 for text in (old, new))
     return f"the {name} is {new}, and {old} in the file" if readable else f"the {name} is another"
-
-
-__all__ = [
-    "KINDS",
-    "STRUCTURE",
-    "Entry",
-    "Provenance",
-    "differences",
-    "of_model",
-    "of_versions",
-    "written",
-]

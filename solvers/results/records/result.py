@@ -48,7 +48,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
     result keeps the motion and evaluates the equations where a signal is asked for.
 
     At an instant at which something jumps, `time` holds the instant twice: first with the values
-    before, then with the values after. A single time given to `sample` stands for after.
+    before, then with the values after. A single time passed to `sample` means after.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
 
     @property
     def foremost(self) -> tuple[str, ...]:
-        """Paths of the signals to look at first, which `plot` shows unless it is told others.
+        """Paths of the most important signals, which `plot` shows by default.
 
         The outputs of the system; of a system without outputs, what its wires carry, or else its
         states, the first twelve of them.
@@ -355,7 +355,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         tolerance: float | None = None,
         control: Signal | None = None,
     ) -> DisturbanceInfo:
-        """Return peak deviation, recovery time and more of a signal that is pushed away.
+        """Return peak deviation, recovery time and more of a signal after a disturbance.
 
         Parameters
         ----------
@@ -502,7 +502,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         path : str or Path
             Where to write it.
         signals, times, jumps
-            As for `to_dict`. What happens between the times is not stored.
+            As for `to_dict`. Values between the times are not stored.
 
         Raises
         ------

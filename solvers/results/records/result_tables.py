@@ -1,4 +1,4 @@
-"""What notebooks show of runs and responses: how they went, and small drawings of signals."""
+"""Notebook display of runs and responses: outcomes, and small drawings of signals."""
 
 from __future__ import annotations
 
@@ -70,6 +70,3 @@ def _folded(statistics: Statistics, signals: Table) -> Iterator[str]:
     inside += Table(("from t [s]", "method", "why"), methods[:_SIGNALS]).to_html()
     yield fold("Statistics", inside)
     yield fold("Signals", signals.to_html(_NAMES), len(signals))
-
-
-__all__ = ["response_pieces", "result_pieces", "stored_pieces"]

@@ -139,6 +139,3 @@ def make_spectrum(
             found = f"{values[~finite][0]:g} at t = {first + np.argmin(finite) / rate:.6g} s"
         raise ValueRefusedError(attempt, expected="finite values", found=found)
     return Spectrum(frequency, size, kind, window, name, unit)
-
-
-__all__ = ["KINDS", "WINDOWS", "Spectrum", "make_spectrum"]

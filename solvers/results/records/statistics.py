@@ -1,4 +1,4 @@
-"""What a simulator counts."""
+"""Counters of a simulator."""
 
 from __future__ import annotations
 
@@ -40,6 +40,3 @@ class Statistics:
     unrestricted_updates: int = 0
     witness_events: int = 0
     methods: list[tuple[float, str, str]] = field(default_factory=list)
-
-
-__all__ = ["Statistics"]

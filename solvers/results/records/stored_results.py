@@ -67,7 +67,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
             f"Cannot save the simulation of '{result.system.label}' to '{name}'",
             expected="the name of a file that can be written",
             found=error.strerror or str(error),
-            remedy="What was there before is unchanged",
+            remedy="A file of this name is unchanged",
         ) from error
 
 
@@ -197,6 +197,10 @@ def load_result(path: str | Path) -> StoredResult:
     RecordFileError
         When it cannot be read, or holds no result.
 
+    See Also
+    --------
+    load_study : Read the runs of a sweep.
+
     Examples
     --------
     >>> import flexure as fx
@@ -238,6 +242,3 @@ def _checked(file: Mapping[str, Any], name: str) -> FloatArray:
     if values.dtype != float or len(values) != len(file["time"]):
         raise ValueError(f"values of '{name}' that do not fit the times")
     return values
-
-
-__all__ = ["StoredResult", "load_result", "save_result"]

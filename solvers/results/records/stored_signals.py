@@ -9,7 +9,7 @@ from flexure.solvers.tracing.signals import Reader
 
 
 class StoredSignal(NamedTuple):
-    """What a `Reader` says of a signal, without a way to read it.
+    """The description of a signal by a `Reader`, without its values.
 
     Attributes
     ----------
@@ -42,6 +42,3 @@ class StoredSignal(NamedTuple):
     def size(self) -> int:
         """Number of components."""
         return prod(self.shape)
-
-
-__all__ = ["StoredSignal"]

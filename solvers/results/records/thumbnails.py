@@ -91,6 +91,3 @@ def _line(x1: float, y1: float, x2: float, y2: float, dashes: str) -> str:
     opacity = 0.25 if dashes == "none" else 0.7
     look = f'stroke="currentColor" opacity="{opacity:g}" stroke-dasharray="{dashes}"'
     return f"<line {ends} {look}/>"
-
-
-__all__ = ["POINTS", "thinned", "thumbnail"]

@@ -37,7 +37,7 @@ class Timeline:
         self._begins = self._ends - counts
 
     def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
-        """Return what inputs of a trace stand for at some ascending times.
+        """Return the values of the inputs of a trace at some ascending times.
 
         Parameters
         ----------
@@ -120,8 +120,8 @@ class Timeline:
     def visit(self, context: Context, times: FloatArray) -> Iterator[None]:
         """Put a context of the same system into the situation at each of the times in turn.
 
-        A time that occurs twice in a row stands for before and after; a single time at which
-        something jumps stands for after.
+        A time that occurs twice in a row means before and after; a single time at which something
+        jumps means after.
         """
         pieces = self._pieces_at(times)
         rows, at = self._rows_at(times, pieces)
@@ -184,6 +184,3 @@ class Moments:
     def lanes(self, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return time, and the continuous and discrete states among the inputs of a trace."""
         return self._timeline.lanes(self._times, keys)
-
-
-__all__ = ["Moments", "Timeline"]

@@ -1,1 +1,1 @@
-"""Events: when they are due, where witnesses cross zero, and events that pile up."""
+"""Events: due times, zero crossings of witnesses, and detection of infinitely many events."""

@@ -119,6 +119,3 @@ class Surfaces:
         self.touched = touched
         self.last = last
         self.jumped = jumped
-
-
-__all__ = ["Surfaces"]

@@ -115,7 +115,8 @@ class DueEvents:
     def update(self, entries: list[Entry]) -> bool:
         """Run updates, unrestricted ones first; tell whether a value changed.
 
-        What has run is no longer pending, so that a run can go on after a handler raised.
+        Events that have run are removed from the pending ones, so that a run can go on after a
+        handler raised.
         """
         unrestricted, discrete = (ordered(entries, kind) for kind in ("unrestricted", "discrete"))
         x = self._store.x
@@ -184,6 +185,3 @@ class DueEvents:
     def note_published(self) -> None:
         """Note that the publishes of the present time have run already."""
         self.published = True
-
-
-__all__ = ["DueEvents"]

@@ -95,8 +95,8 @@ class MissedCrossings:
         self.warn_of(
             entry,
             f"'{entry.event.label}' may have missed events between t = {start:.9g} s and "
-            f"{end:.9g} s: its witness function varies faster than it is looked at. "
-            "Pass max_check_interval=, the longest time that it may be left alone",
+            f"{end:.9g} s: its witness function varies faster than it is evaluated. "
+            "Pass max_check_interval=, the longest time between two evaluations",
         )
 
     def check(self, step: TakenStep, first: FloatArray, search: Search) -> None:

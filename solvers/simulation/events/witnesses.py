@@ -5,7 +5,7 @@ a bouncing ball. Here every witness function is also looked at inside of the ste
 slopes at a few points cubic pieces are formed, and where the extremum of a piece has another sign
 than its ends, the function itself is evaluated there. A cubic through the ends alone has to agree
 with the point in between, in value and slope; where it does not, the function varies too fast to
-be known by these points, and shorter parts of the step are looked at one after the other.
+be known by these points, and shorter parts of the step are checked one after the other.
 
 Every change of sign so found is narrowed down to the resolution of floating-point time, and the
 earliest one wins. The event takes place at the late end of the last interval, so that the function
@@ -114,7 +114,7 @@ def _real(value: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What looking at the witness functions in a step has shown.
+    """The result of checking the witness functions in a step.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def find_crossing(
     first : ndarray
         The functions at ``start``, with exact zeros for those that start on their surface.
     longest : float
-        The longest stretch of time that is looked at as a whole.
+        The longest interval that is checked as a whole.
     """
     shortest = shortest_stretch(start, end)
     low, values, width, left = start, first, min(end - start, longest), MOST_STRETCHES

@@ -1,1 +1,1 @@
-"""Native runs: when compiled loops carry a simulation on, and how."""
+"""Native runs: the conditions for compiled loops in a simulation, and their calls."""

@@ -1,4 +1,4 @@
-"""Which simulations compiled loops can carry on: the loops, or what stands in the way."""
+"""Conditions for compiled loops in a simulation: returns the loops, or the obstacle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_runner(
 ) -> tuple[NativeRunner | None, str]:
     """Return the compiled loops for a simulation, or why there are none.
 
-    Earlier ones for the same program begin anew.
+    Earlier ones for the same program restart.
     """
     try:
         program = native_program(simulation.store)
@@ -55,7 +55,7 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
     """Raise `UnsuitableError` where the loops cannot run the events of a simulation."""
     agenda = simulation.agenda
     if simulation.monitor is not None:
-        raise UnsuitableError("a monitor wants to see every step")
+        raise UnsuitableError("a monitor reads every step")
     if not simulation.isolate:
         raise UnsuitableError("witness events are not isolated")
     for entry in agenda.per_step:
@@ -68,13 +68,10 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
             raise UnsuitableError(f"'{entry.event.label}' cannot be traced ({refusal})")
     if program.trace.no_deviations:
         raise UnsuitableError(
-            f"{simulation.store.layout.root.label}"
-            f" cannot be kept where it belongs ({program.trace.no_deviations})"
+            f"{simulation.store.layout.root.label} cannot be projected "
+            f"({program.trace.no_deviations})"
         )
     if program.trace.no_breaks:
         raise UnsuitableError(program.trace.no_breaks)
     if max(len(agenda.clocks), len(agenda.witnesses)) > _MOST:
         raise UnsuitableError(f"there are more than {_MOST} clocks or witness functions")
-
-
-__all__ = ["find_runner"]

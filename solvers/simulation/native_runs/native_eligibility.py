@@ -53,7 +53,7 @@ class NativeWay:
                 f"Cannot simulate '{self._simulation.system.label}' with native code",
                 expected="a diagram and a method that have native code",
                 found=lack,
-                remedy="Leave compiled=True, which takes what is possible",
+                remedy="Keep compiled=True, which uses native code where possible",
             )
         self.runner, self._obstacle = runner, lack
 
@@ -81,6 +81,3 @@ class NativeWay:
         if statistics.native_steps:
             return f"{self.runner.how}; for some steps {how}"
         return f"{how}; no native code, because {self.runner.unsuitable}"
-
-
-__all__ = ["NativeWay"]

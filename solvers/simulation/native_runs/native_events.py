@@ -1,7 +1,7 @@
 """The events of a simulation in the form in which compiled loops have them.
 
-Clocks, updates and witness functions have fixed places. What waits to be run, and where functions
-have triggered, is handed to a loop before it is called, and taken back afterwards.
+Clocks, updates and witness functions have fixed places. Pending events, and places where functions
+have triggered, are passed to a loop before it is called, and read back afterwards.
 """
 
 from __future__ import annotations
@@ -165,6 +165,3 @@ class NativeEvents:
             last = witnesses["first"].copy() if known else None
             jumped = bool(fields.witnesses.jumped)
             self._simulation.surfaces.take_over(touched, last, jumped=jumped)
-
-
-__all__ = ["NativeEvents"]

@@ -418,6 +418,3 @@ def _next_step(fields: Any, *, failed: bool) -> float | None:
         stop=motion.stop,
     )
     return float(carried) or None
-
-
-__all__ = ["NativeRunner"]

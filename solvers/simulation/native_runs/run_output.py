@@ -1,4 +1,4 @@
-"""What the loop has written: steps for the history, samples for logs, events for the watch."""
+"""Output of a loop: steps for the history, samples for logs, events for the watch."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class RunOutput:
 
 
 class _Unread(Snapshot):
-    """A snapshot that cuts its discrete values into those of the blocks when somebody asks."""
+    """A snapshot that splits its discrete values by block on demand."""
 
     def __init__(self, program: Program, values: FloatArray, abstract: list[list[Any]]) -> None:
         self._program = program

@@ -1,1 +1,1 @@
-"""Run control: options, tolerances, the choice of the method, and where a run is given up."""
+"""Run control: options, tolerances, choice of the method, and errors that end a run."""

@@ -20,8 +20,8 @@ _AHEAD = 1e-8
 def explain_non_finite(store: Store, time: float, x: FloatArray) -> NonFiniteError:
     """Return an error that names where a NaN or infinity comes from at a time and state.
 
-    Values are looked at in the order in which they are computed, so that the first one that is
-    not finite has finite inputs: its own block made it.
+    Values are checked in the order in which they are computed, so that the first one that is not
+    finite has finite inputs: its own block made it.
     """
     error = NonFiniteError(
         f"Cannot integrate '{store.layout.root.name}' at t = {time:.9g}",

@@ -49,6 +49,3 @@ def give_up_chattering(simulation: SimulationState, jump: Jump) -> NoReturn:
     store.set_motion(*now)
     name_fastest(error, store, simulation.rtol, simulation.atol)
     raise error
-
-
-__all__ = ["give_up_chattering", "give_up_slow", "judge_record"]

@@ -55,7 +55,7 @@ def checked_compiled(compiled: Any) -> Compiled:
 
 
 def wants_native(compiled: Compiled | None) -> bool:
-    """Tell whether native code is wanted where it is possible, also where nobody has said."""
+    """Return whether native code should be used if possible, also without an option."""
     return compiled not in (False, "python")
 
 
@@ -69,14 +69,3 @@ def checked_max_check_interval(interval: Any) -> float:
             found=repr(interval),
         )
     return found
-
-
-__all__ = [
-    "Compiled",
-    "Monitor",
-    "checked_compiled",
-    "checked_max_check_interval",
-    "checked_max_record",
-    "checked_max_steps",
-    "wants_native",
-]

@@ -36,8 +36,8 @@ class ProgressBar:
     """Shows how far something is, how fast it goes, what has failed, and the time that is left.
 
     On a terminal that is one line, which tqdm writes where it is installed, and in a notebook the
-    bar that tqdm has for notebooks. What leads to a file or pipe gets a line every ten seconds, so
-    that short work leaves nothing there.
+    bar that tqdm has for notebooks. A file or pipe receives a line every ten seconds, so that short
+    work writes nothing there.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class ProgressBar:
         return ", ".join(parts)
 
     def _write(self, line: str) -> None:
-        """Write a line: in the place of the last one where somebody watches."""
+        """Write a line, over the last one on a terminal."""
         if line == self._shown:
             return
         room = " " * (len(self._shown or "") - len(line))

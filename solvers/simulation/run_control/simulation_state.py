@@ -1,4 +1,4 @@
-"""What a simulation knows between two stops, in one object that all share who carry it on.
+"""The state of a simulation between two stops, in one object that all its parts share.
 
 The phases, the motions of integrators, the compiled loops and their output read it, and tell it
 what happens. `flexure.solvers.simulation.simulator` is its public face.
@@ -27,7 +27,7 @@ from flexure.solvers.tracing.derivatives import Derivatives
 
 
 class SimulationState:
-    """What a simulation knows between two stops.
+    """The state of a simulation between two stops.
 
     Parameters
     ----------
@@ -160,6 +160,3 @@ class SimulationState:
         if self.history is not None:
             self.history.end_before(math.nextafter(time, -math.inf))
             self.history.begin(self.context)
-
-
-__all__ = ["SimulationState"]

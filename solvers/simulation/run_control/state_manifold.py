@@ -1,6 +1,6 @@
 """Where blocks declare that the continuous state belongs, and what becomes of states beside it.
 
-After each step, and where a motion begins, the deviations are looked at. Where one of them is
+After each step, and at the start of a motion, the deviations are checked. Where one of them is
 larger than 1, the state is projected until none is. Where that does not work, as at singular
 positions, it stays as it is, which is said; one that is far away ends the run. Steps are within the
 tolerance of the method, and so are projections of them; it is said where that is not so at one step
@@ -99,9 +99,9 @@ class Manifold:
         found = self._found()
         store.set_motion(*before)
         warn(
-            f"'{self._simulation.system.label}' was moved to where it belongs after each of"
-            f" {TIMES} steps, more than {PULLED:.0f} times farther than the method errs: found"
-            f" {found} at t = {time:.9g} s. Look for equations that contradict each other"
+            f"The state of '{self._simulation.system.label}' was projected after each of"
+            f" {TIMES} steps, more than {PULLED:.0f} times farther than the error of the method:"
+            f" found {found} at t = {time:.9g} s. Check for equations that contradict each other"
             + self._on_driven(
                 ", and whether velocities and accelerations of {} are the rates of its positions"
             )
@@ -175,25 +175,25 @@ class Manifold:
         found, label = self._found(), self._simulation.system.label
         by_rounding = self._by_rounding(time, x)
         if by_rounding > 1.0:
-            found += f", where rounding alone is {by_rounding:.3g} times what is tolerated"
+            found += f", where rounding alone is {by_rounding:.3g} times the tolerance"
         if not deviation <= FAR:
             error = SimulationError(
                 f"Cannot keep '{label}' together at t = {time:.9g} s",
-                expected=f"a state that {MOST_PROJECTIONS} projections bring to where it belongs",
+                expected=f"a state that {MOST_PROJECTIONS} projections bring within its tolerance",
                 found=found,
                 remedy="Raise the tolerance, such as constraint_tolerance of a plant"
                 if by_rounding > 1.0
                 else "Take smaller steps or tolerances, and stay away from positions in which a"
-                f" mechanism is stretched out{self._on_driven(', and let {} not jump')}",
+                f" mechanism is stretched out{self._on_driven(', and keep {} free of jumps')}",
             )
             error.time = time
             raise error
         if deviation > ROOM * self._said or self._said == 1.0:
             self._said = deviation
             warn(
-                f"'{label}' is beside where it belongs at t = {time:.9g} s: found {found}, which"
-                f" {MOST_PROJECTIONS} projections leave. Look for a singular position there, or for"
-                " equations that contradict each other; this is said once"
+                f"The state of '{label}' misses its tolerance at t = {time:.9g} s: found"
+                f" {found}, which {MOST_PROJECTIONS} projections leave. Check for a singular"
+                " position there, or for equations that contradict each other; this is said once"
             )
 
     def _on_driven(self, text: str) -> str:
@@ -217,6 +217,3 @@ class Manifold:
         ]
         away = [text for size, text in pairs if not size <= 1.0]
         return ", ".join(away or [max(pairs)[1]])
-
-
-__all__ = ["Manifold"]

@@ -27,7 +27,7 @@ def spread(name: str, wish: Tolerance | None, default: float, context: Context) 
     name : str
         What it is called, for messages.
     wish : float, mapping or None
-        What the user asked for. The path of a diagram stands for everything inside that is not
+        What the user asked for. The path of a diagram applies to everything inside that is not
         named more closely.
     default : float
         For the components about which the wish says nothing.

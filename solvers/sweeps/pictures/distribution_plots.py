@@ -179,6 +179,3 @@ def _broken(column: Column) -> str:
     """Return a label that is broken before its unit, and where it is long."""
     name = column.name if len(column.name) <= 18 else column.name.replace(".", ".\n", 1)
     return f"{name}\n[{column.unit}]" if column.unit else name
-
-
-__all__ = ["plot_histogram", "plot_scatter"]

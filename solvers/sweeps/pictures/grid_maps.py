@@ -144,7 +144,7 @@ def _grid_axes(sweep: Sweep, attempt: str) -> dict[str, FloatArray]:
             attempt,
             expected="the plan of a grid, in which at least two paths have a number each",
             found="runs from given contexts" if sweep.plan is None else repr(sweep.plan),
-            remedy="Make it by fx.plans.grid, or look at samples by plot_scatter(..., color=...)",
+            remedy="Make it by fx.plans.grid, or draw samples with plot_scatter(..., color=...)",
         )
     return {name: column for name, column in single.items() if column is not None}
 
@@ -190,6 +190,3 @@ def _place(
         else 0
         for name, grid in axes.items()
     )
-
-
-__all__ = ["plot_map"]

@@ -123,6 +123,3 @@ def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:
     ax.set_ylim(-0.04, 1.04)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-
-
-__all__ = ["plot_parallel"]

@@ -1,4 +1,4 @@
-"""What pictures of sweeps show: columns of numbers with labels, and how many runs have none."""
+"""Columns of numbers for pictures of sweeps, with labels and the number of runs without values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def label(self) -> str:
-        """What an axis is called."""
+        """The label of an axis."""
         return labelled(self.name, self.unit)
 
     @property
@@ -147,17 +147,3 @@ def few_ticks(ax: Axes, most: int) -> None:
 
     ax.xaxis.set_major_locator(MaxNLocator(most))
     ax.yaxis.set_major_locator(MaxNLocator(most))
-
-
-__all__ = [
-    "Column",
-    "Extend",
-    "add_color_bar",
-    "color_norm",
-    "columns_of",
-    "few_ticks",
-    "lacking",
-    "lost_runs",
-    "require_columns",
-    "title_of",
-]

@@ -141,6 +141,3 @@ def _pale(share: float) -> tuple[float, ...]:
     from matplotlib.colors import to_rgb
 
     return tuple(1.0 - min(share, 1.0) * (1.0 - part) for part in to_rgb(COLORS[0]))
-
-
-__all__ = ["plot_responses"]

@@ -59,6 +59,3 @@ def plot_indices(
     ax.legend(frameon=False, fontsize=9)
     ax.set_title(f"{title_of(indices.sweep)}, {indices.confidence:.0%} intervals", fontsize=11)
     return saved(ax, path)
-
-
-__all__ = ["plot_indices"]

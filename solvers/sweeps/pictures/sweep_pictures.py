@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SweepPictures:
-    """What a sweep can draw: each picture is a method, and its data are the tables of the sweep.
+    """Plot methods of a sweep: one per picture, with data from the tables of the sweep.
 
     Names are those of `Sweep.table`: paths of what was swept, such as ``"pid.kp"`` or
     ``"plant.A[1,0]"``, and metrics. Axes have units where they are declared. Runs without numbers,
@@ -215,8 +215,8 @@ class SweepPictures:
     ) -> Axes:
         """Plot how far each value moves a metric from its nominal one: a tornado chart.
 
-        Where the plan moves one value at a time, as `one_at_a_time` does, the bars end at the
-        metrics of these runs. Of other plans, they are those of `regression`: the plane through all
+        If the plan changes one value at a time, as `one_at_a_time` does, the bars end at the
+        metrics of these runs. For other plans, they come from the linear `regression` over all
         runs, from the 5 % to the 95 % quantile of each value, with the share of the variance that
         it explains.
 
@@ -243,6 +243,3 @@ class SweepPictures:
         from flexure.solvers.sweeps.pictures.tornado import plot_tornado
 
         return plot_tornado(cast("Sweep", self), metric, ax=ax, path=path)
-
-
-__all__ = ["SweepPictures"]

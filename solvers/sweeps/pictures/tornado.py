@@ -25,7 +25,7 @@ _HALF = 0.36  # of the height of a bar
 
 
 class Way(NamedTuple):
-    """What one value does to a metric.
+    """The effect of one value on a metric.
 
     Attributes
     ----------
@@ -44,6 +44,7 @@ class Way(NamedTuple):
 
     @property
     def length(self) -> float:
+        """Length of the bar; infinite if an end is unknown."""
         return float(np.nan_to_num(abs(self.high - self.low), nan=np.inf))
 
 
@@ -141,6 +142,3 @@ def _fitted(sweep: Sweep, name: str) -> tuple[list[Way], float, str]:
         ends = (center + slope * (low - middle), center + slope * (high - middle))
         found.append(Way(path, *ends, (low, high)))
     return found, center, f"\nplane through the runs, 5 % to 95 %, R² = {plane.r_squared:.3g}"
-
-
-__all__ = ["plot_tornado"]

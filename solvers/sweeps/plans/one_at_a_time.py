@@ -23,11 +23,11 @@ def one_at_a_time(
     Parameters
     ----------
     values : mapping, or paths
-        What is moved, by path or handle, as for `latin_hypercube`: from one end to the other of
-        intervals, tolerances and distributions with ends, and from the 5 % to the 95 % quantile of
-        others. Of what has a shape, each component is moved by itself.
+        The values to change, by path or handle, as for `latin_hypercube`: from one end to the other
+        of intervals, tolerances and bounded distributions, and from the 5 % to the 95 % quantile of
+        others. Components of an array are changed one by one.
     context : Context or System
-        Where the nominal values are; of a system its defaults.
+        Source of the nominal values; for a system, its defaults.
     plus_minus : float or str, optional
         Tolerance of the paths in a list, relative to their nominal values.
 
@@ -90,7 +90,7 @@ def _nominal(each: Marginal, context: Context, attempt: str) -> FloatArray:
     if nominal.shape != shape:
         raise ValueRefusedError(
             f"{attempt}, of '{each.path}'",
-            expected=f"what it is moved by to have the shape {nominal.shape} of its nominal value",
+            expected=f"a change of the shape {nominal.shape} of its nominal value",
             found=f"the shape {each.shape}",
         )
     return nominal
@@ -112,6 +112,3 @@ def _ends(each: Marginal, attempt: str) -> FloatArray:
             found=show(found),
         )
     return found
-
-
-__all__ = ["one_at_a_time"]

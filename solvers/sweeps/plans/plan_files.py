@@ -103,6 +103,3 @@ def _from_npz(path: str | Path) -> Plan:
         if not all(each.dtype == float for each in columns) or len(set(map(len, columns))) != 1:
             raise ValueError(f"columns of '{axis.name}' that do not belong together")
     return Plan(axes)
-
-
-__all__ = ["load_plan", "save"]

@@ -87,7 +87,7 @@ class Plan(Shown):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What is varied."""
+        """Paths of the varied values."""
         return tuple(path for axis in self.axes for path in axis.columns)
 
     @property
@@ -248,7 +248,7 @@ class Plan(Shown):
         return [*self.paths]
 
     def table(self) -> Table:
-        """Return the rows as a table to look at."""
+        """Return the rows as a table."""
         columns = self.columns()
         return Table(columns, zip(*map(list, columns.values()), strict=True))
 
@@ -302,8 +302,8 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     Parameters
     ----------
     values : mapping
-        The values of each path or handle: an array, whose first axis goes through the values. Of
-        what has a shape, an array of shape ``(n, *shape)``.
+        The values of each path or handle: an array, whose first axis goes through the values. For
+        values with a shape, an array of shape ``(n, *shape)``.
 
     Returns
     -------
@@ -387,7 +387,7 @@ def _numbers(values: Any, attempt: str, of_column: str) -> dict[str, FloatArray]
                 of_column.format(path),
                 expected="values of shape (N,), or (N, *shape) where one has a shape",
                 found=f"the single number {column[()]:g}",
-                remedy="Set what is the same in all runs in the context",
+                remedy="Set values that all runs share in the context",
             )
         if path in columns:
             raise ValueRefusedError(
@@ -440,6 +440,3 @@ def with_range(name: str, values: FloatArray) -> str:
 def _with_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Name paths, with the shape of their values where they are no numbers."""
     return ", ".join(f"'{path}'{f' of shape {s}' if s else ''}" for path, s in shapes.items())
-
-
-__all__ = ["Plan", "grid", "zipped"]

@@ -39,7 +39,7 @@ _MOST = 2**_BITS  # samples
 
 
 class Options(NamedTuple):
-    """What all ways to draw have in common."""
+    """Base class of the sampling methods."""
 
     plus_minus: float | str | None
     correlation: Correlations | None
@@ -64,9 +64,9 @@ def latin_hypercube(
     Parameters
     ----------
     values : mapping, or paths
-        What is drawn, by path or handle. For each, one of
+        Distributions of the values, by path or handle. For each, one of
 
-        - ``(low, high)``: uniform between two numbers, or arrays, which stand for each component;
+        - ``(low, high)``: uniform between two numbers, or arrays with bounds of each component;
         - a frozen distribution of ``scipy.stats``, such as ``norm(3.0, 0.2)``;
         - a tolerance, such as ``"5 %"``: uniform around the nominal value in ``context``;
         - for several paths as a key, ``scipy.stats.multivariate_normal(mean, cov)``.
@@ -231,7 +231,7 @@ def sobol_points(
     power = int(n - 1).bit_length()
     if n != 1 << power:
         warn(
-            f"{n} Sobol points are not balanced, as their number is no power of two: take "
+            f"{n} Sobol points are not balanced, since their number is not a power of two: use "
             f"{1 << (power - 1)} or {1 << power}"
         )
     taken = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
@@ -281,7 +281,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Marginal:
-    """What one path is drawn from.
+    """The distribution of one path.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ def marginals(values: Any, attempt: str, options: Options) -> tuple[list[Margina
         raise ValueRefusedError(
             attempt,
             expected="plus_minus= with a list of paths",
-            found="a mapping, which says for each path what it is drawn from",
+            found="a mapping, which has a distribution for each path",
             remedy="Write the tolerance into the mapping, as in {'spring.stiffness': '5 %'}",
         )
     found: list[Marginal] = []
@@ -420,7 +420,7 @@ def _around(
     if not np.all(nominal):
         raise ValueRefusedError(
             attempt,
-            expected="a nominal value without zeros, of which a tolerance is a share",
+            expected="a nominal value without zeros, since a tolerance is a fraction of it",
             found=show(nominal),
             remedy="Give the interval itself, as in {'spring.offset': (-0.1, 0.1)}",
         )
@@ -527,23 +527,7 @@ def _copula(
     if not np.isfinite(factor).all():
         raise ValueRefusedError(
             attempt,
-            expected="correlations that can be together, a positive definite matrix",
+            expected="compatible correlations, a positive definite matrix",
             found=show(whole),
         )
     return lambda points: ndtr(ndtri(points) @ factor.T)
-
-
-__all__ = [
-    "Copula",
-    "Marginal",
-    "Options",
-    "Sampled",
-    "Seed",
-    "latin_hypercube",
-    "marginals",
-    "random",
-    "sampled",
-    "sobol",
-    "sobol_points",
-    "uncorrelated",
-]

@@ -1,1 +1,1 @@
-"""Running: the runs of a sweep in lanes, one by one, or elsewhere, and what they leave."""
+"""Runs of a sweep: in lanes, one by one, or in other processes, and their results."""

@@ -60,6 +60,3 @@ class Pace:
         count = len(chunk.runs)
         fitting = int(count * self._seconds / max(chunk.cost, 1e-9))
         self._next = max(1, min(fitting, self._most, max(self._next, _GROWTH * count)))
-
-
-__all__ = ["Pace"]

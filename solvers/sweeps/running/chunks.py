@@ -66,16 +66,16 @@ class Chunk:
 
 @dataclass
 class Job:
-    """What all chunks of a sweep have in common, with all that is decided for all runs at once.
+    """Common data of all chunks of a sweep, with all decisions for all runs at once.
 
-    Whoever runs a part of a job gets the same bits, in whatever chunk, thread or process.
+    Each part of a job has the same results bit for bit, in whatever chunk, thread or process.
 
     Attributes
     ----------
     settings : Settings
         How the runs are integrated.
     base : Context
-        The context that stands for all runs.
+        The context that represents all runs.
     measuring : Measuring
         What is sampled, and what is measured.
     kept : int
@@ -98,7 +98,7 @@ class Job:
     ) -> Chunk:
         """Run and measure some of the runs, unless another thread sets an event.
 
-        Somebody may watch how many are done.
+        Progress may be watched.
         """
         runner, count = self.runner, len(part.runs)
         began = time.perf_counter()
@@ -152,6 +152,3 @@ class Job:
             if outcome in (FAILED, INTERRUPTED):
                 found.blank(row)
         return found
-
-
-__all__ = ["Chunk", "Job"]

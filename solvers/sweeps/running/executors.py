@@ -30,7 +30,7 @@ _COUNTED = 5.0  # s for which a number of workers is believed
 
 
 def checked_executor(executor: Any) -> Executor | None:
-    """Return an executor; that of a client of Dask in the place of the client."""
+    """Return an executor; for a client of Dask, its executor."""
     if hasattr(executor, "get_executor"):
         executor = executor.get_executor()
     if executor is None or isinstance(executor, Executor):
@@ -134,7 +134,7 @@ def done_elsewhere(executor: Executor, job: Job, part: Part) -> Generator[Chunk]
 
 
 def _arrived(waiting: dict[Future[Chunk | None], Part]) -> Iterator[Chunk]:
-    """Go through the chunks that are there, though nobody has looked at them yet."""
+    """Go through the finished chunks that were not read yet."""
     for future, some in waiting.items():
         if future.done() and not future.cancelled() and future.exception() is None:
             chunk = future.result()
@@ -149,10 +149,7 @@ def _raise(error: BaseException, executor: Executor, job: Job) -> NoReturn:
         raise error
     raise ExecutorError(
         f"Cannot finish the sweep of '{job.settings.system.label}'",
-        expected=f"that {type(executor).__name__} does what it is given to do",
+        expected=f"that {type(executor).__name__} runs its tasks",
         found=" ".join(f"{type(error).__name__}: {error}".split()),
-        remedy="What was done is in the attribute 'result' of this error",
+        remedy="The attribute 'result' of this error has the finished runs",
     ) from error
-
-
-__all__ = ["Workers", "checked_executor", "done_elsewhere"]

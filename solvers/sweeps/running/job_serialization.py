@@ -1,8 +1,8 @@
 """Parcels: a job and its parts as bytes, which workers in other processes unpack.
 
 A job travels to each worker once, which keeps it; parts refer to it. Pickle finds functions and
-classes by their names. What has none that means the same elsewhere, such as a lambda or a class of
-the script that runs, travels by value where cloudpickle is installed, and is refused elsewhere.
+classes by their names. Objects without a name that is valid elsewhere, such as a lambda or a class
+of the running script, are sent by value if cloudpickle is installed, and refused otherwise.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Parcel:
             what, reason = next(_culprits(job), (f"the sweep of '{label}'", error))
             raise DeclarationError(
                 f"Cannot send {what} to other processes",
-                expected="what can be pickled",
+                expected="objects that can be pickled",
                 found=str(reason),
                 remedy="Define functions and classes in a module that workers can import, or "
                 "install cloudpickle: pip install 'flexure[cluster]'",
@@ -152,7 +152,7 @@ class _ByName(pickle.Pickler):
     left_out: Any = ()
 
     def persistent_id(self, thing: Any) -> str | None:
-        """Leave out what whoever unpacks knows."""
+        """Leave out everything that the receiver knows."""
         return "known" if isinstance(thing, self.left_out) else None
 
     def reducer_override(self, thing: Any) -> Any:
@@ -199,6 +199,3 @@ def _faults(what: str, thing: Any) -> Iterator[tuple[str, Exception]]:
         _packed(thing, System)
     except Exception as error:
         yield what, error
-
-
-__all__ = ["Parcel", "run_part"]

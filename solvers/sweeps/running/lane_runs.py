@@ -61,7 +61,7 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
         When there can be no lanes.
     """
     if not wants_native(settings.compiled):
-        raise UnsuitableError("native code was not wanted")
+        raise UnsuitableError("native code is switched off")
     store, choice = simulation.store, simulation.choice
     _refuse_events(store.layout)
     require_native(store.layout)
@@ -72,7 +72,7 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     try:
         method = choice.settle(BoundProgram(program, store), store.time, store.x)
     except (EvaluationError, ValueRefusedError):
-        raise UnsuitableError("the equations refuse the values of the context") from None
+        raise UnsuitableError("the equations reject the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
     if METHODS[name].iterative:
         raise UnsuitableError(f"{name} does not run in lanes (as asked)")
@@ -97,7 +97,7 @@ class LaneRuns:
     Parameters
     ----------
     simulation : SimulationState
-        Of the context that stands for all runs.
+        Of the context that represents all runs.
     measuring : Measuring
         What is sampled, and what is followed for metrics.
     kept : int
@@ -147,14 +147,14 @@ class LaneRuns:
 
         expected = interpreted_numbers(store, (read(context) for read in self._readers))
         if expected is None:
-            raise UnsuitableError("the equations refuse the values of the first run")
+            raise UnsuitableError("the equations reject the values of the first run")
         with np.errstate(all="ignore"):
             agrees = agrees_at(values, store.x, expected)
         if not agrees:
             raise UnsuitableError(OTHER_NUMBERS)
 
     def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
-        """Run some variants, until an event is set; somebody may watch how many are done."""
+        """Run some variants, until an event is set; progress may be watched."""
         settings, simulation = self._settings, self._simulation
         runs = self._prepare(part)
         n = runs.initial.shape[1]
@@ -189,9 +189,9 @@ class LaneRuns:
         if np.any(outcome.left[outcome.outcomes == 0]):
             row = int(np.argmax(np.where(outcome.outcomes == 0, outcome.left, 0.0)))
             warn(
-                f"Run {part.runs[row]}, and perhaps others, came to be beside where its state "
-                f"belongs, by {outcome.left[row]:.3g} times what is tolerated. fx.simulate("
-                f"sweep.system, sweep.t_final, sweep.context({part.runs[row]})) says where"
+                f"The state of run {part.runs[row]}, and perhaps of others, deviates by "
+                f"{outcome.left[row]:.3g} times its tolerance. fx.simulate(sweep.system, "
+                f"sweep.t_final, sweep.context({part.runs[row]})) shows where"
             )
         for row in np.flatnonzero(outcome.outcomes > 0).tolist():
             how, end = outcome.outcomes[row], outcome.ends[row]
@@ -369,12 +369,9 @@ def _explained(outcome: int, time: float, index: int) -> str:
     what = {
         NOT_FINITE: "the equations are not finite there",
         TOO_SMALL: "no step that advances time meets the tolerances",
-        ASTRAY: "the state cannot be kept where it belongs",
+        ASTRAY: "projections do not bring the state within its tolerance",
     }.get(outcome, "the steps hardly advance time")
     return (
         f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
         f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
     )
-
-
-__all__ = ["LaneRuns", "breaks_of", "method_in_lanes"]

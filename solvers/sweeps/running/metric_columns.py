@@ -241,7 +241,7 @@ class Measuring:
         """Measure N runs, of which is known what followed signals did.
 
         Functions that raise an error leave it in ``failures``, by the index among these runs.
-        What functions of whole results returned is in ``numbers``.
+        ``numbers`` holds the values that functions of whole results returned.
         """
         count = len(dense)
         found = MetricColumns(self.metrics, count)
@@ -280,16 +280,3 @@ def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> Non
         f"'{path}' still moves at the end of {len(moving)} of {len(longer)} runs, "
         f"so that {quoted(lacking)} is NaN there: {way_to_rest(moving)}"
     )
-
-
-__all__ = [
-    "Measuring",
-    "MetricColumns",
-    "Steps",
-    "Wanted",
-    "check_names",
-    "chosen",
-    "listed",
-    "part_of",
-    "warn_of_motion",
-]

@@ -39,6 +39,3 @@ class RunCounter:
         if self._bar.due:
             done, failed = count()
             self._bar.update(self._done + done, self._failed + failed)
-
-
-__all__ = ["RunCounter", "Watch"]

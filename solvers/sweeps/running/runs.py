@@ -131,7 +131,7 @@ class _Done:
 
     @cached_property
     def record(self) -> SweepRecord:
-        """What they did; made when it is needed first."""
+        """Their results; made when they are needed first."""
         return self._empty()
 
     def enter(self, chunk: Chunk) -> None:
@@ -181,7 +181,7 @@ def _settled(
 
 
 def _require_inputs(context: Context) -> None:
-    """Raise when the equations read an input that nobody fixed, which no run could mend."""
+    """Raise when the equations read an input that is not fixed, which fails in every run."""
     try:
         with np.errstate(all="ignore"):
             context.store.time_derivatives()
@@ -237,6 +237,3 @@ def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
             f"{seconds:.3g} s, as the second took {each:.2g} s: they are interpreted, "
             f"{chunk.record.how}"
         )
-
-
-__all__ = ["run_again", "run_all"]

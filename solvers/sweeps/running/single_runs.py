@@ -35,7 +35,7 @@ class SingleRuns:
     """Runs of a sweep, one after the other in each of several simulators.
 
     To make a simulator takes longer than many a run. So one whose run was all native, and came to
-    no harm, takes over the values of another run, with which it begins anew.
+    no harm, takes over the values of another run, with which it restarts.
 
     Parameters
     ----------
@@ -83,8 +83,7 @@ class SingleRuns:
     ) -> SweepRecord:
         """Run some variants, or as many as there is time for before an event is set.
 
-        What functions of whole results return goes to ``numbers``. Somebody may watch how many
-        runs are done.
+        Values of functions of whole results are stored in ``numbers``. Progress may be watched.
         """
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
@@ -203,6 +202,3 @@ class SingleRuns:
 def _counted(done: int, record: SweepRecord) -> tuple[int, int]:
     """Return how many runs are done, and how many of them failed."""
     return done, len(record.failures)
-
-
-__all__ = ["SingleRuns"]

@@ -1,4 +1,4 @@
-"""What the runs of a sweep have in common, and what they did."""
+"""The record of a sweep: common data of the runs, and their results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SweepOptions(IntegrationOptions, total=False):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a sweep have in common."""
+    """Common data of all runs of a sweep."""
 
     system: System
     t_final: float
@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def compiled(self) -> Compiled | None:
-        """Whether the equations may be compiled, and to what; None when nobody has said."""
+        """Whether the equations may be compiled, and to what; None when the option is omitted."""
         return self.integration.get("compiled")
 
     def simulator(
@@ -126,7 +126,7 @@ class Part:
 
 @dataclass
 class SweepRecord:
-    """What the runs did.
+    """Results of the runs.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class SweepRecord:
     how : str
         How the runs were run.
     interruption : BaseException or None
-        What ended the sweep before its time: somebody, or a worker that was lost.
+        The interruption that ended the sweep early: by the user, or by a lost worker.
     dense : DenseOutput or None
         What the signals that metrics read did, until that is measured.
     """

@@ -1,7 +1,7 @@
 """The runs of a sweep before they run: root contexts that differ in some numbers.
 
 `SweptContexts` come from arrays of values, `GivenContexts` from contexts. Both are batches in the
-sense of `flexure.solvers.tracing.lanes` and never make a context unless somebody asks for it.
+sense of `flexure.solvers.tracing.lanes` and make contexts on demand only.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Variants(Batch, Protocol):
     """The contexts in which the runs of a sweep begin."""
 
     def base(self) -> Context:
-        """Return a new context with the values that stand for all runs."""
+        """Return a new context with the values that represent all runs."""
 
     def context(self, index: int) -> Context:
         """Return a new context with the values of one run."""
@@ -117,7 +117,7 @@ class GivenContexts(ContextBatch):
         return [self._contexts[run] for run in runs.tolist()]
 
     def loaded(self, cargo: list[Any]) -> GivenContexts:
-        """Return other contexts of the same kind; what stands for all runs stays."""
+        """Return other contexts of the same kind; values that represent all runs stay."""
         twin = copy.copy(self)
         twin._contexts = cargo
         return twin
@@ -147,7 +147,7 @@ class _Column:
     place : Place
         Of a parameter, state or input, or of components of it.
     keys : list of Key
-        The inputs of a trace that stand for its components.
+        The inputs of a trace for its components.
     rows : ndarray, shape (N, *shape)
         The value in each run.
     """
@@ -355,13 +355,13 @@ def _rows(numbers: FloatArray, shape: tuple[int, ...], attempt: str) -> FloatArr
             attempt,
             expected=f"values of shape {wanted}, one for each of N runs",
             found=f"shape {numbers.shape}",
-            remedy="Set what is the same in all runs in the context",
+            remedy="Set values that all runs share in the context",
         )
     return numbers.reshape(len(numbers), *shape)
 
 
 def _keys(layout: Layout, place: Place, attempt: str) -> list[Key]:
-    """Return the inputs of a trace that stand for the components of a value."""
+    """Return the inputs of a trace for the components of a value."""
     handle, components = place.handle, place.components.tolist()
     if isinstance(handle, InputPort):
         end = layout.trace_back(handle)
@@ -378,6 +378,3 @@ def _keys(layout: Layout, place: Place, attempt: str) -> list[Key]:
         return [((STATE, 0, 0), start + k) for k in components]
     what = PARAMETER if isinstance(handle, NumericParameter) else DISCRETE
     return [((what, position, handle.index), k) for k in components]
-
-
-__all__ = ["GivenContexts", "SweptContexts", "Variants", "Varied"]

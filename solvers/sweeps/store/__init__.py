@@ -1,1 +1,1 @@
-"""The store: files that keep finished runs, and sweeps that come back from them."""
+"""The store: files of finished runs, and sweeps read from them."""

@@ -31,7 +31,7 @@ _SECONDS = 1.0  # that a chunk is to take, which is what a crash may cost
 
 
 class Kept(TypedDict, total=False):
-    """What whoever runs a sweep does for its file."""
+    """The interface of a running sweep to its file."""
 
     earlier: Iterable[Chunk]
     seconds: float
@@ -118,6 +118,3 @@ def _options(settings: Settings, measuring: Measuring, signals: Iterable[str]) -
         digest = prints.of(*parts, list(metric.functions))
         found[Entry("option", f"metric {name}")] = f"{metric.label} {digest}"
     return found
-
-
-__all__ = ["Keeper", "keeper", "not_kept"]

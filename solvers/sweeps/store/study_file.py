@@ -37,7 +37,7 @@ class StudyFile:
         What the study is about. A file with finished runs must be about the same, with a plan that
         contains them.
     force : bool
-        Whether to let go the runs of another study, and begin anew.
+        If True, delete the runs of another study and start again.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class StudyFile:
         if journal.exists() and journal.stat().st_size:
             warn(
                 f"An earlier process was ended while it wrote to '{path}', as '{journal.name}' "
-                "tells: what it had not finished writing is undone, and run again"
+                "shows: its unfinished writes are undone, and these runs are repeated"
             )
         try:
             with _blaming(self._attempt):
@@ -95,7 +95,7 @@ class StudyFile:
                 self._attempt,
                 expected="the model, options and versions with which its runs were made",
                 found=f"differences: {found}",
-                remedy="Name another file, or pass force=True to let its runs go and begin anew",
+                remedy="Name another file, or pass force=True to discard its runs and start again",
             )
         shapes = [
             {path: column.shape[1:] for path, column in outline.plan.columns().items()}
@@ -111,8 +111,8 @@ class StudyFile:
                 self._attempt,
                 expected="a plan with all runs that are finished there, in any order",
                 found=found,
-                remedy="Add the plans, old + new, name another file, or pass force=True to let "
-                "its runs go and begin anew",
+                remedy="Add the plans, old + new, name another file, or pass force=True to discard "
+                "its runs and start again",
             )
         if old.plan != new.plan:
             _read_done(self._connection, old)  # so that no damage is sealed
@@ -281,7 +281,7 @@ def _blaming(attempt: str) -> Iterator[None]:
         elif "not a database" in text or "malformed" in text or "damage" in text:
             expected = "the file of a study, as it was written"
         raise RecordFileError(
-            attempt, expected=expected, found=text, remedy="What was stored before is unchanged"
+            attempt, expected=expected, found=text, remedy="The stored runs are unchanged"
         ) from error
     except (
         *(AttributeError, IndexError, KeyError, MemoryError, OverflowError),
@@ -292,6 +292,3 @@ def _blaming(attempt: str) -> Iterator[None]:
             expected="the file of a study, as it was written",
             found=f"{type(error).__name__}: {error}",
         ) from error
-
-
-__all__ = ["StudyFile", "read_study"]

@@ -1,8 +1,8 @@
 """The lock of a study: one process at a time writes to its file, and others may read it.
 
 A lock of SQLite itself ends with each transaction, while a study has many. So it is a file of its
-own beside that of the study, which the operating system locks and lets go when a process ends, in
-whatever way. It says who holds it.
+own beside that of the study, which the operating system locks, and unlocks when the process ends,
+in whatever way. It says who holds it.
 """
 
 from __future__ import annotations
@@ -108,6 +108,3 @@ def _take(descriptor: int) -> bool:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return False
     return True
-
-
-__all__ = ["StudyLock"]

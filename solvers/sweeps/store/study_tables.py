@@ -53,7 +53,7 @@ _OUTLINE = ("study WHERE name NOT IN ('how', 'digest')", "provenance", "axes", "
 
 @dataclass
 class Outline:
-    """What a study is about, without what its runs did.
+    """The definition of a study, without results of its runs.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def read_outline(connection: sqlite3.Connection) -> Outline:
     """Read what a study is about."""
     seals = connection.execute("SELECT value FROM study WHERE name = 'digest'").fetchall()
     if seals != [(_outlined(connection),)]:
-        raise sqlite3.DatabaseError("damage in what it says about the study")
+        raise sqlite3.DatabaseError("damaged data about the study")
     facts = dict(connection.execute("SELECT name, value FROM study"))
     entries = connection.execute("SELECT kind, name, value FROM provenance ORDER BY rowid")
     provenance = {Entry(kind, name): text for kind, name, text in entries}
@@ -254,7 +254,7 @@ def _read_plan(connection: sqlite3.Connection) -> Plan:
 def places_in(old: Plan, runs: Iterable[int], new: Plan) -> list[int | None]:
     """Return where the values of some runs of a plan are in another one; None where nowhere.
 
-    Of runs with the same values, the first is the first of the others, and so on.
+    Runs with the same values are matched in order.
     """
     waiting: dict[bytes, list[int]] = {}
     for number, key in reversed(list(enumerate(_keys(new)))):
@@ -306,24 +306,3 @@ def quote(name: str) -> str:
 def insertion(table: str, count: int) -> str:
     """Return the statement that adds rows with so many columns."""
     return f"INSERT INTO {table} VALUES ({', '.join('?' * count)})"
-
-
-__all__ = [
-    "APPLICATION",
-    "FORMAT",
-    "OWN",
-    "Outline",
-    "create",
-    "digest",
-    "from_blob",
-    "insertion",
-    "places_in",
-    "quote",
-    "read_outline",
-    "renumber",
-    "require_sealed",
-    "rows_of_blobs",
-    "sealed",
-    "to_blob",
-    "write_plan",
-]

@@ -1,4 +1,4 @@
-"""What stands in the place of a model, of which nothing is there but what a file tells."""
+"""A placeholder of a model of which only the contents of a file are known."""
 
 from __future__ import annotations
 
@@ -69,6 +69,3 @@ class AbsentMetrics(NamedTuple):
     readers: Mapping[str, Any]
     times: FloatArray
     units: Mapping[str, str]
-
-
-__all__ = ["AbsentMetrics", "AbsentModel"]

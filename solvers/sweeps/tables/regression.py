@@ -124,8 +124,5 @@ def only_metric(sweep: Sweep, attempt: str) -> str:
         attempt,
         expected="the name of a metric",
         found=f"{len(sweep.metrics)} metrics in the sweep",
-        remedy="Name one of them, or ask the sweep for it by metrics=",
+        remedy="Name one of them, or add one to metrics= of the sweep",
     )
-
-
-__all__ = ["Regression", "metric_of", "only_metric", "regress"]

@@ -139,16 +139,3 @@ def _listed(runs: list[int]) -> str:
     """Name the first of some runs."""
     more = ", ..." if len(runs) > _FIRST else ""
     return ", ".join(map(str, runs[:_FIRST])) + more
-
-
-__all__ = [
-    "RUN",
-    "columns",
-    "failure_table",
-    "numbers",
-    "pieces",
-    "reasons",
-    "to_pandas",
-    "to_xarray",
-    "units",
-]

@@ -39,6 +39,7 @@ def bent(n: float, curvature: float) -> tuple[float, FloatArray]:
     return float(force), elastica(n, curvature, force)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [-5.0, -2.0, -1.0, -0.3, 0.0, 0.7, 2.0, 10.0])
 def test_the_end_of_the_link_is_that_of_the_elastica(n: float) -> None:
     model = fx.laws.PseudoRigidBody("end force", n)

@@ -131,6 +131,7 @@ def test_a_notch_of_a_wide_plate_bends_in_plane_strain() -> None:
     np.testing.assert_allclose(ratio, [1.0, 1.0, 1.0 - 0.3**2], rtol=1e-14)
 
 
+@pytest.mark.full
 @every_notch
 def test_derivatives_by_dimensions_and_modulus_are_exact(notch: fx.Notch) -> None:
     names = [*(each.name for each in fields(notch)), "E", "nu"]

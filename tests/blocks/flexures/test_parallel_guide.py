@@ -66,6 +66,7 @@ def elastica(stroke: float) -> tuple[float, float]:
     return float(found[0]), float(end(found)[0] - LENGTH)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("options", "factor"),
     [
@@ -85,6 +86,7 @@ def test_small_strokes_meet_24_ei_over_l_cubed(options: dict[str, Any], factor: 
     assert force / stroke == pytest.approx(factor * STIFFNESS, rel=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("segments", [1, 4])
 def test_it_shortens_by_three_fifths_of_the_squared_stroke_over_the_length(segments: int) -> None:
     path = at_stroke(2e-3, segments=segments)
@@ -105,6 +107,7 @@ def test_along_its_leaves_it_gets_softer_with_the_stroke(segments: int, error: f
         assert 1.0 / along == pytest.approx(compliance, rel=error)
 
 
+@pytest.mark.full
 def test_large_strokes_are_those_of_the_elastica() -> None:
     path = at_stroke(0.04, segments=8, shear=False)
     for k in path.stations[1:]:

@@ -117,6 +117,7 @@ def rotor(
     return builder.build(), turn, at_tip
 
 
+@pytest.mark.full
 def test_the_plane_of_a_planar_leaf_turns_with_the_hub_that_carries_it() -> None:
     plant, hub, _ = rotor((0.6, 0.8, 0.0), 1.0, 4)
     path = fx.load_path(plant, {hub.angle: np.deg2rad(20.0)})

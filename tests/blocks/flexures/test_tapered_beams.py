@@ -133,6 +133,7 @@ def test_the_tip_of_a_tapered_cantilever_is_that_of_its_elastica(turn: float) ->
     assert all(fine < coarse / 12.0 for coarse, fine in pairwise(errors))  # with fourth order
 
 
+@pytest.mark.full
 def test_the_tip_of_a_tapered_cantilever_that_shears_is_that_of_its_rod() -> None:
     soft = fx.Material(E, poissons_ratio=0.3, shear_modulus=E / 2500.0, density=RHO)
     unit = E * stiffness_along(0.5)[1] / LENGTH**2

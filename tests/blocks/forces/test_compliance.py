@@ -88,6 +88,7 @@ def test_the_damping_ratio_is_that_of_the_poles(
     assert abs(pole) == pytest.approx(compliance.natural_frequency(stiffness, inertia), rel=1e-9)
 
 
+@pytest.mark.full
 @every_fraction
 @pytest.mark.parametrize("zeta", ZETAS)
 def test_settling_time_is_the_last_crossing_of_a_simulated_motion(

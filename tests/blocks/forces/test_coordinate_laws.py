@@ -98,6 +98,7 @@ def test_the_stored_energy_is_the_work_against_the_force(
     assert found == pytest.approx(work, rel=1e-10, abs=1e-10 * scale)
 
 
+@pytest.mark.full
 @every_kind
 @given(st.data(), coordinates)
 def test_the_conservative_force_is_the_slope_of_the_energy(kind: str, data: Any, q: float) -> None:
@@ -155,6 +156,7 @@ def test_symbols_give_the_same_numbers_as_floats(kind: str, data: Any, q: float,
         assert scalars.evaluate(found, known) == expected
 
 
+@pytest.mark.full
 @every_kind
 @given(st.data())
 def test_many_coordinates_at_once_give_what_each_one_gives(kind: str, data: Any) -> None:

@@ -162,6 +162,7 @@ def test_a_fit_finds_a_damper_beside_a_spring() -> None:
     assert (found.stiffness, found.damping) == pytest.approx((50.0, 0.1))
 
 
+@pytest.mark.full
 def test_the_picture_has_a_line_for_each_amplitude(tmp_path: Path) -> None:
     measured = RUBBER.at(SWEEP, AMPLITUDES)
     upper, lower = RUBBER.plot(SWEEP, AMPLITUDES, measured=measured, path=tmp_path / "rubber.png")

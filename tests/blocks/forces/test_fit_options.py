@@ -43,6 +43,7 @@ def of_system(measured: Any, **options: Any) -> fx.results.Fit:
     return fx.fit(Decay(), {"time": TIME, "y": measured}, ["height", "rate"], **options)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     [
@@ -183,7 +184,7 @@ def test_the_report_of_a_law_is_plotted_with_its_residuals(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "kind", "text"),
     [
-        ({"loss": "huber"}, fx.errors.ValueRefusedError, "deviations, which tell what"),
+        ({"loss": "huber"}, fx.errors.ValueRefusedError, "deviations, which define what"),
         ({"loss": "square"}, fx.errors.ValueRefusedError, "'soft_l1', 'huber'"),
         ({"deviations": -1.0}, fx.errors.ValueRefusedError, "deviations"),
         ({"deviations": {"y": 1.0}}, fx.errors.UnknownNameError, "'measured'"),

@@ -229,6 +229,7 @@ def berg(x: FloatArray, limit: float, half: float) -> FloatArray:
     return limit * np.array(loads)
 
 
+@pytest.mark.full
 def test_friction_with_memory_is_that_of_berg_on_any_way() -> None:
     mount = along_z(friction={"z": (4.0, 0.02)}, friction_memory=["z"])
 

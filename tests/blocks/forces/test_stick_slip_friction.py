@@ -134,6 +134,7 @@ def test_smooth_friction_comes_to_the_one_that_sticks_as_it_grows_steep() -> Non
     assert errors[1] < 1e-3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 def test_loads_that_jump_or_grow_break_it_away_at_the_static_friction(compiled: Any) -> None:
     constants = {"start": 0.0, "coulomb_friction": 3.0, "static_friction": 5.0}

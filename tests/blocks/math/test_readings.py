@@ -90,6 +90,7 @@ def test_a_lane_at_a_singular_point_disturbs_no_other_lane(name: str) -> None:
         assert found == pytest.approx(np.stack(expected, axis=-1), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.full
 @every_function
 @for_each("seed", range(3))
 def test_traced_slopes_agree_with_differences(name: str, seed: int) -> None:

@@ -177,6 +177,7 @@ def test_accelerations_are_mapped_to_the_angular_acceleration(
     assert rate(w_AB_A_at, step=1e-4) == pytest.approx(alpha, abs=1e-7)
 
 
+@pytest.mark.full
 @given(rpy=away_from_lock, w_AB_A=vectors)
 def test_slopes_along_rotations_are_the_rates(rpy: Any, w_AB_A: Any) -> None:
     R_AB = fm.rotation_from_rpy(rpy)

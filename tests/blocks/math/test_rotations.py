@@ -111,6 +111,7 @@ def test_slopes_of_axis_and_angle_are_finite_where_nothing_is_turned() -> None:
 # Rotation vectors ---------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @along_every_axis
 @of_every_length
 def test_the_matrix_of_a_rotation_vector_is_the_matrix_exponential(

@@ -121,6 +121,7 @@ def test_the_power_of_a_force_is_the_same_at_all_points(V: Any, F: Any, p: Any) 
     assert found == pytest.approx(power, abs=1e-10)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "shift", [fm.shift_spatial_velocity, fm.shift_spatial_force, fm.shift_spatial_momentum]
 )
@@ -175,6 +176,7 @@ def test_an_inertia_is_shifted_as_its_points_are(seed: int, p: Any) -> None:
     assert shifted.inertia == pytest.approx(expected.inertia, abs=1e-11)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 @given(q_AB=quaternions)
 def test_an_inertia_is_turned_as_its_points_are(seed: int, q_AB: Any) -> None:
@@ -199,6 +201,7 @@ def test_momentum_and_energy_are_the_sums_over_the_points(seed: int, V: Any) -> 
     assert fm.kinetic_energy(M, V) == pytest.approx(energy, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 @given(V=spatial_vectors, p=vectors, q_AB=quaternions)
 def test_kinetic_energy_depends_on_neither_point_nor_frame(

@@ -148,6 +148,7 @@ def test_the_motion_has_exact_derivatives_by_what_the_mass_is_made_from() -> Non
     assert found["bar.lengths"][0, 0] == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.full
 def test_a_linear_model_has_exact_derivatives_by_what_the_mass_is_made_from() -> None:
     plant = bars_on_bodies()
     context = moving(plant)

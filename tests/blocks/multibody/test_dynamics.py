@@ -49,6 +49,7 @@ def per_velocity(topology: Topology, values: Any) -> Any:
 # Forward dynamics ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @any_tree(30)
 def test_articulated_bodies_move_as_the_mass_matrix_says(
     seed: int, count: int, random_frames: bool
@@ -64,6 +65,7 @@ def test_articulated_bodies_move_as_the_mass_matrix_says(
     assert found == pytest.approx(expected, abs=accuracy)
 
 
+@pytest.mark.full
 @any_tree(30)
 def test_inverse_dynamics_undoes_forward_dynamics(
     seed: int, count: int, random_frames: bool
@@ -78,6 +80,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(
     assert found == pytest.approx(tau, abs=accuracy * float(np.linalg.norm(M)))
 
 
+@pytest.mark.full
 @any_tree(30)
 def test_velocities_that_cannot_change_do_not(seed: int, count: int, random_frames: bool) -> None:
     _, state, rng = drawn(seed, count, random_frames)
@@ -95,6 +98,7 @@ def test_velocities_that_cannot_change_do_not(seed: int, count: int, random_fram
     assert not found[mobile == 0.0].any()
 
 
+@pytest.mark.full
 @any_tree(30)
 def test_a_locked_joint_is_a_weld(seed: int, count: int, random_frames: bool) -> None:
     tree, state, rng = drawn(seed, count, random_frames)
@@ -140,6 +144,7 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 # The mass matrix -----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @any_tree(30)
 def test_the_mass_matrix_is_the_sum_over_the_bodies(
     seed: int, count: int, random_frames: bool

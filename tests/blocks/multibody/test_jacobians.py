@@ -32,6 +32,7 @@ def test_a_jacobian_gives_the_velocity_of_any_point(
         assert np.array_equal(lower, J[3:])
 
 
+@pytest.mark.full
 @any_tree(8)
 def test_columns_are_the_rates_of_the_point_by_the_positions(
     seed: int, count: int, random_frames: bool

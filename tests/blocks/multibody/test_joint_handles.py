@@ -88,6 +88,7 @@ def test_a_result_is_read_by_handles_of_coordinates(
     ]
 
 
+@pytest.mark.full
 def test_sweeps_and_batches_take_handles_of_coordinates(door: Door) -> None:
     servo, axis, puck = door.servo, door.axis, door.puck
     places = [[1.0, 2.0], [3.0, 4.0]]

@@ -75,6 +75,7 @@ WAYS: dict[str, Callable[[fx.Context, fx.RevoluteJoint, Path], fx.Context]] = {
 }
 
 
+@pytest.mark.full
 @every_reading
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_locking_stops_the_joint(way: str, compiled: Any, tmp_path: Path) -> None:
@@ -91,6 +92,7 @@ def test_every_way_of_locking_stops_the_joint(way: str, compiled: Any, tmp_path:
     assert np.ptp(result["ledger.balance"]) == 0.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_llvmlite)])
 def test_runs_of_a_sweep_are_locked_one_by_one(compiled: bool) -> None:
     plant, axis, context = moving_arm()

@@ -312,6 +312,7 @@ def test_random_contexts_draw_positions_and_rest() -> None:
 # The ledger --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_ledger_balances_a_driven_damped_arm() -> None:
     builder, link, axis = arm()
     builder.add_force_element(fx.JointSpring("spring", axis, stiffness=4.0, damping=0.3))

@@ -97,6 +97,7 @@ def test_forces_of_motors_elements_and_from_outside_are_included(make: Any) -> N
         check_newton_and_euler(plant, random_context(plant, rng))
 
 
+@pytest.mark.full
 @for_each("name", MECHANISMS)
 def test_reactions_do_only_the_work_of_the_coordinates(name: str) -> None:
     rng, plant = np.random.default_rng(7), MECHANISMS[name]()

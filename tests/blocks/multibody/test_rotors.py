@@ -77,6 +77,7 @@ def test_no_energy_comes_from_nowhere(kind: str, locked: int | None) -> None:
     assert slope("ledger.balance") == pytest.approx(0.0, abs=1e-6 * np.max(np.abs(rates)) ** 2)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_energy_adds_up_in_a_run() -> None:
     plant, context = under_way("planar", None)

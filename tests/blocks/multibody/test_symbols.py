@@ -96,6 +96,7 @@ def check_symbols(tree: Tree, seed: int, names: Sequence[str] = INPUTS) -> None:
         assert evaluated == pytest.approx(expected, rel=1e-8, abs=1e-10 * scale_of(expected)), name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("random_frames", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_symbols_give_what_numbers_give(seed: int, random_frames: bool) -> None:

@@ -64,7 +64,7 @@ def test_a_plant_of_welds_can_be_asked_and_run(compiled: bool, tmp_path: Path) -
     assert pickle.loads(pickle.dumps(plant)).joints[0].name == "foot"
     result = fx.simulate(plant, 1.0, context, compiled=compiled)
     assert result.outcome == "completed"
-    with pytest.raises(DeclarationError, match="found welds alone"):
+    with pytest.raises(DeclarationError, match="found only welds"):
         _ = plant.tree.state
 
 

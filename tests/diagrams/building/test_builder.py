@@ -64,8 +64,8 @@ def test_a_taken_name_is_refused_with_the_line_where_it_was_taken() -> None:
 @pytest.mark.parametrize(
     ("newcomer", "remedy"),
     [
-        (fx.DiagramBuilder("inner"), " Call build() first, and pass what it returns."),
-        (fx.PlantBuilder("arm"), " Call build() first, and pass what it returns."),
+        (fx.DiagramBuilder("inner"), " Call build() first, and pass its result."),
+        (fx.PlantBuilder("arm"), " Call build() first, and pass its result."),
         (Gain, " Call the class to make a block."),
         ("a", ""),
         (None, ""),
@@ -269,7 +269,7 @@ def test_a_port_inside_of_a_nested_diagram_is_refused(builder: fx.DiagramBuilder
     builder.add(nested(gain, 1))
     text = refusal(builder, lambda: builder.connect(gain.y, "two.u1"))
     assert "Cannot wire 'gain.y'" in text
-    assert "of a nested diagram, use the exported ports" in text
+    assert "use the exported ports of a nested diagram" in text
     builder.connect("d1.y", "two.u1")
 
 
@@ -308,6 +308,7 @@ def test_the_builder_works_with_the_graph_that_it_shows(builder: fx.DiagramBuild
     assert list(graph.edges) == [(builder.systems[2].output_port("y1"), b.input_port())]
 
 
+@pytest.mark.full
 def test_networkx_is_imported_only_for_who_looks_at_a_graph() -> None:
     code = (
         "import sys, flexure as fx\n"
@@ -372,8 +373,9 @@ def test_a_chain_enters_the_one_port_that_must_be_fed() -> None:
             ["b", "two"],
             WiringError,
             (
-                "Cannot lead a chain into 'two' in 'plant': expected a block with one input port "
-                "that must be fed; found the input ports 'two.u1', 'two.u2', 'two.message'. Name"
+                "Cannot continue a chain into 'two' in 'plant': expected a block with one input "
+                "port that must be fed; found the input ports 'two.u1', 'two.u2', 'two.message'. "
+                "Name"
             ),
         ),
         (

@@ -52,8 +52,8 @@ def test_numbers_are_converted_between_units(unit: str, wanted: str, factor: flo
 @pytest.mark.parametrize(
     ("unit", "wanted", "text"),
     [
-        ("rad", "mm", "measures what 'rad' does; found 'mm'"),
-        ("rad/s", "Hz", "measures what 'rad/s' does; found 'Hz'"),
+        ("rad", "mm", "of the same quantity as 'rad'; found 'mm'"),
+        ("rad/s", "Hz", "of the same quantity as 'rad/s'; found 'Hz'"),
         ("N m/rad", "N m", "found 'N m'"),
         ("rad", "grad", "found 'grad'"),
         ("widgets", "m", "found 'widgets'"),

@@ -89,6 +89,7 @@ def test_nothing_is_left_out(name: str) -> None:
     assert len(inputs) == sum(port.size is not None for port in system.input_ports)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [nested, CATALOG["PIDController with filter"], CATALOG["Noise"]])
 def test_results_and_sweeps_accept_every_path(make: Callable[[], fx.System]) -> None:
     system = make()
@@ -156,6 +157,7 @@ def test_a_context_is_described_with_what_differs_from_its_default() -> None:
     assert context.describe() == context.clone().describe()
 
 
+@pytest.mark.full
 def test_units_that_follow_from_wires_are_in_the_tables() -> None:
     servo = nested()
     context = servo.create_default_context()

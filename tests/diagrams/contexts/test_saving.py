@@ -91,6 +91,7 @@ def test_a_default_context_with_nothing_fixed_comes_back_equal(
         block.u.eval(roundtrip(context, tmp_path))
 
 
+@pytest.mark.full
 def test_every_bit_of_every_number_comes_back(block: Everything, tmp_path: Path) -> None:
     context = block.create_default_context()
     rng = np.random.default_rng(2)

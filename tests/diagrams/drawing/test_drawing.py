@@ -447,6 +447,7 @@ print(diagram.to_svg(), diagram.to_dot(), diagram.to_mermaid(), "matplotlib" in 
 """
 
 
+@pytest.mark.full
 def test_texts_need_no_matplotlib_and_do_not_depend_on_the_run() -> None:
     outputs = [
         subprocess.run(

@@ -95,6 +95,7 @@ def intrudes(one: Sequence[float], two: Sequence[float]) -> bool:
 # Where things are --------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_blocks_of_a_diagram_do_not_overlap(picture: Picture) -> None:
     boxes: list[tuple[fx.System | None, Sequence[float]]] = [
         (block.system.parent, box(block)) for block in picture.blocks
@@ -235,6 +236,7 @@ def test_feedback_passes_below_every_block_of_its_loop() -> None:
     assert all(lies_below(points, block) for block in picture.blocks)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("source", "target"), [("s0.y", "s35.v"), ("s0.y", "log.u0"), ("s39.y", "s4.v")]
 )

@@ -67,6 +67,7 @@ def test_private_names_are_there_for_who_asks_for_them(names: dict[str, Any]) ->
     assert "_completion_paths_" in names_for('servo["pid"]._', names)[0]
 
 
+@pytest.mark.full
 def test_long_lines_and_large_diagrams_do_not_hang_it(names: dict[str, Any]) -> None:
     for piece in ('["x"]', ".x", "((", '"', "x", '["', '",'):
         names_for(f"servo{piece * 50_000}", names)

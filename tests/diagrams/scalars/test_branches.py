@@ -215,6 +215,7 @@ def run(program: Any, x: list[Any]) -> Any:
     return run(parts[1], x) if holds(parts[0], x) else run(parts[2], x)
 
 
+@pytest.mark.full
 @given(PROGRAMS, st.lists(st.tuples(*[st.sampled_from(NUMBERS)] * 4), min_size=1, max_size=20))
 def test_random_programs_mean_on_symbols_what_they_mean_on_numbers(
     program: Any, arguments: list[tuple[float, ...]]

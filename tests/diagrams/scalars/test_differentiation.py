@@ -394,6 +394,7 @@ def test_the_cost_of_a_gradient_does_not_grow_with_the_inputs() -> None:
     assert len(slopes) == 400
 
 
+@pytest.mark.full
 def test_a_table_of_a_thousand_points_needs_no_recursion() -> None:
     grid = np.linspace(0.0, 10.0, 3000)
     for found in both_ways(lambda x: np.interp(x[0], grid, grid**2) + x[0], [4.0001]):

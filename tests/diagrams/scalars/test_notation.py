@@ -272,6 +272,7 @@ def parsed(text: str) -> str | None:
         return None
 
 
+@pytest.mark.full
 @given(expressions())
 def test_no_parentheses_can_be_left_away(output: Any) -> None:
     written = python(output)
@@ -401,6 +402,7 @@ def test_every_operation_is_valid_latex(op: str) -> None:
     MathTextParser("path").parse(f"${text}$")
 
 
+@pytest.mark.full
 @given(expressions())
 def test_brackets_of_latex_match(output: Any) -> None:
     written = latex(output)
@@ -477,6 +479,7 @@ def test_a_number_in_mathml_is_that_number(value: float) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
+@pytest.mark.full
 @given(expressions())
 def test_formulas_in_mathml_have_their_values(output: Any) -> None:
     values = lanes(1.7, -0.4, 2.3, 0.6)

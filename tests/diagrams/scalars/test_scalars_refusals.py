@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "sorted": (lambda x: sorted(x.tolist()), USE_WHERE),
     "math.sin": (lambda x: math.sin(x[0]), USE_NUMPY),
     "math.sin of an array": (lambda x: math.sin(x[:1]), USE_NUMPY),
-    "float": (lambda x: float(x[0]), "leave float() away"),
+    "float": (lambda x: float(x[0]), "omit float()"),
     "complex": (lambda x: complex(x[0]), USE_NUMPY),
     "int": (lambda x: int(x[0]), USE_RINT),
     "round": (lambda x: round(x[0]), USE_RINT),

@@ -14,7 +14,7 @@ from flexure.diagrams.scalars import Graph, Symbol
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
-from tests.support.tiers import for_each
+from tests.support.tiers import by_tier, for_each
 
 GRAPH = Graph()
 A, B, C, D = (GRAPH.input(name) for name in "abcd")
@@ -265,7 +265,8 @@ def evaluate(expressions: Any, values: Any) -> Any:
         return np.asarray(scalars.evaluate(expressions, values), dtype=float)
 
 
-@settings(max_examples=300)
+@pytest.mark.full
+@settings(max_examples=by_tier(fast=60, full=300))
 @given(outputs=expressions(), seed=st.integers(0, 999))
 def test_finite_numbers_stay_the_same_to_the_last_bit(outputs: list[Any], seed: int) -> None:
     rng, count = np.random.default_rng(seed), 20
@@ -277,6 +278,7 @@ def test_finite_numbers_stay_the_same_to_the_last_bit(outputs: list[Any], seed: 
     np.testing.assert_array_equal(found[:, finite], expected[:, finite])
 
 
+@pytest.mark.full
 @settings(max_examples=100)
 @given(outputs=expressions())
 def test_simplifying_again_changes_nothing(outputs: list[Any]) -> None:

@@ -213,7 +213,7 @@ def test_a_loop_is_printed_port_by_port_in_the_order_in_which_values_travel() ->
     )
     place = r"\(at test_diagram\.py:\d+\)"
     assert re.fullmatch(f"Cannot order the computations of 'servo' {place}", error.attempt)
-    assert error.expected == "no output that needs itself at the same instant"
+    assert error.expected == "no output that depends on itself at the same instant"
     assert error.found == f"the algebraic loop {' -> '.join([*error.loop, error.loop[0]])}"
     assert error.remedy is not None
     assert error.remedy.startswith("Break the loop with a block whose output does not depend on")

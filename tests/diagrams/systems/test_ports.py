@@ -157,7 +157,7 @@ def test_a_port_of_size_zero_gives_an_empty_vector() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "expected a vector of size 2; found None. Let the method return the value."),
+        (None, "expected a vector of size 2; found None. Return the value from the method."),
         ([1.0], "expected a vector of size 2; found a vector of size 1."),
         (1.0, "expected a vector of size 2; found a real number."),
         (np.array([[1.0, 2.0]]), "expected a vector of size 2; found an array of shape (1, 2)."),

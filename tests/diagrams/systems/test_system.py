@@ -118,7 +118,7 @@ def test_declaring_after_first_use_is_refused(
 ) -> None:
     block = fx.LeafSystem("block")
     use(block)
-    text = "expected declarations in the constructor, before the block is put to use"
+    text = "expected declarations in the constructor, before the block is used"
     with pytest.raises(DeclarationError, match=f"Cannot declare .*: {text}"):
         declare(block, "late")
     assert contents(block) == []

@@ -227,7 +227,7 @@ def test_derivatives_of_one_block_are_its_part_of_the_whole() -> None:
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (None, "found None. Let the method return the value"),
+        (None, "found None. Return the value from the method"),
         ([1.0], "expected a vector of size 2; found a vector of size 1"),
         (np.array([1j, 2.0]), "expected a vector of size 2; found array"),
         ("ab", "found 'ab'"),

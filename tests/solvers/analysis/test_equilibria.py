@@ -52,6 +52,7 @@ def hanging(torque: float = 0.0, angle: float = 0.0, *, kind: type[Pendulum] = P
     return pendulum, context
 
 
+@pytest.mark.full
 @given(st.floats(-9.0, 9.0))
 def test_a_pendulum_rests_where_gravity_balances_the_torque(torque: float) -> None:
     found = fx.equilibrium(*hanging(torque))
@@ -264,6 +265,7 @@ def sampled_servo() -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_sampled_loop_rests_where_a_period_leads_back_to_the_same() -> None:
     servo = sampled_servo()
     context = servo.create_default_context()

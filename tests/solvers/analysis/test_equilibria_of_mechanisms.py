@@ -126,6 +126,7 @@ def slow_poles(plant: fx.Plant, context: fx.Context) -> int:
 # Free directions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [fx.BallQuaternionJoint, fx.BallRpyJoint])
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("seed", thinned(range(3), fast=1))
@@ -176,6 +177,7 @@ def test_free_directions_are_poles_at_zero() -> None:
 # Known positions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [fx.QuaternionFloatingJoint, fx.RpyFloatingJoint])
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("size", thinned([0.05, 0.0, 0.2], fast=1))

@@ -267,6 +267,6 @@ def test_loops_are_only_at_wires(
     """Nothing comes back to a free port: a sensitivity there would be twice the signal."""
     system = make()
     context = system.create_default_context()
-    text = f"^Cannot look at a loop of .* at '{at}': .* from one block to another; found {found}"
+    text = f"^Cannot analyze a loop of .* at '{at}': .* from one block to another; found {found}"
     with pytest.raises(UnknownNameError, match=text):
         function(system, at, context)

@@ -324,7 +324,7 @@ def test_a_delay_by_samples_is_refused_with_one_that_is_continuous() -> None:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(fx.Sine("drive"), fx.TimeDelay("late", 0.2, 0.1), fx.Integrator("sum"))
     builder.connect_chain("drive", "late", "sum")
-    told = r"'late\.sample'\. Put a PadeDelay in its place, or take differences"
+    told = r"'late\.sample'\. Use a PadeDelay instead, or take differences"
     with pytest.raises(EvaluationError, match=told):
         fx.parameter_sensitivity(builder.build(), 1.0, "drive.frequency")
 

@@ -98,6 +98,7 @@ def test_a_loop_that_an_element_opens_is_not_stable_and_the_element_is_named(kin
     assert any("passes no small changes" in note for note in model.notes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", HARD)
 def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: str) -> None:
     diagram, context = made(kind, "gain")
@@ -242,7 +243,7 @@ def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
 
 def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
     diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
-    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay in the place of 'e'"):
+    with pytest.raises(EvaluationError, match=r"period=.*PadeDelay instead of 'e'"):
         fx.margins(fx.loop_gain(diagram, "pid.u", context))
 
 

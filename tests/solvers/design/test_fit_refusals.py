@@ -187,7 +187,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
     "a robust loss without deviations": (
         lambda: fitted(loss="huber"),
         ValueRefusedError,
-        "deviations, which tell what is an outlier",
+        "deviations, which define what an outlier is",
     ),
     "an unknown loss": (lambda: fitted(loss="square"), ValueRefusedError, "'soft_l1', 'huber'"),
     "a deviation of nothing": (lambda: fitted(deviations=0.0), ValueRefusedError, "deviations"),
@@ -278,5 +278,5 @@ def test_a_fit_that_does_not_fit_a_context_leaves_it_alone() -> None:
         found.apply(Pendulum().create_default_context())
     with pytest.raises(ValueRefusedError, match="the number of a record, 0 to 0"):
         found.apply(found.contexts[0], record=1)
-    with pytest.raises(UnknownNameError, match="Cannot find 'mass' among what was fitted"):
+    with pytest.raises(UnknownNameError, match="Cannot find 'mass' among the fitted constants"):
         found["mass"]

@@ -202,7 +202,7 @@ def test_gains_from_outside_are_not_tuned() -> None:
 
 
 def test_a_plant_that_nothing_limits_is_refused() -> None:
-    with pytest.raises(ValueRefusedError, match="something that limits the gains; found a bound"):
+    with pytest.raises(ValueRefusedError, match="dynamics limit the gains; found a bound"):
         fx.tune_pid(loop(fx.FirstOrderLag("lag", time_constant=2.0)), "pid")
 
 

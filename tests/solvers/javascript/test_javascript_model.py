@@ -398,9 +398,9 @@ def looped() -> fx.Diagram:
     ("make", "texts"),
     [
         (looped, ["math.sin(u[0])", "Write np.sin(x)", "'table.y'"]),
-        (Counter, ["'counter.tick' as JavaScript", "keeps something beside the states"]),
+        (Counter, ["'counter.tick' as JavaScript", "stores values outside of the states"]),
         (Bell, ["break times of 'bell'", "math.floor", "Compute it with NumPy"]),
-        (Guard, ["'guard.look' as JavaScript", "keeps something", "fx.StopWhen"]),
+        (Guard, ["'guard.look' as JavaScript", "stores values outside", "fx.StopWhen"]),
         (Hidden, ["'hidden' as JavaScript", "follow from the context alone"]),
     ],
 )

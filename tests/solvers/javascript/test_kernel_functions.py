@@ -232,6 +232,7 @@ def test_the_structure_of_a_run_has_all_fields() -> None:
     compare(found, Run)
 
 
+@pytest.mark.full
 def test_a_text_has_the_loops_of_the_methods_that_are_wanted_alone() -> None:
     texts = {name: loops_text((name,)) for name in METHODS}
     both = loops_text(("RK45", "Rodas5P"))

@@ -148,6 +148,7 @@ class Row(fx.LeafSystem):
         return np.concatenate([*v, *slopes])
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_a_plan_tells_which_factors_are_cheaper() -> None:
     """Positions are expressed by velocities, and those of a point are a block."""

@@ -80,6 +80,7 @@ def test_modules_that_call_each_other_give_the_numbers_of_one(
     np.testing.assert_array_equal(entries[0], entries[1])
 
 
+@pytest.mark.full
 def test_an_interruption_leaves_nothing_half_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_an_interruption_leaves_nothing_half_done(
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, "python"])
 def test_what_is_too_long_to_compile_is_interpreted_and_says_so(
     compiled: Any, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +121,7 @@ def test_what_is_too_long_to_compile_is_interpreted_and_says_so(
     np.testing.assert_array_equal(found, expected)
     assert "equations: interpreted, because cannot compile equations of" in how
     assert ("no native code, because cannot compile derivatives of" in how) == (compiled is True)
-    with pytest.raises(fx.errors.NativeCodeError, match="operations in good time"):
+    with pytest.raises(fx.errors.NativeCodeError, match="operations in reasonable time"):
         final_state(Web(), compiled="native", method="RK45")
 
 

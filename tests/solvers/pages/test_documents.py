@@ -116,6 +116,7 @@ def test_a_page_of_a_result_begins_as_the_run_did(browser: Browser, tmp_path: Pa
         np.testing.assert_allclose(table["y"], expected, rtol=1e-5)
 
 
+@pytest.mark.full
 def test_contexts_of_a_run_are_those_at_its_times() -> None:
     system = door()
     result = fx.simulate(system, 2.0)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import pytest
 
 import flexure as fx
 from tests.support.browser import run_javascript
@@ -16,7 +17,7 @@ from tests.support.javascript_runs import ask_models
 from tests.support.tiers import by_tier
 
 RESPONSES = 300
-LOOPS = by_tier(fast=8, full=40)
+LOOPS = by_tier(fast=3, full=40)
 LEFT_OUT = {"control_variation", "control_peak"}
 
 
@@ -41,6 +42,7 @@ def responses() -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.full
 def test_figures_of_many_responses_are_those_of_step_info() -> None:
     cases = responses()
     text = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
@@ -98,6 +100,7 @@ def random_loop(rng: np.random.Generator) -> tuple[fx.Diagram, float, float]:
     return builder.build(), at, end
 
 
+@pytest.mark.full
 def test_figures_of_random_loops_are_those_of_python_for_short_and_long_runs() -> None:
     rng = np.random.default_rng(11)
     figures = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()

@@ -115,6 +115,18 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(shown: OpenPage) -> 
     shown.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_a_phone_shows_curves_before_the_figures_of_a_response(shown: OpenPage) -> None:
+    shown.page.set_viewport_size({"width": 390, "height": 844})
+    shown.page.wait_for_timeout(200)
+    charts, figures = (
+        shown.page.locator(f"#{name}").bounding_box() for name in ("charts", "responses")
+    )
+    assert charts is not None
+    assert figures is not None
+    assert charts["y"] + charts["height"] <= figures["y"]
+    shown.page.set_viewport_size({"width": 1280, "height": 900})
+
+
 def test_a_phone_shows_the_foremost_curves_while_a_slider_far_below_them_moves(
     shown: OpenPage,
 ) -> None:

@@ -52,13 +52,9 @@ def test_answers_are_those_of_arcs_that_never_turn(name: str) -> None:
 def test_figures_are_those_of_arcs_that_never_turn() -> None:
     curve, unknown = swinging(), np.full(RUNS, np.nan)
     for at in (0.0, 1.3):
-        step, push = (
-            [function(each) for each in (curve, curve.everywhere())]
-            for function in (
-                lambda y, at=at: StepFigures(y, at, unknown, 1.0, 1.0, 0.05).all(),
-                lambda y, at=at: disturbance_figures(y, at, 1.0, np.nan, 0.05),
-            )
-        )
+        both = (curve, curve.everywhere())
+        step = [StepFigures(y, at, unknown, 1.0, 1.0, 0.05).all() for y in both]
+        push = [disturbance_figures(y, at, 1.0, np.nan, 0.05) for y in both]
         for found, expected in (step, push):
             for name, column in found.items():
                 np.testing.assert_allclose(column, expected[name], rtol=1e-12, err_msg=name)

@@ -90,6 +90,7 @@ def test_what_does_not_come_back_has_no_recovery_time() -> None:
     assert info.steady_state_error == pytest.approx(-1.0)
 
 
+@pytest.mark.full
 def test_a_loop_is_pushed_away_from_its_setpoint() -> None:
     """From the push on, y = 2 + t exp(-t) with the time t since then, and u = 1 + exp(-t)."""
     result = fx.simulate(disturbed_loop(), 50.0, rtol=1e-9)
@@ -124,6 +125,7 @@ def test_sweeps_and_metrics_measure_disturbances_likewise() -> None:
         assert found.metrics["effort"][k] == pytest.approx(info.control_variation, rel=2e-3)
 
 
+@pytest.mark.full
 def test_step_metrics_of_errors_and_controls_are_those_of_single_runs() -> None:
     lag = fx.FirstOrderLag("lag", 1.0)
     found = fx.sweep(

@@ -39,6 +39,7 @@ def result() -> fx.results.SimulationResult:
 # Before and after --------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_times_are_doubled_where_something_jumps_and_nowhere_else(
     result: fx.results.SimulationResult,
 ) -> None:
@@ -235,6 +236,7 @@ def visited(
         return result.sample_all(signals, times)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
 def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, method: str) -> None:
@@ -249,6 +251,7 @@ def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, metho
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.full
 @for_each("name", RUNS)
 @for_each("method", thinned(["auto", "Radau", "BDF", "LSODA", "rk4", "euler"], fast=2))
 def test_times_between_the_steps_give_the_same_as_well(name: str, method: str) -> None:

@@ -76,6 +76,7 @@ def test_runs_that_failed_give_nan_and_leave_the_others_alone() -> None:
         np.testing.assert_array_equal(found, [*metric.evaluate(T, WAVES), np.nan])
 
 
+@pytest.mark.full
 def test_the_numbers_of_a_run_do_not_depend_on_its_neighbors() -> None:
     rng = np.random.default_rng(5)
     t, y = np.linspace(0.0, 3.0, 1001), rng.normal(0.0, 1.0, (300, 1001)).cumsum(axis=1)

@@ -53,6 +53,7 @@ every_kind = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.full
 @every_kind
 def test_the_estimate_is_near_what_a_run_takes(case: str) -> None:
     system, options = (CASES | NATIVE)[case]

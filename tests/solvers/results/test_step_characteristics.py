@@ -301,6 +301,7 @@ def test_bands_that_are_no_positive_finite_numbers_are_refused(band: float) -> N
             metric("at", "y", band=band)
 
 
+@pytest.mark.full
 def test_figures_of_a_run_do_not_depend_on_its_length() -> None:
     builder = fx.DiagramBuilder("servo")
     builder.add_all(

@@ -117,5 +117,5 @@ def test_what_is_no_result_is_refused(path: Path, tmp_path: Path) -> None:
 def test_an_older_file_stays_where_none_can_be_written(
     result: fx.results.SimulationResult, tmp_path: Path
 ) -> None:
-    with pytest.raises(RecordFileError, match="What was there before is unchanged"):
+    with pytest.raises(RecordFileError, match="A file of this name is unchanged"):
         result.save(tmp_path / "no folder" / "loop.npz")

@@ -17,6 +17,7 @@ from tests.support.tiers import thinned
 READINGS = pytest.mark.parametrize("compiled", [True, "python", False])
 
 
+@pytest.mark.full
 @READINGS
 @pytest.mark.parametrize("moving", [False, True], ids=["of time", "of the state"])
 @pytest.mark.parametrize(
@@ -29,6 +30,7 @@ def test_a_flat_zero_is_found(flat: Callable[[Any], Any], moving: bool, compiled
     assert hits(flow, 1.0, compiled=compiled) == pytest.approx([1.0 / 3.0], abs=1e-12)
 
 
+@pytest.mark.full
 @READINGS
 @pytest.mark.parametrize("moving", [False, True], ids=["of time", "of the state"])
 @pytest.mark.parametrize("phase", [0.0, 0.5 * math.pi, 2.0])
@@ -57,6 +59,7 @@ def pulse(t: Any) -> Any:
     return np.exp(-(((t - 0.3) / 1e-3) ** 2)) + np.exp(-(((t - 0.8) / 1e-3) ** 2)) - 0.5
 
 
+@pytest.mark.full
 @READINGS
 @pytest.mark.parametrize("of_the_witness", thinned([False, True], fast=2))
 def test_pulses_are_found_by_looking_often_enough(of_the_witness: bool, compiled: Any) -> None:

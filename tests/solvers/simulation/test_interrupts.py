@@ -159,6 +159,7 @@ def test_a_sweep_in_lanes_keeps_the_runs_that_were_finished(
     check(found)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_a_sweep_of_native_runs_on_threads_keeps_the_runs_that_were_finished() -> None:
     found = interrupted(Swing(press_once(WS[9])), threads=2)

@@ -178,7 +178,7 @@ def test_a_publish_that_sets_a_state_or_the_time_is_refused(
 def test_a_monitor_that_does_so_is_refused(what: str) -> None:
     block = Meddler(lambda block, context: None, fx.Forced(), noting=True)
     simulator = fx.Simulator(block, monitor=lambda context: MEDDLING[what](block, context))
-    with pytest.raises(ContextError, match=f"Cannot set {what}.*found the monitor, which may look"):
+    with pytest.raises(ContextError, match=f"Cannot set {what}.*found the monitor, which may read"):
         simulator.advance_to(1.0)
 
 

@@ -128,6 +128,7 @@ def test_processes_caches_and_hash_seeds_change_no_byte(tmp_path: Path) -> None:
     assert cold == warm == elsewhere == report()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_can_be_repeated_to_the_last_bit(method: str) -> None:
     assert bytes_of_a_run(method) == bytes_of_a_run(method)

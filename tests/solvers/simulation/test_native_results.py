@@ -64,6 +64,7 @@ class Powers(fx.LeafSystem):
         return -(self.x(context) ** self.p(context))
 
 
+@pytest.mark.full
 def test_a_jacobian_that_one_simulator_asks_for_does_not_disturb_another() -> None:
     block, other = Powers(), np.linspace(1.2, 2.6, 40)
     explicit = run(block, "native", [0.5], method="RK45")

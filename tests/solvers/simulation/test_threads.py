@@ -161,6 +161,7 @@ def test_silence_can_be_for_some_warnings_only() -> None:
 # Figures ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_figures_of_other_threads_are_not_mixed_up_with_those_of_pyplot() -> None:
     import matplotlib.pyplot as plt
 

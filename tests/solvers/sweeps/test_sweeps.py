@@ -366,7 +366,7 @@ ONE_BY_ONE: dict[str, Case] = {
         driven_pendulum,
         *_PENDULUM,
         {"compiled": "python", "method": "RK45"},
-        "native code was not wanted",
+        "native code is switched off",
     ),
 }
 

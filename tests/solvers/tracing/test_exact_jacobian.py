@@ -70,6 +70,7 @@ def torqued(pendulum: Pendulum) -> fx.Context:
 # Simulations -------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", IMPLICIT)
 def test_the_motion_stays_the_same(method: str) -> None:
     diagram = servo()
@@ -97,6 +98,7 @@ def test_explicit_methods_do_not_ask_for_it() -> None:
     assert "Jacobian" not in fx.simulate(Chain(3), 0.5, method="RK45").message
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", thinned(IMPLICIT, fast=2))
 def test_a_large_chain_runs_on_sparse_matrices(method: str) -> None:
     chain = Chain(20)

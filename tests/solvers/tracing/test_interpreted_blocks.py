@@ -31,6 +31,7 @@ def test_derivatives_are_equal_bit_by_bit(name: str) -> None:
     assert derivatives.how.startswith("straight-line Python of")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize("method", ["RK45", "rk4"])
 def test_simulations_are_equal_bit_by_bit(name: str, method: str) -> None:
@@ -44,6 +45,7 @@ def test_simulations_are_equal_bit_by_bit(name: str, method: str) -> None:
         assert first[signal].tolist() == second[signal].tolist()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_implicit_methods_take_differences(name: str) -> None:
     diagram = SYSTEMS[name]()

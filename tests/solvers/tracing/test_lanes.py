@@ -129,6 +129,7 @@ SERVO_SIGNALS = [
 FLEXURES = ("Beam", "LeafSpring", "WireFlexure", "NotchHinge")
 
 
+@pytest.mark.full
 @for_each("label", [*[*CATALOG][::10], *FOREIGN])  # all: tests/contracts/test_every_reading.py
 def test_every_block_gives_in_lanes_what_it_gives_one_by_one(label: str) -> None:
     block = CATALOG[label]()

@@ -307,6 +307,7 @@ def test_without_sympy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         found.to_sympy()
 
 
+@pytest.mark.full
 def test_sympy_gets_one_equation_per_component() -> None:
     sympy = pytest.importorskip("sympy")
     first, second = fx.equation(Pendulum(), "x").to_sympy()
@@ -358,6 +359,7 @@ def in_sympy(output: Any, a: float, b: float) -> Any:
     return sympy.lambdify(arguments, found, "numpy")(a, b)
 
 
+@pytest.mark.full
 @for_each("op", [*sorted(set(OPERATIONS) - set(LOGICAL)), "where"])
 def test_every_operation_has_its_value_in_sympy(op: str) -> None:
     graph = fs.Graph()

@@ -365,7 +365,7 @@ def test_an_update_that_draws_numbers_draws_the_same_ones(draw: Any) -> None:
 
 def test_an_update_that_depends_on_the_clock_on_the_wall_stays_interpreted() -> None:
     simulator = run(Drawing(time.perf_counter), True, [1.1], method="RK45")
-    assert "something else when it is called again" in simulator.explain()
+    assert "another result when it is called again" in simulator.explain()
 
 
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
@@ -432,7 +432,7 @@ class PerStepUpdate(Oscillator):
 
 
 REFUSALS: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
-    "a monitor": (Oscillator, {"monitor": lambda context: None}, "a monitor wants to see"),
+    "a monitor": (Oscillator, {"monitor": lambda context: None}, "a monitor reads every step"),
     "no isolation": (bouncing, {"isolate": False}, "witness events are not isolated"),
     "an update at every step": (PerStepUpdate, {}, "'oscillator.count' updates at every step"),
     "a foreign function": (foreign, {}, r"cannot use a symbol as float\(\), a function of math"),
@@ -449,7 +449,7 @@ def test_what_has_no_native_code_says_why(
     assert re.search(f"; no native code, because {why}", simulator.explain())
     with pytest.raises(NativeCodeError, match=why) as caught:
         run(make(), "native", [1.1], **options)
-    assert caught.value.remedy == "Leave compiled=True, which takes what is possible"
+    assert caught.value.remedy == "Keep compiled=True, which uses native code where possible"
 
 
 @pytest.mark.parametrize(

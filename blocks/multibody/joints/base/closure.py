@@ -1,4 +1,4 @@
-"""What a joint demands of its two frames, as equations: how joints close loops.
+"""Equations between the two frames of a joint, by which joints close loops.
 
 The frame F is on the one body and M on the other, with the pose X_FM = (R, p) and the velocity
 V_FM = (w, v), as it is seen in F and expressed there. Each kind of equation here is one function φ
@@ -105,7 +105,7 @@ class Normal:
 class Advance:
     """Mo goes along an axis as M turns about it: φ = e · p - h θ, where both frames have the axis.
 
-    Of the angles θ that differ by turns, the nearest one counts.
+    Among the angles θ that differ by turns, the nearest one counts.
 
     Attributes
     ----------
@@ -154,16 +154,3 @@ def unturned(R_FM: FloatArray | None = None) -> list[ClosureEquation]:
     R_MF = np.eye(3) if R_FM is None else R_FM.T
     x, y, z = np.eye(3)
     return [Normal(a, R_MF @ b) for a, b in ((y, z), (z, x), (x, y))]
-
-
-__all__ = [
-    "Advance",
-    "Along",
-    "ClosureEquation",
-    "Demand",
-    "Normal",
-    "held_together",
-    "parallel",
-    "two_normals",
-    "unturned",
-]

@@ -57,7 +57,7 @@ class Joint(Part, ABC):
     name : str
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
-        The frames F and M; a body stands for its own frame.
+        The frames F and M; a body means its own frame.
     damping : float or array_like, shape (num_velocities,)
         Viscous damping d >= 0: the generalized force -d v, component by component.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
@@ -175,7 +175,7 @@ class Joint(Part, ABC):
 
     @abstractmethod
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
-        """Return the positions whose pose matches X_FM best; what cannot be matched is ignored."""
+        """Return the positions whose pose is closest to X_FM; other components are ignored."""
 
     @abstractmethod
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
@@ -326,7 +326,7 @@ class Joint(Part, ABC):
 
     @property
     def random_positions_distribution(self) -> Distribution | None:
-        """What draws the positions of random contexts, if anything does."""
+        """The function that draws positions for random contexts, or None."""
         return self._random_positions
 
     def _set_random_part(
@@ -360,7 +360,7 @@ class Joint(Part, ABC):
         return self._tree
 
     def bind(self, tree: TreeBase) -> None:
-        """Tie the joint to the tree of a built plant; called by the plant."""
+        """Attach the joint to the tree of a built plant; called by the plant."""
         self._tree = tree
 
     @property
@@ -379,7 +379,7 @@ class Joint(Part, ABC):
         return int(self.tree.velocities_of(self).start)
 
     def reaction(self, context: Context) -> FloatArray:
-        """Return what the joint exerts on its child body: moment about Mo and force, in M.
+        """Return the reaction on the child body: moment about Mo and force, expressed in M.
 
         It balances all forces on the bodies beyond the joint with their accelerations. Along the
         velocities of the joint it is what acts there: damping, motors and force elements, less
@@ -416,7 +416,7 @@ class Joint(Part, ABC):
         self._set_lock(context, 1.0)
 
     def unlock(self, context: Context) -> None:
-        """Let the joint move again, from rest if it was locked, however that was done."""
+        """Release the joint; it starts from rest if it was locked, in whatever way."""
         if self.is_locked(context):
             self._set_lock(context, 0.0)
 
@@ -427,7 +427,7 @@ class Joint(Part, ABC):
             locked.set(context, flag)
 
     def is_locked(self, context: Context) -> bool:
-        """Tell whether the joint is locked."""
+        """Return whether the joint is locked."""
         locked = self.tree.lock_of(self)
         return locked is not None and bool(locked.get(context))
 
@@ -544,7 +544,7 @@ class Joint(Part, ABC):
         return number
 
     def positions_problem(self, q: FloatArray) -> str | None:
-        """Say what is wrong with finite positions; here nothing is."""
+        """Return the problem with finite positions, in words; here None."""
         return None
 
     def normalized_positions(self, q: FloatArray) -> FloatArray:
@@ -552,12 +552,12 @@ class Joint(Part, ABC):
         return q
 
     def refuse_when_built(self, attempt: str) -> None:
-        """Refuse to change what new contexts are made from once the plant is built."""
+        """Refuse changes of default values once the plant is built."""
         if self._tree is not None:
             raise DeclarationError(
                 attempt,
                 expected="a plant that is not built yet",
-                found="a built plant, which does not change any more",
+                found="a built plant, which cannot change",
                 remedy="Set the values of a context instead",
             )
 

@@ -72,7 +72,7 @@ class JointValue(Located, Generic[_T]):
                 f"Cannot use {self!r} in place of a path",
                 expected="positions or velocities of a joint that moves, or components of them",
                 found=f"the {self.name} of a {joint.type_name} joint",
-                remedy=f"Call {joint.name}.{self.name}.get(context) where a single value will do",
+                remedy=f"Call {joint.name}.{self.name}.get(context) where a single value is enough",
             )
         name = f"{joint.name}.{joint.PORT_NAMES[self._port]}"
         return Place.of(joint.parent_plant.output_port(name))

@@ -105,6 +105,3 @@ class Prototype:
             self._store.hold(self._first_input + port, freeze(scalars.array(mixed)))
         self._store.changed(ALL_KINDS)
         self._held = numbers
-
-
-__all__ = ["Prototype"]

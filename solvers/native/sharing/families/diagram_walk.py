@@ -229,6 +229,3 @@ class Walk:
         self.variants.append(variant)
         found = family.variants[calculation][key] = variant, self._number_of(variant.pattern)
         return found
-
-
-__all__ = ["UnlikeError", "Walk"]

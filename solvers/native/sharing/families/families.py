@@ -260,6 +260,3 @@ def _is_computed(expression: Any) -> bool:
 
 def _nothing(values: Any) -> tuple[()]:
     return ()
-
-
-__all__ = ["FROM_INPUTS", "FROM_STATE", "KNOWN", "Family", "Pattern", "Variant", "symbols_among"]

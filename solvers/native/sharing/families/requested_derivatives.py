@@ -86,6 +86,3 @@ class Question:
 
 #: What runs ask.
 OF_RUNS = Question()
-
-
-__all__ = ["OF_RUNS", "Derivatives", "Question", "Reading"]

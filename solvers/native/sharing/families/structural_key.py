@@ -184,6 +184,3 @@ _READERS: dict[type, Callable[..., Hashable]] = {
 def most_alike(blocks: Iterable[LeafSystem]) -> int:
     """Return how many blocks there are of the most frequent kind."""
     return max(Counter(map(structural_key, blocks)).values(), default=0)
-
-
-__all__ = ["is_plain", "most_alike", "structural_key"]

@@ -114,21 +114,3 @@ def _without_repetitions(columns: IntArray) -> list[int]:
 def rows_of(codes: IntArray) -> IntArray:
     """Return the rows of codes."""
     return codes & ((1 << SHIFT) - 1)
-
-
-__all__ = [
-    "CLOCK",
-    "DISCRETE_COLUMN",
-    "FIXED",
-    "INPUT_COLUMN",
-    "MOTION",
-    "MOVING",
-    "RATE_COLUMN",
-    "SHIFT",
-    "STATE_COLUMN",
-    "TIME_COLUMN",
-    "Columns",
-    "IntArray",
-    "columns_of",
-    "rows_of",
-]

@@ -280,6 +280,3 @@ def _plan(stages: Sequence[_Stage], wanted: Mapping[Variant, list[Any]]) -> None
 def _operations(ends: Iterable[Node], stop: Mapping[int, Any]) -> list[Node]:
     """Return the operations behind some nodes, those behind others left out."""
     return [node for node in depth_first(list(ends), stop) if node.args]
-
-
-__all__ = ["Stages", "live_columns"]

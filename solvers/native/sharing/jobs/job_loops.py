@@ -387,6 +387,3 @@ def runs_of(places: Sequence[IntArray], first: int, last: int, least: int) -> li
             cuts.append(cut)
     cuts.sort()
     return [(first + a, first + b) for a, b in pairwise(cuts)]
-
-
-__all__ = ["PARAMETERS", "Data", "Loop", "Places", "Repetition", "WideLoop"]

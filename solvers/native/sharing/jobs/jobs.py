@@ -284,6 +284,3 @@ def _joined(parts: Sequence[_Part]) -> Job:
         ],
         levels[order],
     )
-
-
-__all__ = ["Job", "copies", "separate", "share"]

@@ -156,6 +156,3 @@ def spans_of(levels: IntArray) -> list[_Span]:
     found, starts = np.unique(levels, return_index=True)
     bounds = [*starts.tolist(), len(levels)]
     return list(zip(found.tolist(), bounds, bounds[1:], strict=False))
-
-
-__all__ = ["RepetitionWriter", "spans_of"]

@@ -224,6 +224,3 @@ class _Totals:
         """Append where the entries are in the Jacobian."""
         rows += [row for row, _ in self._targets]
         columns += [column for _, column in self._targets]
-
-
-__all__ = ["Part", "SeparableRows"]

@@ -266,6 +266,3 @@ def _in_order(parts: Sequence[Part]) -> list[tuple[Part, range]]:
         for level, first, last in spans_of(part.job.levels)
     ]
     return [(parts[k], range(first, last)) for _, k, first, last in sorted(spans)]
-
-
-__all__ = ["Part", "SharedEntries"]

@@ -340,6 +340,3 @@ def _spans(parts: Sequence[_Part]) -> Iterator[tuple[int, int, int, int]]:
         for k, part in enumerate(parts)
     ]
     return chain.from_iterable(spans)
-
-
-__all__ = ["SharedJacobian", "shared_jacobian"]

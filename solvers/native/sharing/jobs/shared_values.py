@@ -68,6 +68,3 @@ def shared_values(
     writer.write(name, [job.placed(columns) for job in jobs])
     text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
     return ModuleTexts([text], care(len(text)), has_loops=True)
-
-
-__all__ = ["shared_values"]

@@ -95,6 +95,3 @@ class _BodyWriter(WideWriter):
         place = position if behind < 0 else self._numbers + WIDTH * behind
         self._store("out", place, self._as_number(output, handed))
         self.set_lanes(1)
-
-
-__all__ = ["TangentLoop", "TangentRepetition"]

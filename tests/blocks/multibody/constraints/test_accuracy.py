@@ -78,6 +78,7 @@ def off(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> float:
     return float(np.max(np.abs(plant.calc_vdot(context) - expected))) / size
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", range(10))
 def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named(part: int) -> None:
     exact, count = 0, by_tier(fast=1, full=6)

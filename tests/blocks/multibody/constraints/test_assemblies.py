@@ -86,6 +86,7 @@ def test_a_slider_is_where_its_limits_let_it_be() -> None:
     assert other.joint("slide").positions.get(start)[0] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.full
 def test_what_cannot_be_closed_within_limits_says_which_joint_is_at_them() -> None:
     plant = slider_crank(offset=0.0, lowest=1.2)
     with pytest.raises(EvaluationError, match=r"'pin' by 0\.2; at its limits: 'slide'"):
@@ -135,7 +136,7 @@ def test_a_spatial_linkage_has_the_two_roots_of_its_closed_form(angle: float) ->
 
 def test_configurations_without_end_are_refused_with_the_number_of_ways_to_move() -> None:
     linkage, context = four_bar()
-    with pytest.raises(EvaluationError, match=r"1 ways to move.*fixed="):
+    with pytest.raises(EvaluationError, match=r"free motions left: 1\..*fixed="):
         linkage.find_assemblies(context)
 
 

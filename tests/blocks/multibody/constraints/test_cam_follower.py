@@ -38,6 +38,7 @@ def valve(stop: float | None = None, **table: Any) -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("turns", [-2.0, 0.0, 3.0])
 def test_a_follower_moves_by_the_spline_of_the_table_and_its_exact_derivatives(
     turns: float,
@@ -65,6 +66,7 @@ def test_a_follower_moves_by_the_spline_of_the_table_and_its_exact_derivatives(
         assert force == pytest.approx([MASS * lifting - pressed], rel=1e-9)
 
 
+@pytest.mark.full
 def test_a_follower_lifts_off_where_the_spring_is_too_weak() -> None:
     plant = valve()
     for rate, lifts in ((30.0, 0.0), (150.0, 1.0)):

@@ -76,6 +76,7 @@ def four_bar(
     return linkage, context
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cut", ["pin", "knee", "foot"])
 @pytest.mark.parametrize("turned", [None, TURNED], ids=["planar", "askew"])
 def test_a_four_bar_moves_as_its_closed_form_says_wherever_it_is_cut(cut: str, turned: Any) -> None:
@@ -183,6 +184,7 @@ def test_a_free_body_on_a_loop_joint_moves_as_on_the_joint_itself(kind: str) -> 
     assert results[1][1] == pytest.approx(results[0][1], abs=1e-6)
 
 
+@pytest.mark.full
 def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     """The other route: the period of small swings of the linkage at rest under gravity."""
     found = []

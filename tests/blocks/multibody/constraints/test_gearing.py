@@ -235,14 +235,14 @@ GEARS: list[Make] = [
         ),
         (
             [lambda a, b, c, s, n=n: fx.PrescribedMotion(n, s) for n in ("in", "out")],
-            "'out' and 'in', which say twice",
+            "'out' and 'in', which prescribe one",
         ),
         (
             [
                 lambda a, b, c, s: fx.PrescribedMotion("in", a),
                 lambda a, b, c, s: fx.PrescribedMotion("out", c),
             ],
-            "'out' and 'first', 'second', 'in', which say twice",
+            "'out' and 'first', 'second', 'in', which prescribe one",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import flexure as fx
 from tests.support.squeezer import FINAL, squeezer
 
 
+@pytest.mark.full
 def test_andrews_squeezer_ends_where_the_test_set_says() -> None:
     plant, context = squeezer()
     assembly = plant.assemble(context)
@@ -100,6 +101,7 @@ def bricard() -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_bricards_mechanism_keeps_its_closed_form_and_its_energy_over_ten_seconds() -> None:
     """Between neighbors sin θ + sin φ = sin θ sin φ, and every second angle is the same.
 

@@ -20,6 +20,7 @@ def test_a_linkage_that_swings_for_long_neither_opens_nor_loses_energy() -> None
     assert np.max(np.abs(result["pin.error"])) < 1e-9
 
 
+@pytest.mark.full
 def test_a_ring_that_floats_keeps_its_momentum_and_its_energy() -> None:
     builder = fx.PlantBuilder("ring", gravity=(0.0, 0.0, 0.0))
     rod = fx.SpatialInertia.solid_box(mass=1.0, size=(1.0, 0.2, 0.1))

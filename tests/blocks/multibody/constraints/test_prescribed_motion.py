@@ -88,6 +88,7 @@ def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, comp
     assert "found 'drive' open by " in str(said[0].message)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 @pytest.mark.parametrize("sampled", [False, True])
 def test_a_prescribed_position_that_jumps_is_a_blow_and_named(compiled: Any, sampled: bool) -> None:

@@ -38,6 +38,7 @@ def spinning(built: tuple[fx.Plant, fx.Context], speed: float) -> tuple[fx.Plant
     return linkage, context
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     thinned(
@@ -252,7 +253,8 @@ def stretched() -> tuple[fx.Plant, fx.Context]:
     return plant, context
 
 
-@pytest.mark.filterwarnings("ignore:'parallelogram' is beside")
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:The state of 'parallelogram' misses")
 @pytest.mark.parametrize("compiled", thinned(["python", True], fast=1))
 def test_a_linkage_passes_positions_in_which_it_is_stretched_out(compiled: Any) -> None:
     plant, context = stretched()
@@ -288,9 +290,7 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     context = plant.create_default_context()
     plant.set_positions(context, [1.0, 0.0, 0.0])
     plant.set_velocities(context, [0.0, 1.0, 0.0])
-    with pytest.warns(
-        UserWarning, match=r"'rods' is beside where it belongs.*'other' open"
-    ) as said:
+    with pytest.warns(UserWarning, match=r"'rods' misses its tolerance.*'other' open") as said:
         result = fx.simulate(plant, 1.0, context)
     assert len(said) == 1
     place = result["bob.position"][-1]

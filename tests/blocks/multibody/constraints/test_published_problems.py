@@ -53,6 +53,7 @@ def test_the_closed_form_of_the_simple_pendulum_is_the_published_motion() -> Non
     assert found == pytest.approx(np.array(list(published.values())), abs=2e-6)
 
 
+@pytest.mark.full
 def test_a_mass_on_a_massless_rod_swings_on_as_published() -> None:
     plant, context = massless_rod()
     result = fx.simulate(plant, 20.0, context, method="DOP853", rtol=1e-10, atol=1e-10)
@@ -118,7 +119,7 @@ def test_parallel_cranks_are_the_published_motion_of_forty_four_bars() -> None:
 @pytest.mark.parametrize(
     ("count", "tolerance", "off", "drift"), [(2, 1e-9, 1e-3, 1e-3), (5, 1e-7, 3e-2, 0.1)]
 )
-@pytest.mark.filterwarnings("ignore:'windows' is beside where it belongs")
+@pytest.mark.filterwarnings("ignore:The state of 'windows' misses its tolerance")
 def test_four_bars_in_a_row_stay_parallel_through_all_their_change_points(
     count: int, tolerance: float, off: float, drift: float
 ) -> None:

@@ -91,6 +91,7 @@ def struck(
     raise AssertionError("no choice fits")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", ["native", "python"])
 def test_a_ball_bounces_at_the_times_and_heights_of_the_closed_form(compiled: Any) -> None:
     plant, context = ball(restitution=0.5, rest_velocity=0.01)

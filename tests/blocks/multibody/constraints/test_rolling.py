@@ -149,6 +149,7 @@ def test_a_ball_on_a_turntable_goes_in_circles_of_two_sevenths_of_its_rate() -> 
 # The bicycle -------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_bicycle_has_the_poles_of_its_linear_equations_at_any_speed() -> None:
     """The other route: M q̈ + v C₁ q̇ + (g K₀ + v² K₂) q = 0, with the published matrices."""
     M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])

@@ -50,6 +50,7 @@ def needed(plant: fx.Plant, context: fx.Context) -> Any:
     return plant.calc_mass_matrix(context) @ plant.calc_vdot(context)
 
 
+@pytest.mark.full
 @for_each("name", PLAIN)
 def test_forces_are_those_that_accelerate_and_stiffness_their_differences(name: str) -> None:
     plant = MECHANISMS[name]()

@@ -106,6 +106,7 @@ def test_frequencies_reach_beyond_poles_and_zeros_and_to_the_crossing() -> None:
     assert decibels[0] > 0.0 > decibels[-1]
 
 
+@pytest.mark.full
 def test_a_static_gain_is_drawn_as_a_level() -> None:
     upper, lower = fx.bode(free_model(fx.Gain("gain", -5.0)))
     np.testing.assert_allclose(data(upper.lines[0])[1], 20.0 * np.log10(5.0))
@@ -191,6 +192,7 @@ def test_margins_are_marked_where_the_closed_form_has_them() -> None:
                for x, y in stems)  # fmt: skip
 
 
+@pytest.mark.full
 def test_margins_agree_with_python_control() -> None:
     control = pytest.importorskip("control")
     for numerator, denominator in (LAGS, ([2.0, 1.0], [1.0, 0.2, 9.0, 0.0])):
@@ -303,6 +305,7 @@ def covered(ax: Any) -> list[str]:
     return sorted(set(found))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "draw",
     thinned(
@@ -332,6 +335,7 @@ def test_of_several_models_the_legend_has_the_figures() -> None:
     assert labels == ["lags (gain margin 8.52 dB, phase margin 41.7°)", "lag"]
 
 
+@pytest.mark.full
 def test_pictures_are_drawn_into_axes_and_saved(tmp_path: Path) -> None:
     _, ((a, b), (c, d)) = plt.subplots(2, 2)
     model = transfer_model(*LAGS)

@@ -258,6 +258,7 @@ def test_a_phase_that_comes_to_a_half_turn_from_above_does_not_cross_it(
 RANDOM = range(12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", RANDOM)
 @pytest.mark.filterwarnings("ignore:.*Falling back:UserWarning")
 def test_python_control_finds_the_same(seed: int) -> None:

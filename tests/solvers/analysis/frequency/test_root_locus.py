@@ -211,6 +211,7 @@ def test_poles_that_are_gone_after_a_sample_need_no_values_in_between() -> None:
     assert len(locus.fine_values) < 30
 
 
+@pytest.mark.full
 def test_a_sampled_locus_is_drawn_over_the_unit_circle() -> None:
     locus = fx.root_locus(sampled_loop(), "k.gain", [-0.1, -1.0, -4.0], period=0.5)
     ax = locus.plot(marks=[-1.0], units="Hz")

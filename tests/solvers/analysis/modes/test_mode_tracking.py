@@ -137,6 +137,7 @@ def test_tables_say_what_moves_and_where_the_energies_are() -> None:
     assert tracks.table().columns == ("at_a.stiffness", "track", *table.columns)
 
 
+@pytest.mark.full
 def test_pictures_show_every_mode_and_every_track(tmp_path: Path) -> None:
     found = fx.modes(three_masses())
     upper, lower = found.plot(path=tmp_path / "modes.png").axes
@@ -176,7 +177,7 @@ def test_what_cannot_be_animated_is_refused() -> None:
     builder = fx.DiagramBuilder("both")
     builder.add_all(oscillator(), fx.FirstOrderLag("lag", time_constant=1e-3))
     builder.connect("oscillator.rail.translation", "lag.u")
-    with pytest.raises(fx.errors.ValueRefusedError, match="in which it stands still"):
+    with pytest.raises(fx.errors.ValueRefusedError, match="in which it does not move"):
         fx.modes(builder.build()).animate(1)
     with pytest.raises(fx.errors.ValueRefusedError, match="one of 1 modes"):
         fx.modes(oscillator()).animate(3)

@@ -187,6 +187,7 @@ def test_a_pendulum_that_stands_falls_and_gravity_works_against_its_spring() -> 
 # Mass and stiffness matrices that come another way --------------------------------------------
 
 
+@pytest.mark.full
 def test_a_body_on_four_mounts_agrees_with_its_matrices() -> None:
     plant, context = on_mounts()
     K, M = hessian(potential(plant, context), 6), plant.calc_mass_matrix(context)
@@ -202,6 +203,7 @@ def test_a_body_on_four_mounts_agrees_with_its_matrices() -> None:
         assert sum(mode.participation.values()) == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.full
 def test_coordinates_of_the_joint_do_not_matter() -> None:
     by_quaternion, by_angles = (
         fx.modes(*on_mounts(joint)) for joint in (fx.QuaternionFloatingJoint, fx.RpyFloatingJoint)

@@ -97,6 +97,7 @@ def test_the_examples_are_healthy(script: Path) -> None:
     assert checkup.unchecked == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["branches", "motors", "elements on joints", "screw joint"])
 def test_mechanisms_are_healthy(name: str) -> None:
     checkup = fx.doctor(MECHANISMS[name]())
@@ -346,6 +347,7 @@ MISTAKES: dict[str, tuple[Callable[[], fx.System], str, str]] = {
 }
 
 
+@pytest.mark.full
 @for_each("mistake", MISTAKES)
 def test_a_mistake_is_found_where_it_is(mistake: str) -> None:
     make, rule, path = MISTAKES[mistake]

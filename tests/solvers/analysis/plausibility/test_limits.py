@@ -82,6 +82,7 @@ def test_thick_necks_and_large_angles_are_named() -> None:
     assert found["angle"].value == pytest.approx(0.4)
 
 
+@pytest.mark.full
 def test_over_a_run_the_worst_time_counts() -> None:
     plant, pivot, hinge = stage()
     context = plant.create_default_context()

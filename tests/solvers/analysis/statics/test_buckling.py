@@ -181,7 +181,7 @@ def test_parameters_load_a_mechanism_as_inputs_do() -> None:
 
 def test_loads_that_are_none_and_free_motions_are_refused() -> None:
     plant = column(1)
-    with pytest.raises(fx.errors.ValueRefusedError, match="expected a load; found zeros alone"):
+    with pytest.raises(fx.errors.ValueRefusedError, match="expected a load; found only zeros"):
         fx.buckling(plant, {"push": np.zeros(6)})
     with pytest.raises(fx.errors.ValueRefusedError, match="push"):
         fx.buckling(plant, {"push": 1.0})

@@ -120,6 +120,7 @@ def test_limit_points_are_marked_and_labeled(snapping: fx.results.LoadPath) -> N
     assert sorted(words(ax)) == ["limit point -0.383", "limit point 0.383"]
 
 
+@pytest.mark.full
 def test_branches_share_axes_and_the_label_of_their_point() -> None:
     straight = fx.load_path(column(), {"weight[fz]": -1.0})
     ax = straight.plot("axis0.angle", "weight[fz]")

@@ -146,6 +146,7 @@ def test_every_station_is_met_exactly_even_where_steps_bend_over_it() -> None:
 # Branch points ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_steep_truss_leaves_its_plane_of_symmetry_before_it_snaps() -> None:
     rise = 3.0
     path = fx.load_path(truss(rise), {"generalized_force[1]": -2500.0})

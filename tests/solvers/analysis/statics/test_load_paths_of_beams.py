@@ -92,6 +92,7 @@ def line(start: Any, end: Any, count: int) -> FloatArray:
     return np.linspace(np.asarray(start, dtype=float), np.asarray(end, dtype=float), count + 1)
 
 
+@pytest.mark.full
 def test_a_cantilever_buckles_and_bends_like_the_elastica() -> None:
     builder = fx.PlantBuilder("cantilever", gravity=(0.0, 0.0, 0.0))
     nodes = add_beam(builder, "leaf", builder.world, line((0, 0), (1, 0), 5), None)

@@ -90,6 +90,7 @@ def test_the_torque_on_a_crank_is_the_slope_of_the_potential(cut: str, turned: A
     assert path.how == "exact derivatives"
 
 
+@pytest.mark.full
 def test_a_drive_needs_the_torque_that_holds_the_stroke() -> None:
     plant, context = sprung_four_bar(driven=True)
     path = fx.load_path(plant, {"drive[0]": [0.6, 2.6]}, context)
@@ -107,6 +108,7 @@ def test_a_torque_turns_a_crank_to_where_the_potential_balances_it() -> None:
     assert sloped(in_foot, angle) == pytest.approx(torque, abs=1e-8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("load", [10.0, 1e12])
 def test_a_load_beyond_all_equilibria_ends_with_its_limit_points(load: float) -> None:
     plant, context = sprung_four_bar(angle=0.5)
@@ -192,6 +194,7 @@ def toggle(angle: float = 0.5, bar: float = 0.3, spring: float = 2e3) -> fx.Plan
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_toggle_clamp_snaps_through_where_the_cosine_is_the_cube_root() -> None:
     """P = 4 k L (cos θ - cos θ₀) tan θ, with its extremes at cos³ θ = cos θ₀."""
     plant, angle, bar, spring = toggle(), 0.5, 0.3, 2e3
@@ -290,6 +293,7 @@ def test_a_drive_behind_a_lag_comes_to_rest_where_that_does() -> None:
     assert path["linkage.drive.multipliers"] == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.full
 def test_a_loop_with_a_block_that_cannot_be_traced_is_followed_by_differences() -> None:
     """A spline of another program that pushes with 5 N per radian, or a gain in its place."""
     force, found = {"clamp.hand[5]": [0.0, -10.0]}, []

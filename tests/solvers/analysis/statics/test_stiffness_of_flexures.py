@@ -170,6 +170,7 @@ def test_tension_stiffens_a_guided_leaf_as_the_exact_beam_column_says() -> None:
     assert 1.0 / found.compliance[4, 4] == pytest.approx(17.966158, rel=5e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("count", "end", "expected"),
     [

@@ -100,6 +100,7 @@ def bead() -> tuple[fx.Plant, fx.Body]:
     return builder.build(), body
 
 
+@pytest.mark.full
 def test_tables_and_pictures_show_stiffnesses_and_motions(tmp_path: Path) -> None:
     plant, body = bead()
     pushes = np.outer(np.linspace(0.0, 1.0, 5), [0.0, 0.0, 0.0, 1.0, 0.5, 0.0])

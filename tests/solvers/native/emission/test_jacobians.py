@@ -90,6 +90,7 @@ def entries_and_exact_ones(system: fx.System, x: FloatArray) -> tuple[FloatArray
     return native, exact(0.3, x)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chunk", [3, 40, 1000])
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_give_the_numbers_of_derivatives_one_by_one(

@@ -169,6 +169,7 @@ def test_every_function_of_a_program_is_simplified() -> None:
         assert call(function, 1, program, context).tolist() == [1.5]
 
 
+@pytest.mark.full
 def test_lanes_are_simplified() -> None:
     arm = Arm("arm")
     assert has_products_with_zero(trace_derivatives(arm.layout))
@@ -258,6 +259,7 @@ class Sinking(fx.LeafSystem):
         return [hidden - 2.0 * self.depth(context), 0.1 * hidden + np.cos(x[1])]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("factor", FACTORS.values(), ids=FACTORS)
 def test_a_factor_that_is_not_finite_shows_behind_a_constant_zero(factor: Any) -> None:
     system, times = Sinking(factor), []

@@ -73,6 +73,7 @@ def mechanism(sizes: list[int], seed: int, alone: int = 0) -> FloatArray:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("sizes", "alone"),
     [
@@ -152,6 +153,7 @@ def hard_matrices(count: int) -> list[tuple[float, FloatArray]]:
     return found
 
 
+@pytest.mark.full
 def test_factors_are_right_or_refused() -> None:
     """Solutions lose no more digits by the way than the growth tells, and no more than are left to
     NumPy's where equations have hardly a solution."""
@@ -248,6 +250,7 @@ class Whirls(fx.LeafSystem):
         return slopes
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize(("rate", "in_blocks"), [(1e2, 1), (1e9, 0)])
 def test_steps_go_on_with_dense_factors_where_blocks_grow(

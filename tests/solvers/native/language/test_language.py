@@ -544,7 +544,7 @@ def test_two_kernels_of_one_name_are_not_mixed_up() -> None:
     module = Module()
     module.translate(rosenbrock.error_norm, "error_norm")
     module.translate(rosenbrock.error_norm, "error_norm")
-    with pytest.raises(KernelError, match="'error_norm' stands for two kernels"):
+    with pytest.raises(KernelError, match="'error_norm' names two kernels"):
         module.translate(explicit.error_norm, "error_norm", {"tableau": METHODS["RK45"].tableau})
 
 

@@ -148,7 +148,7 @@ def moved(context: fx.Context, seed: int = 0) -> fx.Context:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", thinned(SYSTEMS, fast=4))
+@pytest.mark.parametrize("name", thinned(SYSTEMS, fast=2))
 def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) -> None:
     context = moved(SYSTEMS[name]().create_default_context())
     found = shared(context)

@@ -31,6 +31,7 @@ def rows_of_lags(lengths: list[int]) -> fx.DiagramBuilder:
     return builder
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize(
     ("lengths", "width"),

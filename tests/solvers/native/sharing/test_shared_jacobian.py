@@ -25,6 +25,7 @@ MADE = {name: SYSTEMS[name] for name in PARTS} | {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MADE)
 def test_shared_code_gives_the_jacobian_that_is_written_out(name: str) -> None:
     context = moved(MADE[name]().create_default_context())
@@ -61,6 +62,7 @@ def cantilever(segments: int, *, planar: bool, ledger: bool = False) -> fx.Plant
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("planar", "ledger"), [(True, False), (False, False), (True, True)])
 def test_the_jacobian_of_a_long_beam_is_that_of_differences(planar: bool, ledger: bool) -> None:
     plant = cantilever(30 if ledger else 20, planar=planar, ledger=ledger)
@@ -91,6 +93,7 @@ def test_the_jacobian_of_a_long_beam_is_that_of_differences(planar: bool, ledger
         np.testing.assert_allclose((matrix @ direction - expected) / scales, 0.0, atol=1e-6)
 
 
+@pytest.mark.full
 def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> None:
     sizes = []
     for segments in (14, 28):
@@ -103,6 +106,7 @@ def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> Non
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ledger", [False, True])
 def test_entry_by_entry_is_the_jacobian_along_directions(ledger: bool) -> None:
     plant = cantilever(20, planar=True, ledger=ledger)

@@ -66,6 +66,7 @@ def test_short_motions_have_times_that_differ(
     plt.close("all")
 
 
+@pytest.mark.full
 def test_an_animation_is_saved_as_pictures_that_move(
     fallen: tuple[fx.Plant, fx.results.SimulationResult], tmp_path: Path
 ) -> None:

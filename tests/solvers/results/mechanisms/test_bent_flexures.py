@@ -153,6 +153,7 @@ def test_slabs_have_the_stress_between_what_is_known_of_the_segment() -> None:
     np.testing.assert_allclose(stress, at_ends * np.abs(1.0 - 2.0 * places), rtol=0.02)
 
 
+@pytest.mark.full
 def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     tmp_path: Path,
 ) -> None:

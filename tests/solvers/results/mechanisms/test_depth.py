@@ -35,6 +35,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, full=4)))
 def test_things_are_painted_in_the_order_in_which_they_are_seen(seed: int) -> None:
     made = things(seed)

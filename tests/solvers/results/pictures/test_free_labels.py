@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
+import pytest
 from matplotlib.axes import Axes
 
 import flexure as fx
@@ -94,6 +95,7 @@ def faults(ax: Axes, curve: Any) -> list[str]:
     return found
 
 
+@pytest.mark.full
 def test_no_text_covers_a_random_response_or_another_text() -> None:
     """All in the same axes, without ticks, which take most of the time."""
     rng = np.random.default_rng(14)

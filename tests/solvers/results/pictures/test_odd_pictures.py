@@ -138,6 +138,7 @@ def test_axes_that_are_none_are_refused() -> None:
     assert not ax.lines
 
 
+@pytest.mark.full
 def test_axes_of_other_kinds_are_drawn_into() -> None:
     result = run()
     for options in ({"projection": "polar"}, {"projection": "3d"}, {"yscale": "log"}):

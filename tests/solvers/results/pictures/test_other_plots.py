@@ -158,6 +158,7 @@ def test_the_integral_of_the_density_is_the_variance(sine: fx.results.Simulation
     assert found.peak == pytest.approx(FREQUENCY, abs=found.frequency[1])
 
 
+@pytest.mark.full
 def test_spectra_have_units_and_pictures(run: fx.results.SimulationResult, tmp_path: Path) -> None:
     spectrum = run.spectrum("axis.angle", start=0.5)
     density = run.spectrum("axis.angle", kind="psd")

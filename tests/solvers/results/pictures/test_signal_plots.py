@@ -96,12 +96,15 @@ def test_units_are_those_that_are_wanted(run: fx.results.SimulationResult) -> No
 
 
 def test_other_units_are_refused_by_name(run: fx.results.SimulationResult) -> None:
-    with pytest.raises(ValueRefusedError, match=r"with 'rad' as 'mm'.*what 'rad' does; found 'mm'"):
+    with pytest.raises(
+        ValueRefusedError, match=r"with 'rad' as 'mm'.*quantity as 'rad'; found 'mm'"
+    ):
         run.plot("pid.u", units={"rad": "mm"})
     with pytest.raises(ValueRefusedError, match="units= to be texts"):
         run.plot("pid.u", units={"rad": 3})  # type: ignore[dict-item]
 
 
+@pytest.mark.full
 def test_samples_that_are_held_are_steps_and_jumps_are_marked_once() -> None:
     figure = recorded_run().plot([["held", "sampled.ramp.y"]])
     (ax,) = figure.axes

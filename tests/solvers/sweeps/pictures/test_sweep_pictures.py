@@ -60,6 +60,7 @@ def samples() -> fx.results.Sweep:
     return run(fx.plans.latin_hypercube({"current": (0.2, 0.5), "loss": (0.8, 1.2)}, 100))
 
 
+@pytest.mark.full
 def test_responses_have_bands_of_quantiles_and_the_nominal_run(samples: fx.results.Sweep) -> None:
     figure: Any = samples.plot(bands=(0.8,))
     (ax,) = figure.axes
@@ -167,6 +168,7 @@ def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.results.Sweep) 
     assert sum(widths) == pytest.approx(np.abs(plane.effects).max(), rel=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "draw",
     [

@@ -226,6 +226,7 @@ def test_the_newer_distributions_of_scipy_serve_as_well() -> None:
 # Files --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @every_kind
 @given(values=TABLES)
 def test_a_plan_comes_back_from_its_file_and_gives_the_same_file_again(

@@ -148,6 +148,7 @@ def samples(arity: int, lanes: int) -> FloatArray:
     return numbers[:, : numbers.shape[1] // lanes * lanes]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not library.vector_functions(8), reason="there is no vector library here")
 @pytest.mark.parametrize("name", [*library.VECTOR_FUNCTIONS[1], *library.VECTOR_FUNCTIONS[2]])
 @widths

@@ -426,7 +426,7 @@ def test_a_full_disk_is_told_and_leaves_earlier_runs(
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 20_000, limits[1]))
     try:
-        with pytest.raises(RecordFileError, match="What was stored before is unchanged"):
+        with pytest.raises(RecordFileError, match="The stored runs are unchanged"):
             study(store, PLAN + longer)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
