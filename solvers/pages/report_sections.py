@@ -105,7 +105,8 @@ def asked(subject: Subject) -> Iterator[str]:
         sweep = subject.sweep
         kinds, counts = np.unique(sweep.outcomes, return_counts=True)
         parts = [f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True)]
-        rows.append(("runs", f"{len(sweep)}, until {sweep.t_final:g} s: {', '.join(parts)}"))
+        outcomes = f": {', '.join(parts)}" if parts else ""
+        rows.append(("runs", f"{len(sweep)}, until {sweep.t_final:g} s{outcomes}"))
         rows += [("varied", path) for path in list(sweep.values)[:_ROWS]]
     yield rows_of(rows)
 

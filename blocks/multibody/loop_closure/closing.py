@@ -450,7 +450,9 @@ def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
     pairs: Sequence[tuple[float, Constraint]] = sorted(
         zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
     )
-    return ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+    return ", ".join(
+        f"'{each.name}' by {error:.3g}" for error, each in pairs if not error <= tolerance
+    )
 
 
 def _stays_open(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
 _SHOWN = 0.05  # share that a table mentions
+_FEW = 3  # shares that it mentions if all are smaller
 _ROUNDING = 1e-12  # of what cancels in a row of exact derivatives, and
 _DIFFERENCES = 1e-6  # of central differences
 _AT_REST = 1e-6  # of the terms that balance in a derivative
@@ -225,7 +226,8 @@ class Modes(Answer):
 
         Its columns are the number of the mode, ``kind``, ``frequency`` in Hz, ``damping_ratio``,
         ``time_constant`` in s (the longer one of two; None where it is infinite), and in words what
-        ``moves``: the coordinates and states that participate with at least 5 %.
+        ``moves``: the coordinates and states that participate with at least 5 %, or the three that
+        participate most if all have less.
         """
         rows = [
             (
@@ -436,7 +438,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
 def _in_words(shares: dict[str, float]) -> str:
     """Return the largest shares as text."""
     largest = sorted(shares.items(), key=lambda item: -item[1])
-    return ", ".join(f"{path} {100.0 * share:.0f} %" for path, share in largest if share >= _SHOWN)
+    told = [item for item in largest if item[1] >= _SHOWN] or largest[:_FEW]
+    return ", ".join(f"{path} {100.0 * share:.0f} %" for path, share in told)
 
 
 def checked_number(number: object, count: int, what: str, attempt: str) -> int:

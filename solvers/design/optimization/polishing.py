@@ -169,7 +169,8 @@ def _flat(trials: Trials, end: FloatArray, small: float) -> NDArray[np.bool_]:
     numbers = trials(np.concatenate([end[np.newaxis], beside]), "polish")
     alike = np.abs(numbers[1:, 0] - numbers[0, 0]) <= small
     inside = ((beside >= 0.0) & (beside <= 1.0)).all(axis=1)
-    return np.any((alike & inside & trials.feasible(numbers[1:])).reshape(2, -1), axis=0)
+    as_good = alike & inside & trials.feasible(numbers[1:])
+    return np.asarray(as_good.reshape(2, -1).any(axis=0))
 
 
 def _point(trials: Trials) -> FloatArray:

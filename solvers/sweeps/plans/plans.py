@@ -281,7 +281,8 @@ class Plan(Shown):
         shape = " x ".join(map(str, self.shape)) if len(self.axes) > 1 else ""
         yield heading("Plan", remark=f"{len(self)} samples{f', {shape}' if shape else ''}")
         pairs = (pair for axis in self.axes for pair in axis.columns.items())
-        yield note("; ".join(starmap(with_range, pairs)) if len(self) else "")
+        if len(self):
+            yield note("; ".join(starmap(with_range, pairs)))
         yield self[:_SHOWN].table().to_html()
         if len(self) > _SHOWN:
             yield note(f"{len(self) - _SHOWN} more rows; table() has all")

@@ -289,7 +289,7 @@ def test_a_record_that_ends_at_its_largest_deviation_shows_no_recovery() -> None
 
 @pytest.mark.parametrize("by_path", [True, False])
 def test_a_value_that_the_objective_does_not_depend_on_has_no_precision(by_path: bool) -> None:
-    def drive(result: fx.SimulationResult) -> float:
+    def drive(result: fx.results.SimulationResult) -> float:
         return float(result.context.get("u").item())
 
     found = fx.optimize(

@@ -88,3 +88,9 @@ def test_reports_leave_no_figures_behind() -> None:
     before = plt.get_fignums()
     fx.report(fx.simulate(servo(), 1.0))
     assert plt.get_fignums() == before
+
+
+def test_a_sweep_without_runs_has_a_report_without_outcomes() -> None:
+    lag, none = fx.FirstOrderLag("lag", 1.0), fx.plans.grid({"u": [1.0]})[:0]
+    page = fx.report(fx.sweep(lag, none, 1.0, metrics=fx.metrics.final("y")))
+    assert "0, until 1 s<" in page.html

@@ -525,3 +525,22 @@ def test_a_free_beam_that_is_stiff_has_three_free_motions_and_nothing_beside_zer
     assert set(kinds[3:]) == {"oscillation"}
     assert len(found) == 3 * 9
     assert abs(found[3].poles[0]) > 1e3
+
+
+class Chain(fx.LeafSystem):
+    """Equal masses between equal springs."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("chain")
+        self.state = self.declare_continuous_state(q=count, v=count)
+        self._stiffness = 2.0 * np.eye(count) - np.eye(count, k=1) - np.eye(count, k=-1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        q, v = np.split(self.state(context), 2)
+        return np.concatenate([v, -self._stiffness @ q])
+
+
+def test_a_table_says_what_moves_even_if_no_coordinate_moves_much() -> None:
+    moves = [row["moves"] for row in fx.modes(Chain(40)).table()]
+    assert len(moves) == 40
+    assert all(text.count(" %") == 3 for text in moves)

@@ -416,3 +416,9 @@ def test_what_makes_no_plan_is_refused_with_what_to_do(case: str) -> None:
     call, error, text = REFUSED[case]
     with pytest.raises(error, match=text):
         call()
+
+
+def test_a_plan_without_samples_shows_no_ranges() -> None:
+    plan = fx.plans.grid({"u": [1.0, 2.0]})
+    assert ">u from 1 to 2</p>" in str(plan._repr_html_())
+    assert '"note"></p>' not in str(plan[:0]._repr_html_())
