@@ -47,7 +47,10 @@ def final(signal: Signal) -> Metric:
 
 
 def at(signal: Signal, time: float) -> Metric:
-    """Return the metric "value of a signal at a time"."""
+    """Return the metric "value of a signal at a time", which is in s.
+
+    If the signal jumps at that time, the value after the jump counts.
+    """
     when = _number("time", time)
     label = f"at({path_of(signal)}, {spelled(when)})"
     return _metric(label, (signal,), partial(_at, signal, when), "{}")
@@ -59,22 +62,34 @@ def _at(signal: Signal, when: float, records: Records) -> FloatArray:
 
 
 def maximum(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "largest value of a signal", from a start to an end."""
+    """Return the metric "largest value of a signal", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts.
+    """
     return _reduction(reductions.maximum, signal, start=start, end=end)
 
 
 def minimum(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "smallest value of a signal", from a start to an end."""
+    """Return the metric "smallest value of a signal", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts.
+    """
     return _reduction(reductions.minimum, signal, start=start, end=end)
 
 
 def peak(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "largest magnitude of a signal", from a start to an end."""
+    """Return the metric "largest magnitude of a signal", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts.
+    """
     return _reduction(reductions.peak, signal, start=start, end=end)
 
 
 def mean(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "mean of a signal over time", from a start to an end."""
+    """Return the metric "mean of a signal over time", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts.
+    """
     return _reduction(reductions.mean, signal, start=start, end=end)
 
 
@@ -94,14 +109,20 @@ def rms(signal: Signal, *, start: float | None = None, end: float | None = None)
 
 
 def integral(signal: Signal, *, start: float | None = None, end: float | None = None) -> Metric:
-    """Return the metric "integral of a signal over time", from a start to an end."""
+    """Return the metric "integral of a signal over time", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts.
+    """
     return _reduction(reductions.integral, signal, start=start, end=end)
 
 
 def total_variation(
     signal: Signal, *, start: float | None = None, end: float | None = None
 ) -> Metric:
-    """Return the metric "total variation of a signal", from a start to an end."""
+    """Return the metric "total variation of a signal", from a start to an end.
+
+    ``start`` and ``end`` are times in s; by default, the whole run counts. The total variation is the sum of all rises and falls.
+    """
     return _reduction(reductions.total_variation, signal, start=start, end=end)
 
 
