@@ -121,7 +121,8 @@ def total_variation(
 ) -> Metric:
     """Return the metric "total variation of a signal", from a start to an end.
 
-    ``start`` and ``end`` are times in s; by default, the whole run counts. The total variation is the sum of all rises and falls.
+    ``start`` and ``end`` are times in s; by default, the whole run counts. The
+    total variation is the sum of all rises and falls.
     """
     return _reduction(reductions.total_variation, signal, start=start, end=end)
 
