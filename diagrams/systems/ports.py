@@ -250,7 +250,8 @@ class CacheEntry(Computed):
 
     def eval(self, context: Context) -> Any:
         """Return the value in ``context``, which is the root context or the block's own."""
-        leaf: Any = self._leaf(context)
+        is_own = getattr(context, "system", None) is self.system
+        leaf: Any = context if is_own else self._leaf(context)
         return leaf.store.asked(leaf.entry_base + self.index)
 
 

@@ -550,7 +550,7 @@ def test_the_edges_of_a_twisted_leaf_are_stretched(segments: int) -> None:
     leaf = fx.LeafSpring("leaf", builder.world, tip, segments=segments, **size)
     builder.add_force_element(leaf)
     plant = builder.build()
-    with pytest.warns(UserWarning, match="may be off by percents"):
+    with pytest.warns(UserWarning, match="may err by several percent"):
         path = fx.load_path(plant, {"tip.q[0]": [0.0, 0.5 * angle, angle, 2.0 * angle]})
     torques = path.required["tip.q[0]"][path.stations]
     for station, turned in ((1, 0.5 * angle), (2, angle)):

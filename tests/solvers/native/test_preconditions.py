@@ -94,5 +94,5 @@ def test_loops_are_known_by_the_name_of_a_method_but_not_by_its_class(method: st
 
 @needs_llvmlite
 def test_an_error_that_stands_in_the_way_is_quoted_as_a_part_of_a_sentence() -> None:
-    with pytest.raises(NativeCodeError, match=r"found Cannot evaluate .*'lag\.u'\. Leave"):
+    with pytest.raises(NativeCodeError, match=r"found Cannot evaluate .*'lag\.u'\. Keep"):
         fx.simulate(fx.FirstOrderLag("lag", 1.0), 1.0, compiled="native")
