@@ -24,6 +24,7 @@ from flexure.solvers.results.measures.error_figures import CONTROLS, control_fig
 
 #: Least and greatest values or other pairs, arrays of shape (N,).
 Range: TypeAlias = tuple[FloatArray, FloatArray]
+_SLIP = 1.5  # ratio of the motions in two quarters, from which on a motion is no steady drift
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
 _ROUNDING = 1e-14  # of the whole way, in its extremes
 _FAR = 100.0  # records of the same length; rest beyond these is not in sight
@@ -312,14 +313,20 @@ def remains(
 
     A deviation of up to E0 in the last quarter but one and E1 in the last is taken to go on as
     E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow. If the ranges
-    of both quarters do not overlap, the response drifts, and its limit has to be inside, too.
+    of both quarters do not overlap, the response drifts. If it drifts away from its goal by
+    more than a tenth of the band in each, and not much faster in the last one, the limit of the
+    drift has to be inside, too.
     """
     before, now = (np.maximum(goal - least, greatest - goal) for least, greatest in quarters)
     lasting = (now <= _SHARE_OF_BAND * band) | (now**2 <= band * before)
     (low, high), (lowest, highest) = quarters
     moved, to_come = _motions(quarters)
     drift = np.where(lowest >= high, to_come, np.where(highest <= low, -to_come, 0.0))
-    lands = (moved <= _SHARE_OF_BAND * band) | (np.abs(last + drift - goal) <= band)
+    before_that = high - low
+    drifts = np.minimum(moved, before_that) > _SHARE_OF_BAND * band  # in both quarters,
+    drifts &= moved < _SLIP * before_that  # and not suddenly
+    lands = ~drifts | (np.abs(last + drift - goal) <= band)
+    lands |= drift * (last - goal) < 0.0  # it approaches its goal
     return np.asarray((np.abs(last - goal) <= band) & lasting & lands)
 
 

@@ -51,9 +51,9 @@ def step_info(
     ``final`` and ``target``, its last value is no final value then, and all figures that need one
     are NaN. With them, the settling time alone is NaN, unless the response is inside of the band
     and expected to stay there: a deviation from the final value of up to E0 in the third quarter
-    and E1 in the fourth goes on as E1²/E0, and a drift, by which the ranges of both quarters do not
-    overlap, goes on by R1 r / (1 - r). A creep of less than a tenth of the band in a quarter
-    of the record is not noticed.
+    and E1 in the fourth goes on as E1²/E0, and a steady drift away from it, by which the ranges of
+    both quarters do not overlap, goes on by R1 r / (1 - r). A creep of less than a tenth of the
+    band in a quarter of the record is not noticed.
 
     Parameters
     ----------

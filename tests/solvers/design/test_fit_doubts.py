@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"rate": lambda v: v * 30.0 / np.pi},
         "'rate' looks as if it were in rpm instead of rad/s",
     ),
-    "sign": ({"angle": np.negative}, "Look at units, signs, zeros and times"),
+    "sign": ({"angle": np.negative}, "Check units, signs, zeros and times"),
     "gap": (
         {"time": lambda t: t + 1.5 * (t > 1.0)},
         r"The times have a gap from 1 s to 2\.5",
