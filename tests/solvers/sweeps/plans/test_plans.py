@@ -196,7 +196,7 @@ def test_sobol_points_are_those_of_scipy() -> None:
 
 
 def test_sobol_points_that_are_no_power_of_two_are_warned_of() -> None:
-    with pytest.warns(UserWarning, match="10 Sobol points are not balanced.* take 8 or 16"):
+    with pytest.warns(UserWarning, match="10 Sobol points are not balanced.* use 8 or 16"):
         assert len(fx.plans.sobol({"a": (0.0, 1.0)}, 10)) == 10
 
 
