@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.solvers.integration.methods.methods import METHOD_NAMES
+from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from tests.support.native import needs_llvmlite
 from tests.support.tiers import by_tier
 
@@ -225,7 +225,7 @@ def networks(draw: Any) -> Network:
 
 def options(method: str) -> dict[str, Any]:
     """Return how exactly a method is to integrate."""
-    if method in ("euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"):
+    if method != "auto" and is_fixed_step(method):
         return {"method": method, "step": STEP}
     loose = method in ("RK23", "BDF")
     return {"method": method, "rtol": 1e-6 if loose else 1e-8, "atol": 1e-8 if loose else 1e-10}

@@ -141,9 +141,11 @@ def test_stable_loops_settle_and_others_do_not() -> None:
         context.set("target.to", 0.0)
         period = asked.period
         point = fx.equilibrium(asked.diagram, context, period=period).context
-        stable = fx.margins(
-            fx.loop_gain(asked.diagram, "control.u", point, period=period)
-        ).is_stable
+        margins = fx.margins(fx.loop_gain(asked.diagram, "control.u", point, period=period))
+        if "quantizer" in asked.kinds:  # may cycle by one step where its gain of 1 is stable
+            named = any("rounds to" in note for note in margins.notes)
+            return "" if named else f"no note on the quantizer: {margins.notes}"
+        stable = margins.is_stable
         poles = fx.linearize(asked.diagram, point, [], [], period=period).poles
         rates = np.log(np.abs(poles[poles != 0.0])) / period if period else poles.real
         slowest = float(np.max(rates))

@@ -15,6 +15,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 
+from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.ports import InputPort, Port
@@ -26,6 +27,10 @@ from flexure.solvers.analysis.linear_models.linear_inputs import is_fed, wire_pl
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linearization import linearize, linearized
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
+
+_CIRCLE = 1.5 * np.exp(1j * np.pi * np.arange(0.5, 8.0) / 8.0)  # beyond poles, where to compare
+_SAME = 1e-6
+_SINGULAR = 1e-9
 
 
 def loop_gain(
@@ -58,7 +63,8 @@ def loop_gain(
     UnknownNameError
         When there is no such wire.
     EvaluationError
-        As for `linearize`.
+        As for `linearize`, and if a sampled model cannot describe the loop at this wire: a signal
+        that moves between the instants is sampled by a block behind the wire.
 
     See Also
     --------
@@ -172,12 +178,43 @@ def _from_wire(
     place = wire_place(context, at, attempt)
     openings = [at] if opened else []
     model = linearize(system, context, [at], [_before(place)], openings=openings, period=period)
+    if opened and period is not None and not _closes(model, system, context):
+        # A block behind the wire samples it at the instants at which it changes.
+        model = linearize(
+            *(system, context, [at], [_before(place)]),
+            openings=openings,
+            period=period,
+            inputs_after_updates=True,
+        )
+        if not _closes(model, system, context):
+            raise EvaluationError(
+                attempt,
+                expected="a wire at which the loop, opened and closed again, has the poles of "
+                "the diagram",
+                found=f"other poles at '{place.names[0]}', since blocks behind it sample it "
+                "while others do not",
+                remedy="Open the loop at the output of the block that samples",
+            )
     around = _around(context, place)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
     if is_zero and not any(BLOCKS in each for each in notes):
         notes = (*notes, *_blocking(context, around, period))
     return replace(model, notes=notes)
+
+
+def _closes(model: LinearModel, system: System, context: Context) -> bool:
+    """Tell whether a sampled model whose output is its input has the poles of the diagram."""
+    whole = linearize(system, context, [], [], period=model.period).A
+    back = np.eye(len(model.D)) - model.D
+    if abs(np.linalg.det(back)) < _SINGULAR:
+        return True
+    closed = model.A + model.B @ np.linalg.solve(back, model.C)
+    # Poles at zero, as of delays, change neither side.
+    found, wanted = (
+        np.array([np.linalg.det(np.eye(len(A)) - A / z) for z in _CIRCLE]) for A in (closed, whole)
+    )
+    return bool(np.allclose(found, wanted, rtol=_SAME, atol=_SAME))
 
 
 def _around(context: Context, place: Place) -> set[int]:

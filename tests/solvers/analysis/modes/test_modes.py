@@ -475,7 +475,9 @@ def test_modes_that_differences_take_for_free_ones_are_told(
 ) -> None:
     monkeypatch.setattr(equations, "TracedEquations", too_long)
     monkeypatch.setattr(equations.Equations, "_by_states", lambda _: None)
-    with pytest.warns(UserWarning, match=r"Free modes of 'oscillator' may be slow modes \(1 of 1\)"):
+    with pytest.warns(
+        UserWarning, match=r"Free modes of 'oscillator' may be slow modes \(1 of 1\)"
+    ):
         found = fx.modes(oscillator(stiffness=0.0))
     assert found[0].kind == "rigid"
 
