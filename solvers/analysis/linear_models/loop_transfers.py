@@ -63,8 +63,8 @@ def loop_gain(
     UnknownNameError
         When there is no such wire.
     EvaluationError
-        As for `linearize`, and if a sampled model cannot describe the loop at this wire: a signal
-        that moves between the instants is sampled by a block behind the wire.
+        As for `linearize`, and if the signal at the wire moves between the instants of a sampled
+        model, which would hold it.
 
     See Also
     --------
@@ -191,9 +191,9 @@ def _from_wire(
                 attempt,
                 expected="a wire at which the loop, opened and closed again, has the poles of "
                 "the diagram",
-                found=f"other poles at '{place.names[0]}', since blocks behind it sample it "
-                "while others do not",
-                remedy="Open the loop at the output of the block that samples",
+                found=f"other poles at '{place.names[0]}', since the signal there moves between "
+                "the instants, and a model from sample to sample holds it",
+                remedy="Open the loop at the output of a block that samples",
             )
     around = _around(context, place)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)

@@ -290,3 +290,31 @@ def test_a_reset_by_a_block_is_refused_by_name_and_one_that_is_fixed_does_nothin
     context.set("reset", 0.0)
     model = fx.linearize(diagram, context, ["u"], ["sum.y"], period=T)
     assert model.A[0, 0] == 1.0
+
+
+def held_loop(*blocks: fx.LeafSystem) -> fx.Diagram:
+    """Close a loop of blocks, of which 'pid' is the first."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(fx.Constant("target", 1.0), *blocks)
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain(*blocks, "pid.measurement")
+    return builder.build()
+
+
+def test_a_loop_opened_before_a_block_that_samples_has_the_poles_of_the_diagram() -> None:
+    controller = fx.SampledPIDController("pid", 0.1, kp=3.0, ki=2.0)
+    loop = held_loop(controller, fx.ZeroOrderHold("hold", 0.1), fx.FirstOrderLag("plant", 0.4))
+    gain = fx.loop_gain(loop, "pid.u", period=0.1)
+    back = gain.B @ np.linalg.solve(np.eye(1) + gain.D, gain.C)
+    whole = fx.linearize(loop, None, [], [], period=0.1).A
+    for z in (1.3, 0.4 + 1.1j, -1.2):
+        found, expected = (np.linalg.det(np.eye(len(A)) - A / z) for A in (gain.A - back, whole))
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_sampled_loop_is_not_opened_where_its_signal_moves_between_the_instants() -> None:
+    controller = fx.PIDController("pid", kp=3.0, ki=2.0)
+    loop = held_loop(controller, fx.FirstOrderLag("plant", 0.4), fx.ZeroOrderHold("hold", 0.1))
+    with pytest.raises(EvaluationError, match="at the output of a block that samples"):
+        fx.loop_gain(loop, "pid.u", period=0.1)
+    assert fx.margins(fx.loop_gain(loop, "hold.y", period=0.1)).is_stable
