@@ -79,7 +79,7 @@ VALUES = st.fixed_dictionaries(
 ASKED_AGAIN = {sampled: asked(SAMPLED[0] if sampled else "") for sampled in (False, True)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(question=st.sampled_from(sorted(QUESTIONS)), values=VALUES, time=st.sampled_from([0.0, 0.3]))
 def test_whatever_was_asked_before_the_answer_is_that_of_a_new_system(
     question: str, values: dict[str, Any], time: float

@@ -96,7 +96,9 @@ def test_what_falls_onto_a_stop_is_told_how_its_rest_is_found() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     plant.set_positions(context, [0.01])
-    with pytest.raises(EvaluationError, match=r"rest on 'floor' .* the end of a simulation"):
+    with pytest.raises(
+        EvaluationError, match=r"rest position on 'floor', .* the end of a simulation"
+    ):
         fx.equilibrium(plant, context)
     simulator = fx.Simulator(plant, context)
     simulator.advance_to(1.0)

@@ -484,7 +484,7 @@ def test_wrong_wishes_are_refused_and_change_nothing() -> None:
         ({"left.stiffness": [1000.0, 1000.0]}, ValueRefusedError, "change from each station"),
         ({"left.stiffness": [900.0, 800.0], "right.stiffness": 5.0}, None, ""),
         ({"left.stiffness": [900.0, 800.0, 1.0], "right.stiffness": 5.0}, ValueRefusedError, "as"),
-        ({"tip_joint.v[vy]": 1.0}, ValueRefusedError, "positions decide"),
+        ({"tip_joint.v[vy]": 1.0}, ValueRefusedError, "functions of positions"),
     ]
     for along, kind, text in refused:
         if kind is None:

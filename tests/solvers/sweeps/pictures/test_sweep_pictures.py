@@ -148,7 +148,7 @@ def test_contours_fill_the_same_map(sweep: fx.results.Sweep) -> None:
 
 def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.results.Sweep) -> None:
     with pytest.raises(
-        fx.errors.ValueRefusedError, match=r"Make it by fx\.plans\.grid, or look at"
+        fx.errors.ValueRefusedError, match=r"Make it by fx\.plans\.grid, or draw samples"
     ):
         samples.plot_map("end")
 

@@ -391,7 +391,7 @@ def test_the_journal_of_a_killed_process_is_told_of(store: Path) -> None:
     whole = study(store)
     store.with_name("loop.study-journal").write_bytes(bytes(512))
     with pytest.warns(
-        UserWarning, match="ended while it wrote to .* as 'loop.study-journal' tells"
+        UserWarning, match="ended while it wrote to .* as 'loop.study-journal' shows"
     ):
         assert_same(study(store), whole)
 
