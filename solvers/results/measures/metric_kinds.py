@@ -134,7 +134,7 @@ def iae(
     start: float | None = None,
     end: float | None = None,
 ) -> Metric:
-    """Return the metric "integral of |target - signal|", from a start to an end.
+    """Return the metric "integral of the magnitude of target - signal", from a start to an end.
 
     The target is a number, or another signal.
     """
@@ -162,7 +162,7 @@ def itae(
     start: float | None = None,
     end: float | None = None,
 ) -> Metric:
-    """Return the metric "integral of time times |target - signal|".
+    """Return the metric "integral of time times the magnitude of target - signal".
 
     Time counts from ``start``; ``start`` and ``end`` are in s. The target is a number or another
     signal.
