@@ -81,7 +81,7 @@ def off(plant: fx.Plant, context: fx.Context, tips: list[fx.Frame]) -> float:
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(10))
 def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named(part: int) -> None:
-    exact, count = 0, by_tier(fast=1, full=6)
+    exact, count = 0, by_tier(fast=1, full=30)
     for seed in range(30 * part, 30 * part + count):
         plant, context, tips = closed(seed)
         for remedy in ("Call assemble(context)", "Rounding allows no better"):
@@ -92,7 +92,7 @@ def test_accelerations_of_random_loops_are_dense_ones_or_their_error_is_named(pa
             named = [each for each in caught if remedy in str(each.message)]
             assert error < 1e-8 or named, seed
         exact += error < 1e-9
-    assert exact >= 0.8 * count
+    assert exact >= 0.9 * count
 
 
 @pytest.mark.parametrize("lever", [0.4, 0.02, 0.002])
