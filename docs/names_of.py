@@ -9,6 +9,7 @@ overview lists the names of a table, each with its summary, by ``.. names-of:: b
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -23,7 +24,7 @@ PAGES = ("diagrams", "blocks", "solvers")
 LISTED = HERE / "_generated" / "names.rst"
 
 _TABLE = re.compile(
-    r"^\.\. (?P<kind>autosummary|public-names)::(?P<rooms>.*)\n"
+    r"^\.\. (?:autosummary|public-names)::(?P<rooms>.*)\n"
     r"(?P<options>(?:   :.*\n)*)\n?(?P<names>(?:   [\w.]+\n)*)",
     re.MULTILINE,
 )
@@ -32,8 +33,8 @@ _TABLE = re.compile(
 class Table(NamedTuple):
     """A table of the reference.
 
-    ``line`` is where it begins, ``rooms`` are where further names come from, ``options`` its lines
-    with options, and ``names`` what it lists.
+    ``rooms`` are where further names come from, ``options`` its lines with options, and ``names``
+    what it lists.
     """
 
     page: str
@@ -43,6 +44,7 @@ class Table(NamedTuple):
     names: list[str]
 
 
+@cache
 def tables() -> list[Table]:
     """Return all tables of the reference, with the names that come by themselves."""
     found = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -177,24 +178,24 @@ def _from_wire(
     require_root(context, system, attempt)
     place = wire_place(context, at, attempt)
     openings = [at] if opened else []
-    model = linearize(system, context, [at], [_before(place)], openings=openings, period=period)
-    if opened and period is not None and not _closes(model, system, context):
-        # A block behind the wire samples it at the instants at which it changes.
-        model = linearize(
-            *(system, context, [at], [_before(place)]),
-            openings=openings,
-            period=period,
-            inputs_after_updates=True,
-        )
-        if not _closes(model, system, context):
-            raise EvaluationError(
-                attempt,
-                expected="a wire at which the loop, opened and closed again, has the poles of "
-                "the diagram",
-                found=f"other poles at '{place.names[0]}', since the signal there moves between "
-                "the instants, and a model from sample to sample holds it",
-                remedy="Open the loop at the output of a block that samples",
-            )
+    find = partial(
+        linearize, system, context, [at], [_before(place)], openings=openings, period=period
+    )
+    model = find()
+    if opened and period is not None:
+        whole = linearize(system, context, [], [], period=period)
+        if not _closes(model, whole):
+            # A block behind the wire samples it at the instants at which it changes.
+            model = find(inputs_after_updates=True)
+            if not _closes(model, whole):
+                raise EvaluationError(
+                    attempt,
+                    expected="a wire at which the loop, opened and closed again, has the poles of "
+                    "the diagram",
+                    found=f"other poles at '{place.names[0]}', since the signal there moves "
+                    "between the instants, and a model from sample to sample holds it",
+                    remedy="Open the loop at the output of a block that samples",
+                )
     around = _around(context, place)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
@@ -203,16 +204,16 @@ def _from_wire(
     return replace(model, notes=notes)
 
 
-def _closes(model: LinearModel, system: System, context: Context) -> bool:
-    """Tell whether a sampled model whose output is its input has the poles of the diagram."""
-    whole = linearize(system, context, [], [], period=model.period).A
+def _closes(model: LinearModel, whole: LinearModel) -> bool:
+    """Return whether a sampled model whose output is its input has the poles of the diagram."""
     back = np.eye(len(model.D)) - model.D
     if abs(np.linalg.det(back)) < _SINGULAR:
         return True
     closed = model.A + model.B @ np.linalg.solve(back, model.C)
     # Poles at zero, as of delays, change neither side.
     found, wanted = (
-        np.array([np.linalg.det(np.eye(len(A)) - A / z) for z in _CIRCLE]) for A in (closed, whole)
+        np.array([np.linalg.det(np.eye(len(A)) - A / z) for z in _CIRCLE])
+        for A in (closed, whole.A)
     )
     return bool(np.allclose(found, wanted, rtol=_SAME, atol=_SAME))
 

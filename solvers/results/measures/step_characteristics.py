@@ -22,7 +22,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.curves import Curve
 from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 
-#: Least and greatest values or other pairs, arrays of shape (N,).
+#: Least and greatest values, arrays of shape (N,).
 Range: TypeAlias = tuple[FloatArray, FloatArray]
 _SLIP = 1.5  # ratio of the motions in two quarters, from which on a motion is no steady drift
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
@@ -287,19 +287,19 @@ def last_quarters(y: Curve, at: FloatArray) -> tuple[Range, Range]:
     return y.extremes(begin, middle), y.extremes(middle, y.stop)
 
 
-def _motions(quarters: tuple[Range, Range]) -> Range:
-    """Return by how much runs moved in the last quarter, and will move after it."""
-    (low, high), (lowest, highest) = quarters
-    moved, ratio = highest - lowest, (highest - lowest) / (high - low)
-    return moved, np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
+def _motions(quarters: tuple[Range, Range]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return by how much runs moved in both quarters, and will move after them."""
+    before, moved = (highest - lowest for lowest, highest in quarters)
+    ratio = moved / before
+    return before, moved, np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
 
 
 def _time_to_rest(
     quarters: tuple[Range, Range], length: FloatArray, small: FloatArray
 ) -> FloatArray:
     """Return how long it takes until less than something small is to come; 0 if it is so now."""
-    moved, to_come = _motions(quarters)
-    ratio = moved / (quarters[0][1] - quarters[0][0])
+    before, moved, to_come = _motions(quarters)
+    ratio = moved / before
     count = np.where(ratio < 1.0, np.log(to_come / small) / -np.log(ratio), np.inf)
     moving = (moved > small) & (to_come > small)
     in_sight = np.where(count > 4.0 * _FAR, np.inf, count)
@@ -320,11 +320,10 @@ def remains(
     before, now = (np.maximum(goal - least, greatest - goal) for least, greatest in quarters)
     lasting = (now <= _SHARE_OF_BAND * band) | (now**2 <= band * before)
     (low, high), (lowest, highest) = quarters
-    moved, to_come = _motions(quarters)
+    moved_before, moved, to_come = _motions(quarters)
     drift = np.where(lowest >= high, to_come, np.where(highest <= low, -to_come, 0.0))
-    before_that = high - low
-    drifts = np.minimum(moved, before_that) > _SHARE_OF_BAND * band  # in both quarters,
-    drifts &= moved < _SLIP * before_that  # and not suddenly
+    drifts = np.minimum(moved, moved_before) > _SHARE_OF_BAND * band  # in both quarters,
+    drifts &= moved < _SLIP * moved_before  # and not suddenly
     lands = ~drifts | (np.abs(last + drift - goal) <= band)
     lands |= drift * (last - goal) < 0.0  # it approaches its goal
     return np.asarray((np.abs(last - goal) <= band) & lasting & lands)
