@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def report(file: Path, text: str) -> tuple[int, str]:
     file.write_text(text, encoding="utf-8")
-    command = [sys.executable, str(ROOT / ".ci" / "words.py"), "--all", str(file)]
+    command = [sys.executable, str(ROOT / ".ci" / "words.py"), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
