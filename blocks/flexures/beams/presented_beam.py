@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from flexure.blocks.multibody.force_elements.presentation import Ribbon
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
-
-if TYPE_CHECKING:
-    pass
 
 _BENT = 0.1  # parts of its length by which the end of a beam is moved
 
