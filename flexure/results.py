@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.feedback import FeedbackDesign
     from flexure.solvers.design.state_space.observers import ObserverDesign
     from flexure.solvers.design.state_space.output_feedback import OutputFeedbackDesign
-    from flexure.solvers.javascript.javascript_model import JavaScriptModel
+    from flexure.solvers.export.javascript.javascript_model import JavaScriptModel
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations
     from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse

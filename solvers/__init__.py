@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.feedback import lqr, place
     from flexure.solvers.design.state_space.observers import lqe, place_observer
     from flexure.solvers.design.state_space.output_feedback import lqg
-    from flexure.solvers.javascript.javascript_model import to_javascript
+    from flexure.solvers.export.javascript.javascript_model import to_javascript
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block
     from flexure.solvers.pages.pages import page

@@ -22,7 +22,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_numbers
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.fits.records import read_columns
-from flexure.solvers.javascript.javascript_model import to_javascript
+from flexure.solvers.export.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.block_benches import Bench, round_up, static_bench
 from flexure.solvers.pages.constructors import constructor_of
 from flexure.solvers.pages.document import INSPECTOR, document

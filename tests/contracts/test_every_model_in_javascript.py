@@ -20,7 +20,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.values.events import Initialization, Periodic, PerStep, Settling, Witness
-from flexure.solvers.javascript.equation_functions import CHUNK
+from flexure.solvers.export.javascript.equation_functions import CHUNK
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.solvers.javascript.equation_functions import arithmetic
-from flexure.solvers.javascript.javascript_model import JavaScriptModel
-from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule
-from flexure.solvers.javascript.model_text import literal
+from flexure.solvers.export.javascript.equation_functions import arithmetic
+from flexure.solvers.export.javascript.javascript_model import JavaScriptModel
+from flexure.solvers.export.javascript.kernel_functions import HELPERS, FunctionModule
+from flexure.solvers.export.javascript.model_text import literal
 from tests.support.browser import run_javascript
 
 FloatArray = npt.NDArray[np.float64]

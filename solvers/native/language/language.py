@@ -3,8 +3,8 @@
 The loops of native integration (steps, events, ensembles) are ordinary Python functions over NumPy
 arrays, so that they can be read, checked and run like any other; the module ``translation`` turns
 such a function, and every kernel that it calls, into the text of LLVM functions, and
-`flexure.solvers.javascript.kernel_functions` into functions of JavaScript. Their common part is in
-``reading``. A kernel may contain:
+`flexure.solvers.export.javascript.kernel_functions` into functions of JavaScript. Their common
+part is in ``reading``. A kernel may contain:
 
 * parameters and results annotated with the types below;
 * assignments to local names, to elements ``a[i]`` and to fields ``run.step.time``; ``a[i:]`` is the

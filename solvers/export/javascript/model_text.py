@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from flexure.solvers.javascript.equation_functions import (
+from flexure.solvers.export.javascript.equation_functions import (
     in_sequence,
     number,
     write_function,
     write_parts,
 )
-from flexure.solvers.javascript.model_equations import Closing, ModelEquations, ModelEvent
-from flexure.solvers.javascript.model_jacobian import ModelJacobian
+from flexure.solvers.export.model_equations import Closing, ModelEquations, ModelEvent
+from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData

@@ -1,4 +1,4 @@
-"""Jacobians for JavaScript: entry by entry where they are short, else one direction at a time.
+"""Jacobians of exported models: entry by entry where they are short, else one direction at a time.
 
 Written entry by entry, a Jacobian takes the fewest operations, but many times those of the
 equations: megabytes of text, and an engine of JavaScript takes a tenth of a millisecond to optimize

@@ -1,4 +1,4 @@
-"""The description of a JavaScript model, and the places of its adjustable values."""
+"""The values of an exported model: their places, names, units and bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_par
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
-from flexure.solvers.javascript.model_equations import ModelEquations
+from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key
 

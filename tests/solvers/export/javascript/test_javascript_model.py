@@ -17,8 +17,8 @@ import pytest
 import flexure as fx
 from docs.samples import samples_of
 from flexure.diagrams.checks.errors import FlexureError, TraceError
-from flexure.solvers.javascript import model_jacobian
-from flexure.solvers.javascript.model_text import literal
+from flexure.solvers.export import model_jacobian
+from flexure.solvers.export.javascript.model_text import literal
 from flexure.solvers.tracing import compile_limits
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.browser import run_javascript
@@ -453,7 +453,7 @@ def test_odd_arguments_are_refused() -> None:
 
 def test_the_samples_of_the_documentation_run(tmp_path: Path) -> None:
     """The page says what they compute: v' = (force - k q (1 + (q/s)²) - c v)/m."""
-    page = Path(__file__).parents[3] / "docs" / "javascript.md"
+    page = Path(__file__).parents[4] / "docs" / "javascript.md"
     scope: dict[str, Any] = {}
     exec(next(samples_of(page)).code, scope)
     file = tmp_path / "strip.js"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flexure.solvers.javascript.equation_functions import number
+from flexure.solvers.export.javascript.equation_functions import number
 from flexure.solvers.native.language.language import (
     any_lane,
     ceil,

@@ -15,7 +15,7 @@ The function ``flexureModel()`` is put together from
     ``startingValues(options)`` gives {time, x, env} for the requested values,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
     instant;
-the loops of `flexure.solvers.javascript.loops`
+the loops of `flexure.solvers.export.javascript.loops`
     for the methods that are wanted;
 ``run_memory.js``, ``recorder.js``, ``simulate.js``
     ``simulate(options)`` runs the model, ``begin(options)`` does so in parts.
@@ -67,11 +67,11 @@ from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
-from flexure.solvers.javascript.description import ModelValues
-from flexure.solvers.javascript.equation_functions import number
-from flexure.solvers.javascript.loops import checked_method, loops_text, methods_of
-from flexure.solvers.javascript.model_equations import ModelEquations
-from flexure.solvers.javascript.model_text import equations_text, literal
+from flexure.solvers.export.javascript.equation_functions import number
+from flexure.solvers.export.javascript.loops import checked_method, loops_text, methods_of
+from flexure.solvers.export.javascript.model_text import equations_text, literal
+from flexure.solvers.export.model_equations import ModelEquations
+from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.signals import Signal
 

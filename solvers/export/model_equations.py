@@ -1,7 +1,7 @@
-"""Contents of a JavaScript model: everything that a diagram computes, as expressions.
+"""Contents of an exported model: everything that a diagram computes, as expressions.
 
 They come from one trace, in which no parameter is taken for zero: all of them can be changed where
-the JavaScript runs.
+the model runs.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from flexure.diagrams.values.events import (
     Terminate,
     Witness,
 )
+from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.integration.guard.stiffness_detection import assess
-from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.programs.system_trace import (
     DiscretePlaces,
     EventKey,

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flexure.solvers.export.javascript.equation_functions import arithmetic
+from flexure.solvers.export.javascript.kernel_functions import (
+    HELPERS,
+    FunctionModule,
+    structure_text,
+)
+from flexure.solvers.export.javascript.loops import loops_text
 from flexure.solvers.integration.guard.progress_kernel import (
     MARKS,
     is_conspicuous,
     makes_slow_progress,
 )
 from flexure.solvers.integration.methods import tableaus
-from flexure.solvers.javascript.equation_functions import arithmetic
-from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
-from flexure.solvers.javascript.loops import loops_text
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
 from flexure.solvers.native.kernels.parts import arithmetic as numbers
 from flexure.solvers.native.kernels.parts import linear_solves, zero_search

@@ -11,11 +11,15 @@ from typing import Any
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import once
+from flexure.solvers.export.javascript.kernel_functions import (
+    HELPERS,
+    FunctionModule,
+    structure_text,
+)
 from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
 from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.integration.methods import projecting
 from flexure.solvers.integration.methods.methods import method_name
-from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
 from flexure.solvers.native.kernels.parts import (
     arithmetic,
     clocks,

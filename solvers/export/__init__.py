@@ -1,0 +1,1 @@
+"""Export of a diagram: what its model consists of, for targets such as JavaScript, C and FMUs."""
