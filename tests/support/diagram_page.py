@@ -12,8 +12,14 @@ import numpy as np
 import flexure as fx
 from flexure.solvers.pages.diagram_data import diagram_data
 
-_SCRIPTS = ("elements", "app", "diagram_stage", "diagram_words", "diagram_view")
-_STYLES = ("page", "diagram_view")
+_SCRIPTS = (
+    "page/elements",
+    "page/app",
+    "diagram/diagram_stage",
+    "diagram/diagram_words",
+    "diagram/diagram_view",
+)
+_STYLES = ("page/page", "diagram/diagram_view")
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Diagram</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">
