@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.browser import run_javascript
-from tests.support.javascript_runs import ask_models
+from tests.support.native.javascript_runs import ask_models
+from tests.support.pages.browser import run_javascript
 from tests.support.tiers import by_tier
 
 RESPONSES = 300
