@@ -20,7 +20,9 @@ from flexure.diagrams.values.tables import Table
 EXTRAS = {
     "fast": (("llvmlite",), "native code"),
     "progress": (("tqdm",), "progress bars"),
-    "data": (("pandas", "xarray"), "data frames and data sets"),
+    "data": (("pandas", "xarray", "pyarrow"), "data frames, data sets, Parquet and Arrow"),
+    "fmi": (("fmpy",), "FMUs as blocks"),
+    "compiler": (("ziglang",), "FMUs for Windows, macOS and ARM"),
     "symbolic": (("sympy",), "equations for SymPy"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
