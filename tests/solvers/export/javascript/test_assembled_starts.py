@@ -27,6 +27,7 @@ def opened_loops() -> tuple[fx.Plant, fx.Context]:
     return plant, random_contexts(plant, 1, seed=3)[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [opened_linkage, opened_loops])
 def test_a_start_that_is_open_is_closed_where_python_closes_it(
     make: Callable[[], tuple[fx.Plant, fx.Context]],
