@@ -523,13 +523,16 @@ def function_calls() -> dict[str, Make]:
             logarithmic=["kxyz[0]"],
         ),
         "approximate_natural_frequency": whole(
-            fx.compliance.approximate_natural_frequency, zeta=0.5, settling_time=1.0
+            fx.compliance.approximate_natural_frequency, damping_ratio=0.5, settling_time=1.0
         ),
         "damping_from_ratio": whole(
-            fx.compliance.damping_from_ratio, zeta=0.5, stiffness=2.0, inertia=1.0
+            fx.compliance.damping_from_ratio, damping_ratio=0.5, stiffness=2.0, inertia=1.0
         ),
         "damping_from_settling_time": whole(
-            fx.compliance.damping_from_settling_time, zeta=0.5, stiffness=2.0, settling_time=1.0
+            fx.compliance.damping_from_settling_time,
+            damping_ratio=0.5,
+            stiffness=2.0,
+            settling_time=1.0,
         ),
         "damping_ratio": whole(
             fx.compliance.damping_ratio, damping=0.5, stiffness=2.0, inertia=1.0
@@ -537,13 +540,15 @@ def function_calls() -> dict[str, Make]:
         "damping_ratio_from_decay_ratio": whole(
             fx.compliance.damping_ratio_from_decay_ratio, decay_ratio=0.5
         ),
-        "decay_ratio": whole(fx.compliance.decay_ratio, zeta=0.5),
+        "decay_ratio": whole(fx.compliance.decay_ratio, damping_ratio=0.5),
         "logarithmic_decrement": whole(fx.compliance.logarithmic_decrement, decay_ratio=0.5),
         "natural_frequency": whole(fx.compliance.natural_frequency, stiffness=2.0, inertia=1.0),
         "natural_frequency_from_settling_time": whole(
-            fx.compliance.natural_frequency_from_settling_time, zeta=0.5, settling_time=1.0
+            fx.compliance.natural_frequency_from_settling_time, damping_ratio=0.5, settling_time=1.0
         ),
-        "settling_time": whole(fx.compliance.settling_time, zeta=0.5, natural_frequency=2.0),
+        "settling_time": whole(
+            fx.compliance.settling_time, damping_ratio=0.5, natural_frequency=2.0
+        ),
         "stiffness_from_frequency": whole(
             fx.compliance.stiffness_from_frequency, inertia=1.0, natural_frequency=2.0
         ),
@@ -580,7 +585,10 @@ def class_calls() -> dict[str, Make]:
         "BushingConstants.revolute": whole(constants.revolute, axis="x", **some),
         "BushingConstants.weld": whole(constants.weld, **some),
         "BushingConstants.with_damping_ratio": whole(
-            constants(**some).with_damping_ratio, zeta=0.1, inertia=(1.0, 1.0, 1.0), mass=1.0
+            constants(**some).with_damping_ratio,
+            damping_ratio=0.1,
+            inertia=(1.0, 1.0, 1.0),
+            mass=1.0,
         ),
         "BushingConstants.with_time_constant": whole(
             constants(**some).with_time_constant, time_constant=0.1

@@ -16,6 +16,7 @@ from flexure.blocks.forces.coefficients.compliance import damping_from_ratio
 from flexure.blocks.multibody.joints.base.checks import spread
 from flexure.blocks.signals.coordinate_axes import Axis, is_axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 #: One number for each axis.
@@ -187,8 +188,9 @@ class BushingConstants:
         """
         return cls(k012, 0.0, kxyz, 0.0)
 
+    @answers_other_words
     def with_damping_ratio(
-        self, zeta: npt.ArrayLike, *, inertia: npt.ArrayLike, mass: npt.ArrayLike
+        self, damping_ratio: npt.ArrayLike, *, inertia: npt.ArrayLike, mass: npt.ArrayLike
     ) -> BushingConstants:
         """Return the bushing with damping for a damping ratio: d = 2 ζ √(I k), 2 ζ √(m k).
 
@@ -196,7 +198,7 @@ class BushingConstants:
 
         Parameters
         ----------
-        zeta : array_like
+        damping_ratio : array_like
             Damping ratio ζ >= 0; 1 for critical damping.
         inertia : array_like
             Characteristic moment of inertia in kg m² about all axes, or about each.
@@ -212,12 +214,17 @@ class BushingConstants:
         ValueRefusedError
             When the ratio is negative, inertia or mass not positive, or a number not finite.
         """
-        zeta, inertia, mass = (
+        damping_ratio, inertia, mass = (
             spread(value, 3, f"Cannot damp a bushing by {name}")
-            for name, value in (("zeta", zeta), ("inertia", inertia), ("mass", mass))
+            for name, value in (
+                ("damping_ratio", damping_ratio),
+                ("inertia", inertia),
+                ("mass", mass),
+            )
         )
         return self._with_damping(
-            damping_from_ratio(zeta, self.k012, inertia), damping_from_ratio(zeta, self.kxyz, mass)
+            damping_from_ratio(damping_ratio, self.k012, inertia),
+            damping_from_ratio(damping_ratio, self.kxyz, mass),
         )
 
     def with_time_constant(self, time_constant: float) -> BushingConstants:

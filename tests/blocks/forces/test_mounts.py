@@ -146,7 +146,7 @@ def test_impossible_constants_are_refused_by_entry(
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda mount: mount.with_damping_ratio(-1.0, inertia=1.0, mass=1.0), "zeta"),
+        (lambda mount: mount.with_damping_ratio(-1.0, inertia=1.0, mass=1.0), "damping_ratio"),
         (lambda mount: mount.with_damping_ratio(1.0, inertia=0.0, mass=1.0), "inertia"),
         (lambda mount: mount.with_time_constant(-1.0), "time_constant"),
         (lambda mount: mount.with_time_constant(np.inf), "time_constant"),

@@ -1,0 +1,50 @@
+"""Options that are called by another word: the error says what they are called here."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flexure as fx
+from flexure.diagrams.interface.option_names import OPTIONS
+
+#: A callable, with the word and the option of it that is meant.
+CALLS: list[tuple[Callable[..., Any], str, str]] = [
+    (fx.compliance.settling_time, "zeta", "damping_ratio"),
+    (fx.BushingConstants().with_damping_ratio, "zeta", "damping_ratio"),
+]
+
+
+def test_other_words_lead_to_the_option() -> None:
+    for called, word, option in CALLS:
+        assert option in inspect.signature(called).parameters
+        with pytest.raises(TypeError) as refused:
+            called(**{word: 1.0})
+        expected = f"got an unexpected keyword argument '{word}': here it is '{option}'"
+        assert str(refused.value).endswith(expected), called
+
+
+def test_every_word_of_the_table_is_an_option_somewhere() -> None:
+    told = {word for _, word, _ in CALLS}
+    assert set(OPTIONS) <= told, set(OPTIONS) - told
+
+
+def test_blocks_may_have_options_of_these_names() -> None:
+    class Block(fx.LeafSystem):
+        def __init__(self, name: str, *, zeta: float) -> None:
+            super().__init__(name)
+            self.zeta = zeta
+
+    assert Block("block", zeta=0.5).zeta == 0.5
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n'$"):
+        Block("block", n=1)  # type: ignore[call-arg]
+
+
+def test_functions_keep_their_name_and_signature() -> None:
+    function = fx.compliance.settling_time
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert next(iter(inspect.signature(function).parameters)) == "damping_ratio"
