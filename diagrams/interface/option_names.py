@@ -15,6 +15,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _TABLE = """
 damping_ratio: zeta
+torque_stiffness: k012
+torque_damping: d012
+force_stiffness: kxyz
+force_damping: dxyz
 """
 
 #: The options that a word may mean.

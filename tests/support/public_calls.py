@@ -516,11 +516,11 @@ def function_calls() -> dict[str, Make]:
             fx.fitting.fit_bushing,
             translation=tuple(np.outer([a, b, 1.0, a], np.ones(3)) for a, b in _THREE),
             torsion=None,
-            fitted=["kxyz[0]"],
-            bounds={"kxyz[0]": (0.1, 9.0)},
-            base=fx.BushingConstants(kxyz=2.0),
+            fitted=["force_stiffness[0]"],
+            bounds={"force_stiffness[0]": (0.1, 9.0)},
+            base=fx.BushingConstants(force_stiffness=2.0),
             **FIT_OPTIONS,
-            logarithmic=["kxyz[0]"],
+            logarithmic=["force_stiffness[0]"],
         ),
         "approximate_natural_frequency": whole(
             fx.compliance.approximate_natural_frequency, damping_ratio=0.5, settling_time=1.0
@@ -567,7 +567,7 @@ def class_calls() -> dict[str, Make]:
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
-        "BushingConstants": whole(fx.BushingConstants, kxyz=(1.0, 2.0, 3.0)),
+        "BushingConstants": whole(fx.BushingConstants, force_stiffness=(1.0, 2.0, 3.0)),
         "DoorHingeConfig": whole(fx.DoorHingeConfig),
         "Periodic": whole(fx.Periodic, period=0.1, offset=0.05),
         "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
@@ -578,9 +578,9 @@ def class_calls() -> dict[str, Make]:
         ),
     }
     constants = fx.BushingConstants
-    some = {"k012": (1.0, 2.0, 3.0), "kxyz": (1.0, 2.0, 3.0)}
+    some = {"torque_stiffness": (1.0, 2.0, 3.0), "force_stiffness": (1.0, 2.0, 3.0)}
     calls |= {
-        "BushingConstants.ball": whole(constants.ball, kxyz=(1.0, 2.0, 3.0)),
+        "BushingConstants.ball": whole(constants.ball, force_stiffness=(1.0, 2.0, 3.0)),
         "BushingConstants.prismatic": whole(constants.prismatic, axis="x", **some),
         "BushingConstants.revolute": whole(constants.revolute, axis="x", **some),
         "BushingConstants.weld": whole(constants.weld, **some),

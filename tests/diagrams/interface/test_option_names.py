@@ -16,6 +16,10 @@ from flexure.diagrams.interface.option_names import OPTIONS
 CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.compliance.settling_time, "zeta", "damping_ratio"),
     (fx.BushingConstants().with_damping_ratio, "zeta", "damping_ratio"),
+    (fx.BushingConstants, "k012", "torque_stiffness"),
+    (fx.BushingConstants, "d012", "torque_damping"),
+    (fx.BushingConstants.weld, "kxyz", "force_stiffness"),
+    (fx.BushingConstants, "dxyz", "force_damping"),
 ]
 
 
