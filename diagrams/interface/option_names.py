@@ -19,6 +19,10 @@ torque_stiffness: k012
 torque_damping: d012
 force_stiffness: kxyz
 force_damping: dxyz
+frame_a: frame_F
+frame_c: frame_M
+body_a: frame_F
+body_b: frame_M
 """
 
 #: The options that a word may mean.

@@ -20,6 +20,10 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.BushingConstants, "d012", "torque_damping"),
     (fx.BushingConstants.weld, "kxyz", "force_stiffness"),
     (fx.BushingConstants, "dxyz", "force_damping"),
+    (fx.RollingSphere, "frame_F", "frame_a"),
+    (fx.KnifeEdge, "frame_M", "frame_c"),
+    (fx.DistanceConstraint, "frame_F", "body_a"),
+    (fx.PointOnPlane, "frame_M", "body_b"),
 ]
 
 
