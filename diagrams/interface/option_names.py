@@ -23,6 +23,12 @@ frame_a: frame_F
 frame_c: frame_M
 body_a: frame_F
 body_b: frame_M
+num_samples: n count samples
+num_motions: n count
+num_factors: n count
+num_inputs: n count
+num_equilibria: n count
+num_points: n points
 """
 
 #: The options that a word may mean.

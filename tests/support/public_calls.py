@@ -284,7 +284,7 @@ def sampled(function: Callable[..., object]) -> Make:
         context = lag()[1]
         values = {"lag.time_constant": "5 %", "lag.u": (0.0, 1.0)}
         pair = {("lag.time_constant", "lag.u"): 0.5}
-        arguments = {"values": values, "n": 4, "correlation": pair, "context": context}
+        arguments = {"values": values, "num_samples": 4, "correlation": pair, "context": context}
         return Call(function, full_arguments(function, **arguments), context.to_dict)
 
     return make
@@ -313,7 +313,7 @@ def function_calls() -> dict[str, Make]:
         "sobol_indices": of_lag(
             fx.sobol_indices,
             values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
-            n=16,
+            num_samples=16,
             confidence=0.9,
             plus_minus=None,
             seed=1,
@@ -475,7 +475,7 @@ def function_calls() -> dict[str, Make]:
             {
                 "element": made.force_element("spring"),
                 "context": context,
-                "count": 2,
+                "num_motions": 2,
                 "length": 1.0,
                 "speed": 1.0,
                 "seed": 0,

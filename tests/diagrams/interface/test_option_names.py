@@ -24,6 +24,17 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.KnifeEdge, "frame_M", "frame_c"),
     (fx.DistanceConstraint, "frame_F", "body_a"),
     (fx.PointOnPlane, "frame_M", "body_b"),
+    (fx.plans.random, "n", "num_samples"),
+    (fx.plans.sobol, "samples", "num_samples"),
+    (fx.plans.latin_hypercube, "count", "num_samples"),
+    (fx.sobol_indices, "n", "num_samples"),
+    (fx.page, "samples", "num_samples"),
+    (fx.results.SimulationResult.spectrum, "samples", "num_samples"),
+    (fx.results.SimulationResult.fine_time, "points", "num_points"),
+    (fx.results.LoadPath.plot_mechanism, "count", "num_equilibria"),
+    (fx.check_passivity, "count", "num_motions"),
+    (fx.buckling, "count", "num_factors"),
+    (fx.PortSwitch, "count", "num_inputs"),
 ]
 
 
