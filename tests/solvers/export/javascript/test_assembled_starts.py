@@ -52,7 +52,9 @@ def strut(*, told: bool) -> fx.Plant:
     pivot.default_angle, guide.default_translation = 0.5 * np.pi, 1.5
     tip = builder.add_frame("tip", crank, (1.0, 0.0, 0.0))
     length = float(np.hypot(1.0, 1.5))
-    builder.add_constraint(fx.DistanceConstraint("link", tip, slider, distance=length))
+    builder.add_constraint(
+        fx.DistanceConstraint("link", tip, (0, 0, 0), slider, (0, 0, 0), distance=length)
+    )
     if told:
         builder.assemble_starts(fixed=pivot)
     return builder.build()
