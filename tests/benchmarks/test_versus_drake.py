@@ -41,7 +41,7 @@ from benchmarks.versus.workloads import (
     Workload,
     all_workloads,
 )
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 MECHANISMS: list[Mechanism] = [
     PlanarLinks(horizon=0.3),

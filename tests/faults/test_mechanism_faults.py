@@ -21,8 +21,8 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.native.llvm.library import available
-from tests.support.mechanisms import BOX, arm
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics.mechanisms import BOX, arm
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import by_turn, thinned
 
 pytestmark = pytest.mark.timeout(30, method="signal")

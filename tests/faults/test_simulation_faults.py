@@ -30,8 +30,8 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.values.events import EventKind
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 from flexure.solvers.native.programs.method_programs import METHODS
-from tests.support.native import needs_llvmlite
-from tests.support.simulation import (
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.simulation import (
     FIXED,
     TRIED_METHODS,
     Clockwork,

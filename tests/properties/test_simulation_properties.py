@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import flexure as fx
 from flexure.diagrams.values.events import Trigger
-from tests.support.simulation import Clockwork, Flow, ball, chain, count_up, together
+from tests.support.systems.simulation import Clockwork, Flow, ball, chain, count_up, together
 from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.solvers.tracing import compile_limits
-from tests.support.mechanics import Pendulum, servo
+from tests.support.mechanics.mechanics import Pendulum, servo
 
 QUESTIONS: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
     "the loop gain": lambda d, c: fx.loop_gain(d, "pid.u", c),

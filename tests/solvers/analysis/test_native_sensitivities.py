@@ -13,7 +13,7 @@ from scipy.linalg import expm
 import flexure as fx
 from flexure.diagrams.checks.errors import NoProgressError
 from flexure.solvers.analysis.sensitivities import long_motions
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 NATIVE = ("RK23", "RK45", "DOP853", "DormandPrince", "ESDIRK4")
 MATRIX = np.array([[0.0, 1.0], [-9.0, -0.4]])

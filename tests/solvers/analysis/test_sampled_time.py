@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 T = 0.125
 DELAYS = st.tuples(st.sampled_from([0.125, 0.5, 1.0, 2.0]), st.sampled_from([1.0, 1.3, 2.0, 3.75]))

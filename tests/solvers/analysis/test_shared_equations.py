@@ -16,8 +16,8 @@ from flexure.solvers.analysis.equations import equations, shared_equations
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.equations.one_thread import _libraries, in_one_thread
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from tests.support.beams import cantilever
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics.beams import cantilever
+from tests.support.native.native import needs_llvmlite
 
 pytestmark = needs_llvmlite
 

@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 from tests.support.tiers import for_each
 
 TIME = np.linspace(0.0, 1.0, 11)

@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.forces.fits.least_squares import Loss
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 TIMES = np.linspace(0.0, 4.0, 41)
 

@@ -21,7 +21,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.search_space import SearchSpace
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 m = fx.metrics
 DAMPING = "A[1,1]"

@@ -14,8 +14,8 @@ import flexure as fx
 from examples.compliant_door import build as door
 from flexure.diagrams.systems.copying import detached
 from flexure.solvers.tracing.readable_equations import brief_equation, named_parts
-from tests.support.browser import visiting
-from tests.support.mechanics import ForeignPendulum
+from tests.support.mechanics.mechanics import ForeignPendulum
+from tests.support.pages.browser import visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -21,9 +21,9 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.blocks import Oscillator, diagram_of
-from tests.support.recorded_run import oscillation, recorded_run
-from tests.support.simulation import Clockwork, Flow, together
+from tests.support.systems.blocks import Oscillator, diagram_of
+from tests.support.systems.recorded_run import oscillation, recorded_run
+from tests.support.systems.simulation import Clockwork, Flow, together
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import flexure as fx
 from flexure.errors import DeclarationError, SimulationError
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.native.programs.method_programs import METHODS
-from tests.support.javascript_runs import simulate
-from tests.support.native import needs_llvmlite
+from tests.support.native.javascript_runs import simulate
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import for_each
 
 ENERGY = 0.5

@@ -13,7 +13,7 @@ import pytest
 import flexure as fx
 from flexure import metrics
 from flexure.errors import UnknownNameError, ValueRefusedError
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 GAINS = np.linspace(2.0, 8.0, 30)
 

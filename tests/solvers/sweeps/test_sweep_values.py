@@ -16,8 +16,8 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.simulation import together
-from tests.support.sweeps import Pendulum, assert_like_singles, driven_pendulum, servo
+from tests.support.systems.simulation import together
+from tests.support.systems.sweeps import Pendulum, assert_like_singles, driven_pendulum, servo
 
 # What can be swept --------------------------------------------------------------------------------
 

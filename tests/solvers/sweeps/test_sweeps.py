@@ -19,9 +19,9 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.native.llvm import library
-from tests.support.native import needs_llvmlite
-from tests.support.simulation import ball, together
-from tests.support.sweeps import (
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.simulation import ball, together
+from tests.support.systems.sweeps import (
     Pendulum,
     UntilEdge,
     assert_like_singles,

@@ -11,8 +11,8 @@ import pytest
 import flexure as fx
 from examples import four_bar_linkage
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.javascript_runs import simulate, simulate_all
-from tests.support.mechanisms import MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
+from tests.support.native.javascript_runs import simulate, simulate_all
 
 
 def opened_linkage() -> tuple[fx.Plant, fx.Context]:

@@ -16,10 +16,18 @@ import pytest
 import flexure as fx
 from examples import compliant_door, dishwasher_door
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, logged, sampled
-from tests.support.javascript import options_of
-from tests.support.javascript_runs import ask_models, simulate, simulate_all
-from tests.support.mechanisms import MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
+from tests.support.native.javascript import options_of
+from tests.support.native.javascript_runs import ask_models, simulate, simulate_all
+from tests.support.systems.event_systems import (
+    SITUATIONS,
+    Act,
+    Actor,
+    Oscillator,
+    Watch,
+    logged,
+    sampled,
+)
 
 TIMES = np.linspace(0.0, 2.3, 24)
 #: With different numbers, as logs of steps end steps at clocks, and there are no logs there.

@@ -21,8 +21,8 @@ from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.scalars.test_simplification import NUMBERS, evaluate, expressions
-from tests.support.native import Compiled, equation_at, needs_llvmlite
-from tests.support.shared_code import operations, shared, written_out
+from tests.support.native.native import Compiled, equation_at, needs_llvmlite
+from tests.support.native.shared_code import operations, shared, written_out
 
 pytestmark = needs_llvmlite
 

@@ -16,8 +16,8 @@ from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_s
 from flexure.solvers.native.kernels.parts import linear_solves
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors
-from tests.support.native import CompiledKernel, needs_llvmlite
-from tests.support.native_runs import compiled_loop
+from tests.support.native.native import CompiledKernel, needs_llvmlite
+from tests.support.native.native_runs import compiled_loop
 from tests.support.tiers import thinned
 
 pytestmark = needs_llvmlite

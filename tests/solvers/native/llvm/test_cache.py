@@ -21,7 +21,7 @@ from flexure.solvers.native.llvm import cache, library
 from flexure.solvers.native.llvm.cache import cached, folder
 from flexure.solvers.native.programs import method_programs
 from flexure.solvers.native.programs.method_programs import METHODS, loops_text, sources
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[4]
 CONTENT = bytes(range(256)) * 40

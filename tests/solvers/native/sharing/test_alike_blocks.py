@@ -15,15 +15,24 @@ from flexure.diagrams.checks.errors import EvaluationError, TraceError
 from flexure.diagrams.scalars import Symbol
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_of
-from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, Spring, at_random, rail
-from tests.support.native import needs_llvmlite
-from tests.support.shared_code import (
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.shared_code import (
     derivatives,
     operations,
     shared,
     shares_code,
     sharing,
     size_of_code,
+)
+from tests.support.systems.many_blocks import (
+    DIAGRAMS,
+    Lag,
+    Law,
+    Literal,
+    Mass,
+    Spring,
+    at_random,
+    rail,
 )
 
 pytestmark = needs_llvmlite

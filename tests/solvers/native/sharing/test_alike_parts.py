@@ -13,9 +13,8 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.trace import PARAMETER, Key
-from tests.support.many_blocks import Lag, Law
-from tests.support.native import needs_llvmlite
-from tests.support.shared_code import (
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.shared_code import (
     derivatives,
     operations,
     shared,
@@ -24,6 +23,7 @@ from tests.support.shared_code import (
     size_of_code,
     written_out,
 )
+from tests.support.systems.many_blocks import Lag, Law
 from tests.support.tiers import thinned
 
 pytestmark = needs_llvmlite

@@ -33,7 +33,7 @@ from flexure.solvers.native.programs import lane_equations
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.programs import program_of
 from flexure.solvers.native.runs import batch
-from tests.support.native import Compiled, empty
+from tests.support.native.native import Compiled, empty
 
 pytest.importorskip("llvmlite", reason="native code needs the package llvmlite")
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, noting
-from tests.support.native import needs_llvmlite
-from tests.support.simulation import ball, together
-from tests.support.sweeps import UntilEdge
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, noting
+from tests.support.systems.simulation import ball, together
+from tests.support.systems.sweeps import UntilEdge
 
 pytestmark = needs_llvmlite
 

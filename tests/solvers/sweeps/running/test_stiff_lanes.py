@@ -17,8 +17,8 @@ from flexure.solvers.native.programs import lane_equations
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.programs import program_of
 from flexure.solvers.native.runs import batch
-from tests.support.native import empty
-from tests.support.sweeps import assert_like_singles, in_lanes
+from tests.support.native.native import empty
+from tests.support.systems.sweeps import assert_like_singles, in_lanes
 
 pytest.importorskip("llvmlite", reason="native code needs the package llvmlite")
 

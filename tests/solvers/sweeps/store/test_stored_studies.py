@@ -23,7 +23,7 @@ from flexure.errors import ContextError, RecordFileError, ValueRefusedError
 from flexure.solvers.sweeps.store import storing
 from flexure.solvers.sweeps.store.study_file import StudyFile
 from tests.solvers.sweeps.test_sweep_metrics import loop
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 PLAN = fx.plans.grid({"pid.kp": np.linspace(2.0, 8.0, 6), "pid.ki": [1.0, 2.0]})
 WANTED = {"peak": fx.metrics.maximum("arm.y"), "Peak": fx.metrics.minimum("pid.u")}
