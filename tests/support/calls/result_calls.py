@@ -110,6 +110,13 @@ def result_calls() -> dict[str, Make]:
             result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),
         "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
+        "SimulationResult.to_mat": method(
+            result, "to_mat", path="run.mat", signals=["lag.y"], form="modelica"
+        ),
+        "SimulationResult.to_arrow": method(result, "to_arrow", signals=["lag.y"]),
+        "SimulationResult.to_parquet": method(
+            result, "to_parquet", path="run.parquet", signals=["lag.y"]
+        ),
         "SimulationResult.save": method(result, "save", path="run.npz", signals=["lag.y"]),
         "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
