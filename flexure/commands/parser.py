@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from flexure import __doc__ as summary
 from flexure import __version__
-from flexure.commands.calls import DrawAction, axis, calls
-from flexure.commands.value_texts import assignment, names, number, span, tolerance
+from flexure.commands.arguments.calls import DrawAction, axis, calls
+from flexure.commands.arguments.value_texts import assignment, names, number, span, tolerance
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
 
 _EPILOG = """\

@@ -11,7 +11,7 @@ typedef struct {
     double tolerance;
     double rates[NX + 1], signals[NS + 1], indicators[NZ + 1];
     bool has_rates, has_signals, has_indicators; /* since something changed */
-    int32_t flags;                               /* of the initialization, until they are told */
+    int64_t flags;                               /* of the initialization, until they are told */
     bool ended;
 } memory;
 
@@ -37,7 +37,7 @@ static int refuse(instance *s, const char *format, ...) {
     return ERROR;
 }
 
-static int failed(instance *s, int32_t status, int told) {
+static int failed(instance *s, int64_t status, int told) {
     char text[512];
     (void)snprintf(text, sizeof text, "Cannot simulate '" TITLE "' beyond t = %.17g: %s",
                    MODEL(time)(&s->now.m), MODEL(problem)(status));
@@ -145,7 +145,7 @@ static int set_time(instance *s, double time) {
 /* Events --------------------------------------------------------------------------------- */
 
 static int initialize(instance *s) {
-    int32_t flags = MODEL(initialize)(&s->now.m);
+    int64_t flags = MODEL(initialize)(&s->now.m);
     changed(s);
     if (flags < 0) return failed(s, flags, ERROR);
     s->now.flags = flags;
@@ -154,7 +154,7 @@ static int initialize(instance *s) {
 }
 
 static int handle(instance *s, bool *moved) {
-    int32_t flags = MODEL(handle)(&s->now.m);
+    int64_t flags = MODEL(handle)(&s->now.m);
     changed(s);
     if (flags < 0) return failed(s, flags, ERROR);
     flags |= s->now.flags;
@@ -165,7 +165,8 @@ static int handle(instance *s, bool *moved) {
 }
 
 static int advance(instance *s, double end) {
-    int32_t status = MODEL(advance)(&s->now.m, end, s->now.tolerance, 1e-3 * s->now.tolerance);
+    int64_t status = MODEL(advance)(&s->now.m, end, s->now.tolerance, 1e-3 * s->now.tolerance);
+    if (status == 0) status = MODEL(settle)(&s->now.m); /* what is due at the end, too */
     changed(s);
     s->now.ended = status > 0;
     return status < 0 ? failed(s, status, DISCARD) : OK;

@@ -11,7 +11,7 @@ import pytest
 
 import flexure as fx
 from tests.support.fmus import ALLOWED, run, saved, worst_error
-from tests.support.random_loops import draw_loop
+from tests.support.systems.random_loops import draw_loop
 
 pytestmark = pytest.mark.full
 
