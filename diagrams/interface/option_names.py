@@ -29,6 +29,8 @@ num_factors: n count
 num_inputs: n count
 num_equilibria: n count
 num_points: n points
+interval: step
+step_to: step
 """
 
 #: The options that a word may mean.

@@ -178,7 +178,7 @@ def tuning() -> Call:
         "parts": "PI",
         "component": 0,
         "filter_ratio": 10.0,
-        "step": {"target.value": 1.0},
+        "step_to": {"target.value": 1.0},
         "t_final": 0.1,
     }
     return Call(fx.tune_pid, arguments, context.to_dict)

@@ -35,6 +35,8 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.check_passivity, "count", "num_motions"),
     (fx.buckling, "count", "num_factors"),
     (fx.PortSwitch, "count", "num_inputs"),
+    (fx.Quantizer, "step", "interval"),
+    (fx.tune_pid, "step", "step_to"),
 ]
 
 

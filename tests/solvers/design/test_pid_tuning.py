@@ -97,7 +97,7 @@ def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
 
 @cache
 def tuned_without_limits() -> fx.results.PIDTuning:
-    return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step_to={"target.value": 1.0})
 
 
 def test_the_step_of_a_linear_diagram_is_that_of_its_model() -> None:
@@ -113,7 +113,9 @@ def test_limits_of_the_output_show_in_the_simulated_step_alone() -> None:
     free = tuned_without_limits()
     limits = {"lower": -1.5, "upper": 1.5}
     with pytest.warns(UserWarning, match="a rise time of .* at a limit for"):
-        limited = fx.tune_pid(lag_with_delay(kd=0.0, **limits), "pid", step={"target.value": 1.0})
+        limited = fx.tune_pid(
+            lag_with_delay(kd=0.0, **limits), "pid", step_to={"target.value": 1.0}
+        )
     assert free.linear is not None
     assert limited.linear is not None
     assert limited.simulated is not None
@@ -130,7 +132,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
         else fx.SampledPIDController("pid", period, upper=5.0)
     )
     plant = fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5)
-    tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step={"target.value": 0.8})
+    tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step_to={"target.value": 0.8})
     linear, simulated = tuning.linear, tuning.simulated
     assert linear is not None
     assert simulated is not None
@@ -145,7 +147,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
 
 
 def test_no_setpoint_is_overshot_by_more_than_is_allowed() -> None:
-    options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step": {"target.value": 1.0}}
+    options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step_to": {"target.value": 1.0}}
     tight, loose = (
         fx.tune_pid(lag_with_delay(), "pid", max_overshoot=most, **options).simulated
         for most in (1.0, 10.0)
@@ -218,8 +220,8 @@ def test_a_plant_that_no_gains_stabilize_is_refused() -> None:
         ({"controller": "lag"}, "a PIDController or SampledPIDController"),
         ({"max_sensitivity": 1.0}, "max_sensitivity"),
         ({"filter_ratio": -1.0}, "filter_ratio"),
-        ({"step": {}}, "one step, as a path"),
-        ({"step": {"target.value": 1.0}, "t_final": 0.0}, "t_final"),
+        ({"step_to": {}}, "one step, as a path"),
+        ({"step_to": {"target.value": 1.0}, "t_final": 0.0}, "t_final"),
     ],
 )
 def test_odd_requests_are_refused(options: dict[str, Any], expected: str) -> None:
