@@ -11,7 +11,7 @@ import numpy as np
 import flexure as fx
 from benchmarks.loops.random_loops import Bar, Closing, Hinge, Loop, Spring
 from flexure.blocks.multibody.constraints import FrameConstraint
-from tests.support import squeezer as andrews
+from tests.support.mechanics import squeezer as andrews
 
 Array = Any
 G = 9.81

@@ -15,7 +15,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     WiringError,
 )
-from tests.support.mechanisms import BOX, arm
+from tests.support.mechanics.mechanisms import BOX, arm
 
 
 class Idle(fx.JointForceElement):

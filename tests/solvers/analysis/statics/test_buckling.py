@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
-from tests.support.beams import cantilever
+from tests.support.mechanics.beams import cantilever
 
 DOWN = (0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
 

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from tests.blocks.multibody.constraints.test_closed_loops import TURNED, rigid_four_bar
-from tests.support.foreign_blocks import Spline
+from tests.support.systems.foreign_blocks import Spline
 
 Potential = Callable[[Any], Any]
 UP = (0, -1, 0)

@@ -13,7 +13,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.results.pictures.energy_plots import _account, _ledger
-from tests.support.blocks import diagram_of
+from tests.support.systems.blocks import diagram_of
 
 FREQUENCY, AMPLITUDE = 8.0, 0.3
 
