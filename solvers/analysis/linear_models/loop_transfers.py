@@ -19,6 +19,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
@@ -34,8 +35,9 @@ _SAME = 1e-6
 _SINGULAR = 1e-9
 
 
+@answers_other_words
 def loop_gain(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, at: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the loop gain L at a wire, with the loop opened there.
 
@@ -92,8 +94,9 @@ def loop_gain(
     return _negative(_from_wire(system, at, context, period, opened=True))
 
 
+@answers_other_words
 def sensitivity_function(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, at: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the sensitivity S = (I + L)⁻¹ at a wire.
 
@@ -127,8 +130,9 @@ def sensitivity_function(
     return replace(model, D=model.D + np.eye(len(model.D)))
 
 
+@answers_other_words
 def complementary_sensitivity(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, at: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire.
 

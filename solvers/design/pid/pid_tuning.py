@@ -135,8 +135,8 @@ class PIDTuning(Shown):
 def tune_pid(
     system: System,
     controller: PIDController | SampledPIDController | str,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     goal: Goal | None = None,
     rule: Rule | None = None,
     max_sensitivity: float | None = None,

@@ -93,7 +93,7 @@ def verified(
     predicted = _predicted(model, to, times)
     before = float(block.u.eval(start)[controlled.component])
     start.set(entry, to)
-    result = simulate(system, start.time + float(times[-1]), start)
+    result = simulate(system, start.time + float(times[-1]), context=start)
     values = np.column_stack(
         [np.ravel(result.sample(output, start.time + times)) for output in outputs]
     )

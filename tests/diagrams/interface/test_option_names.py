@@ -49,6 +49,14 @@ def test_other_words_lead_to_the_option() -> None:
         assert str(refused.value).endswith(expected), called
 
 
+def test_the_context_is_given_by_name_behind_other_arguments() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    context = lag.create_default_context()
+    with pytest.raises(TypeError, match=r"simulate\(\) takes 2 .* 3 were given: give 'context' "):
+        fx.simulate(lag, 1.0, context)  # type: ignore[misc]
+    assert fx.simulate(lag, 1.0, context=context).system is lag
+
+
 def test_every_word_of_the_table_is_an_option_somewhere() -> None:
     told = {word for _, word, _ in CALLS}
     assert set(OPTIONS) <= told, set(OPTIONS) - told

@@ -54,10 +54,10 @@ def test_the_tuned_diagram_has_the_peak_and_the_poles_that_are_told(
 ) -> None:
     context = diagram.create_default_context()
     before = context.to_dict()
-    tuning = fx.tune_pid(diagram, "pid", context, max_sensitivity=bound)
+    tuning = fx.tune_pid(diagram, "pid", context=context, max_sensitivity=bound)
     assert context.to_dict() == before
     tuning.apply(context)
-    sensitivity = fx.sensitivity_function(diagram, "pid.u", context)
+    sensitivity = fx.sensitivity_function(diagram, "pid.u", context=context)
     peak = np.abs(sensitivity.frequency_response(OMEGA)).max()
     np.testing.assert_allclose([peak, tuning.max_sensitivity], bound, rtol=1e-4)
     found = fx.linearize(diagram, context, inputs=[], outputs=[])
@@ -89,9 +89,9 @@ def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
     rest = fx.equilibrium(diagram, context).context
     torque = rest.get("pid.u")
     assert abs(torque[0]) > 1.0
-    fx.tune_pid(diagram, "pid", rest).apply(rest)
+    fx.tune_pid(diagram, "pid", context=rest).apply(rest)
     np.testing.assert_allclose(rest.get("pid.u"), torque, rtol=1e-9)
-    result = fx.simulate(diagram, 1.0, rest)
+    result = fx.simulate(diagram, 1.0, context=rest)
     np.testing.assert_allclose(result["pendulum.angle"], 0.4, atol=1e-6)
 
 
@@ -193,7 +193,7 @@ def test_an_orientation_is_tuned_as_the_double_integrator_that_it_is() -> None:
     context = diagram.create_default_context()
     found.apply(context)
     context.set("target.value", np.sin(np.deg2rad(10.0) / 2.0))
-    result = fx.simulate(diagram, 8.0, context)
+    result = fx.simulate(diagram, 8.0, context=context)
     turned = 2.0 * np.arcsin(result["half_angle.y"][-1])
     np.testing.assert_allclose(np.rad2deg(turned), 10.0, rtol=1e-3)
 
@@ -241,7 +241,7 @@ def test_two_integrators_are_held_within_strict_bounds(bound: float) -> None:
     context = diagram.create_default_context()
     tuning = fx.tune_pid(diagram, "pid", max_sensitivity=bound)
     tuning.apply(context)
-    margins = fx.margins(fx.loop_gain(diagram, "pid.u", context))
+    margins = fx.margins(fx.loop_gain(diagram, "pid.u", context=context))
     assert margins.is_stable
     np.testing.assert_allclose(1.0 / margins.modulus_margin, bound, rtol=1e-4)
 
@@ -267,14 +267,16 @@ def cascade(feedback: float) -> fx.Diagram:
 def test_an_inner_loop_is_tuned_beside_integrals_that_its_measurement_does_not_show() -> None:
     diagram = cascade(feedback=0.0)
     context = diagram.create_default_context()
-    tuning = fx.tune_pid(diagram, "inner", context, max_sensitivity=1.5)
+    tuning = fx.tune_pid(diagram, "inner", context=context, max_sensitivity=1.5)
     alone = loop(
         fx.FirstOrderLag("motor", time_constant=0.02), fx.FirstOrderLag("rate", time_constant=0.5)
     )
     expected = fx.tune_pid(alone, "pid", max_sensitivity=1.5)
     np.testing.assert_allclose([tuning.kp, tuning.ki], [expected.kp, expected.ki], rtol=1e-6)
     tuning.apply(context)
-    assert fx.tune_pid(diagram, "outer", context, max_sensitivity=1.5).max_sensitivity < 1.5001
+    assert (
+        fx.tune_pid(diagram, "outer", context=context, max_sensitivity=1.5).max_sensitivity < 1.5001
+    )
 
 
 def test_a_plant_whose_growing_mode_is_not_measured_is_refused() -> None:
@@ -310,16 +312,16 @@ def test_a_tuned_door_is_better_than_with_gains_by_hand_of_the_same_robustness()
     moving.set("door.axis.angle", np.pi / 3.0)
     moving.set("door.hinge.static_friction_torque", 0.0)
     moving.set("door.hinge.dynamic_friction_torque", 0.0)
-    bound = 1.0 / fx.margins(fx.loop_gain(servo, "pid.u", moving)).modulus_margin
-    for_loads = fx.tune_pid(servo, "pid", moving, max_sensitivity=bound)
+    bound = 1.0 / fx.margins(fx.loop_gain(servo, "pid.u", context=moving)).modulus_margin
+    for_loads = fx.tune_pid(servo, "pid", context=moving, max_sensitivity=bound)
     assert for_loads.ki > 5.0 * 20.0
-    follows = fx.tune_pid(servo, "pid", moving, goal="setpoint", max_sensitivity=bound)
+    follows = fx.tune_pid(servo, "pid", context=moving, goal="setpoint", max_sensitivity=bound)
     errors = []
     for tuning in (None, for_loads, follows):
         context = by_hand.clone()
         if tuning is not None:
             assert tuning.max_sensitivity <= bound * (1.0 + 1e-6)
             tuning.apply(context)
-        result = fx.simulate(servo, 5.0, context)  # with catch and friction
+        result = fx.simulate(servo, 5.0, context=context)  # with catch and friction
         errors.append(fx.metrics.iae("door.axis.angle", target="target.y")(result))
     assert max(errors[1:]) < errors[0]

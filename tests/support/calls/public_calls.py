@@ -407,7 +407,7 @@ def function_calls() -> dict[str, Make]:
 
     def compared() -> Call:
         diagram, context = lag()
-        run = fx.simulate(diagram, 0.01, context, method="RK45", compiled=False)
+        run = fx.simulate(diagram, 0.01, context=context, method="RK45", compiled=False)
         options: dict[str, Any] = {"units": {}, "title": "runs", "ax": None, "path": "runs.png"}
         return Call(fx.compare, {"runs": {"a": run, "b": run}, **options}, context.to_dict)
 

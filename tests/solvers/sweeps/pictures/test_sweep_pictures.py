@@ -154,7 +154,7 @@ def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.results.Sweep) 
 
 
 def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.results.Sweep) -> None:
-    plan = fx.plans.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, Fuse())
+    plan = fx.plans.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, context=Fuse())
     sweep = run(plan)
     ax: Any = sweep.plot_tornado("end")
     assert [text.get_text() for text in ax.get_yticklabels()] == ["current [A]", "loss [1/s]"]
