@@ -31,6 +31,8 @@ num_equilibria: n count
 num_points: n points
 interval: step
 step_to: step
+location: at
+where: at
 """
 
 #: The options that a word may mean.

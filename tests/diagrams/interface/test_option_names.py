@@ -37,6 +37,9 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.PortSwitch, "count", "num_inputs"),
     (fx.Quantizer, "step", "interval"),
     (fx.tune_pid, "step", "step_to"),
+    (fx.loop_gain, "at", "location"),
+    (fx.sensitivity_function, "at", "location"),
+    (fx.results.Sweep.plot_map, "at", "where"),
 ]
 
 

@@ -322,9 +322,11 @@ def function_calls() -> dict[str, Make]:
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),
-        "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
-        "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
-        "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
+        "loop_gain": of_lag(fx.loop_gain, location="lag.u", period=0.1),
+        "sensitivity_function": of_lag(fx.sensitivity_function, location="lag.u", period=0.1),
+        "complementary_sensitivity": of_lag(
+            fx.complementary_sensitivity, location="lag.u", period=0.1
+        ),
         "root_locus": of_lag(
             fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
         ),

@@ -519,7 +519,7 @@ def method_calls() -> dict[str, Make]:
             metric="end",
             x="lag.gain",
             y="lag.time_constant",
-            at={"lag.x[0]": 0.0},
+            where={"lag.x[0]": 0.0},
             contours=True,
             ax=None,
             path="map.png",

@@ -132,7 +132,7 @@ def test_a_heat_map_has_the_numbers_where_they_belong(
 def test_a_map_is_a_cut_through_a_larger_grid() -> None:
     plan = fx.plans.grid({"x[0]": [0.0, 0.3], "loss": [0.8, 1.0], "current": [0.2, 0.3, 0.4]})
     cube = run(plan)
-    ax: Any = cube.plot_map("end", "loss", "current", at={"x[0]": 0.31})
+    ax: Any = cube.plot_map("end", "loss", "current", where={"x[0]": 0.31})
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
     np.testing.assert_array_equal(drawn, cube.metrics["end"].reshape(plan.shape)[1].T)
     assert "x[0] = 0.3" in ax.get_title()
