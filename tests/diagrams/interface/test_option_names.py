@@ -57,7 +57,7 @@ def test_the_context_is_given_by_name_behind_other_arguments() -> None:
     context = lag.create_default_context()
     lag.u.fix(context, 1.0)
     with pytest.raises(TypeError, match=r"simulate\(\) takes 2 .* 3 were given: give 'context' "):
-        fx.simulate(lag, 1.0, context)  # type: ignore[misc]
+        fx.simulate(lag, 1.0, context)  # type: ignore[call-arg]
     assert fx.simulate(lag, 1.0, context=context).system is lag
 
 
