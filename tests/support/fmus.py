@@ -110,7 +110,7 @@ def worst_error(
 
     The reference is a run with `simulate` of much smaller tolerances.
     """
-    exact = fx.simulate(system, end, context, rtol=1e-11, atol=1e-14)
+    exact = fx.simulate(system, end, context=context, rtol=1e-11, atol=1e-14)
     times = np.asarray(table["time"])
     apart = np.diff(times) > 0.0
     alone = np.concatenate([[True], apart]) & np.concatenate([apart, [True]])
