@@ -56,30 +56,36 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "solvers/simulation/events/missed_crossings.py",
         ],
         [
-            "solvers/simulation/test_missed_crossings.py",
-            "solvers/simulation/test_pile_ups.py",
-            "solvers/simulation/test_witnesses.py",
+            "solvers/simulation/events/test_missed_crossings.py",
+            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_witnesses.py",
         ],
     ),
     "witnesses": (
         ["solvers/simulation/events/witnesses.py"],
         [
-            "solvers/simulation/test_witnesses.py",
-            "solvers/simulation/test_fast_witnesses.py",
-            "solvers/simulation/test_simultaneous_events.py",
+            "solvers/simulation/events/test_witnesses.py",
+            "solvers/simulation/events/test_fast_witnesses.py",
+            "solvers/simulation/events/test_simultaneous_events.py",
             "solvers/native/kernels/test_kernels.py",
         ],
     ),
     "advance": (
         ["solvers/native/kernels/runs/advance.py", "solvers/native/kernels/parts/clocks.py"],
-        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_native_simulation.py"],
+        [
+            "solvers/native/kernels/test_kernels.py",
+            "solvers/simulation/native_runs/test_native_simulation.py",
+        ],
     ),
     "events": (
         [
             "solvers/native/kernels/runs/run_events.py",
             "solvers/native/kernels/parts/run_samples.py",
         ],
-        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_missed_crossings.py"],
+        [
+            "solvers/native/kernels/test_kernels.py",
+            "solvers/simulation/events/test_missed_crossings.py",
+        ],
     ),
     "fixed_step": (
         ["solvers/integration/methods/fixed_step.py"],
@@ -102,7 +108,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         [
             "diagrams/values/test_events.py",
             "solvers/simulation/test_simulator.py",
-            "solvers/simulation/test_break_times.py",
+            "solvers/simulation/events/test_break_times.py",
             "faults/test_time_resolution.py",
         ],
     ),
@@ -110,7 +116,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/guard/stiffness_detection.py"],
         [
             "solvers/integration/test_stiffness_detection.py",
-            "solvers/simulation/test_automatic_method.py",
+            "solvers/simulation/run_control/test_automatic_method.py",
         ],
     ),
     "due_events": (
@@ -119,18 +125,18 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
             "diagrams/values/test_events.py",
             "solvers/simulation/test_simulator.py",
             "solvers/simulation/test_interventions.py",
-            "solvers/simulation/test_termination.py",
-            "solvers/simulation/test_pile_ups.py",
-            "solvers/simulation/test_witnesses.py",
+            "solvers/simulation/run_control/test_termination.py",
+            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_witnesses.py",
         ],
     ),
     "surfaces": (
         ["solvers/simulation/events/active_witnesses.py"],
         [
-            "solvers/simulation/test_witnesses.py",
-            "solvers/simulation/test_missed_crossings.py",
-            "solvers/simulation/test_pile_ups.py",
-            "solvers/simulation/test_simultaneous_events.py",
+            "solvers/simulation/events/test_witnesses.py",
+            "solvers/simulation/events/test_missed_crossings.py",
+            "solvers/simulation/events/test_pile_ups.py",
+            "solvers/simulation/events/test_simultaneous_events.py",
             "faults/test_chattering.py",
         ],
     ),
@@ -149,7 +155,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
         [
             "solvers/native/test_preconditions.py",
-            "solvers/simulation/test_native_simulation.py",
+            "solvers/simulation/native_runs/test_native_simulation.py",
             "solvers/native/test_scipy_adapter.py",
         ],
     ),

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import flexure as fx
 from examples.compliant_door import build
-from tests.support.browser import running_chromium, visiting
+from tests.support.pages.browser import running_chromium, visiting
 
 #: Bytes of the page, seconds to the first curves, and seconds of a slider step, the median.
 BARS = {"size": 6e6, "first drawing": 1.5, "slider step": 0.05, "inspector step": 0.05}

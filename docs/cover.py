@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 import flexure as fx  # noqa: E402
 from examples import compliant_door  # noqa: E402
-from tests.support.browser import running_chromium  # noqa: E402
+from tests.support.pages.browser import running_chromium  # noqa: E402
 
 _TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10, "color": "dimgray"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.support.browser import running_chromium
+from tests.support.pages.browser import running_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

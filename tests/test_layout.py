@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("blocks", "diagrams", "solvers")
 MOST_LINES = 600
+MOST_FILES = 15  # beside the `__init__.py`
 LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS = {folder: f"../{folder}" for folder in FOLDERS}
 
 IMPORT_EVERYTHING = """
@@ -91,6 +92,7 @@ def test_importing_flexure_loads_no_slow_or_optional_package() -> None:
     assert outcome.stdout.strip() == "[]", outcome.stderr
 
 
+@pytest.mark.full
 def test_building_and_running_a_divided_leaf_loads_no_slow_package() -> None:
     slow = {"matplotlib", "networkx", "scipy", "ssl", "pandas", "xarray", "tqdm"}
     outcome = run_python(
@@ -123,6 +125,7 @@ def test_checkout_without_links_fails_with_the_repair(
     assert "`git checkout -- flexure`" in outcome.stderr
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("git") is None, reason="the repair is made with git")
 def test_the_repair_brings_the_links_back(checkout_without_links: Path, tmp_path: Path) -> None:
     # Neither a surrounding git command (a hook, say) nor the user's own settings reach this one.
@@ -170,6 +173,15 @@ def test_no_file_is_long() -> None:
     assert len(files) > 300
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
     assert {str(file): lines for file, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_no_room_is_crowded() -> None:
+    folders = (*FOLDERS, "flexure", "tests")
+    rooms = {file.parent for folder in folders for file in (ROOT / folder).rglob("*.*")}
+    rooms = {room for room in rooms if "__pycache__" not in room.parts and "data" not in room.parts}
+    assert len(rooms) > 100
+    files = {room: sum(file.is_file() for file in room.iterdir()) - 1 for room in rooms}
+    assert {str(room): count for room, count in files.items() if count > MOST_FILES} == {}
 
 
 def test_changes_of_the_code_that_tests_are_to_notice_name_what_is_there() -> None:

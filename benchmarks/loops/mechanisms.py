@@ -11,7 +11,7 @@ import numpy as np
 import flexure as fx
 from benchmarks.loops.random_loops import Bar, Closing, Hinge, Loop, Spring
 from flexure.blocks.multibody.constraints import FrameConstraint
-from tests.support import squeezer as andrews
+from tests.support.mechanics import squeezer as andrews
 
 Array = Any
 G = 9.81
@@ -167,8 +167,8 @@ def as_loop(case: Case) -> Loop:
     closings = [
         Closing(
             kind="ball",
-            bodies=(numbers[each.frame_F.body.name], numbers[each.frame_M.body.name]),
-            anchors=(place(each.frame_F), place(each.frame_M)),
+            bodies=(numbers[each.frame_a.body.name], numbers[each.frame_c.body.name]),
+            anchors=(place(each.frame_a), place(each.frame_c)),
         )
         for each in plant.constraints
         if isinstance(each, FrameConstraint)

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from flexure import __version__
+from flexure.commands.arguments.models import load_model
 from flexure.commands.codes import DONE, FAILED, FINDINGS
-from flexure.commands.models import load_model
 from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.tables import Table
@@ -20,7 +20,9 @@ from flexure.diagrams.values.tables import Table
 EXTRAS = {
     "fast": (("llvmlite",), "native code"),
     "progress": (("tqdm",), "progress bars"),
-    "data": (("pandas", "xarray"), "data frames and data sets"),
+    "data": (("pandas", "xarray", "pyarrow"), "data frames, data sets, Parquet and Arrow"),
+    "fmi": (("fmpy",), "FMUs as blocks"),
+    "compiler": (("ziglang",), "FMUs for Windows, macOS and ARM"),
     "symbolic": (("sympy",), "equations for SymPy"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),

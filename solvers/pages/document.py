@@ -20,24 +20,24 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 
 #: Of the folder of assets, in the order in which they are joined.
 SCRIPTS = (
-    "elements.js",
-    "app.js",
-    "colors.js",
-    "runner.js",
-    "scales.js",
-    "controls.js",
-    "chart_style.js",
-    "charts.js",
-    "figures.js",
-    "responses.js",
-    "player.js",
-    "sharing.js",
-    "diagram_stage.js",
-    "diagram_words.js",
-    "diagram_view.js",
-    "start.js",
+    "page/elements.js",
+    "page/app.js",
+    "page/colors.js",
+    "page/runner.js",
+    "charts/scales.js",
+    "page/controls.js",
+    "charts/chart_style.js",
+    "charts/charts.js",
+    "charts/figures.js",
+    "charts/responses.js",
+    "page/player.js",
+    "page/sharing.js",
+    "diagram/diagram_stage.js",
+    "diagram/diagram_words.js",
+    "diagram/diagram_view.js",
+    "page/start.js",
 )
-STYLES = ("colors.css", "page.css", "diagram_view.css")
+STYLES = ("page/colors.css", "page/page.css", "diagram/diagram_view.css")
 
 
 class Outline(NamedTuple):
@@ -60,23 +60,23 @@ class Outline(NamedTuple):
 
 
 #: A page in which a diagram runs.
-RUNS = Outline("page.html", SCRIPTS, STYLES, moving=True)
+RUNS = Outline("page/page.html", SCRIPTS, STYLES, moving=True)
 #: A page in which constants of a block move its curves.
 INSPECTOR = Outline(
-    "inspector.html",
+    "inspector/inspector.html",
     (
-        "elements.js",
-        "app.js",
-        "colors.js",
-        "scales.js",
-        "controls.js",
-        "sharing.js",
-        "curves.js",
-        "chart_style.js",
-        "plots.js",
-        "inspector.js",
+        "page/elements.js",
+        "page/app.js",
+        "page/colors.js",
+        "charts/scales.js",
+        "page/controls.js",
+        "page/sharing.js",
+        "charts/curves.js",
+        "charts/chart_style.js",
+        "charts/plots.js",
+        "inspector/inspector.js",
     ),
-    ("colors.css", "page.css", "inspector.css"),
+    ("page/colors.css", "page/page.css", "inspector/inspector.css"),
 )
 #: What ends a script of HTML, or begins a comment in it.
 _ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
@@ -158,17 +158,17 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
         for k, (name, inside) in enumerate(sections)
     ]
     links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
-    body = Template(_asset("report.html")).substitute(
+    body = Template(_asset("report/report.html")).substitute(
         title=_plain(title), contents=" ".join(links), sections="\n".join(parts)
     )
-    return _framed(title, policy, ["report.css"], body, schemes="light")
+    return _framed(title, policy, ["report/report.css"], body, schemes="light")
 
 
 def _framed(
     title: str, policy: dict[str, str], styles: Sequence[str], body: str, *, schemes: str
 ) -> str:
     """Return a document of HTML with a policy, styles and a body, for color schemes."""
-    return Template(_asset("frame.html")).substitute(
+    return Template(_asset("page/frame.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
         schemes=schemes,

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import first_result
 from benchmarks.versus.plants import build_plant
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 
 def test_times_are_divided_by_that_of_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.commands.calls import Call, axis, call, samples
-from flexure.commands.plans import distribution
+from flexure.commands.arguments.calls import Call, axis, call, samples
+from flexure.commands.arguments.plans import distribution
 from tests.commands.conftest import Command
 from tests.commands.test_run import FUSE
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexure.commands.value_texts import assignment, names, parsed, tolerance
+from flexure.commands.arguments.value_texts import assignment, names, parsed, tolerance
 from tests.commands.conftest import Command
 
 NUMBERS = st.floats(allow_nan=False)

@@ -30,7 +30,7 @@ from tests.contracts.equations import (
     run_all,
     value_for,
 )
-from tests.support.blocks import diagram_of
+from tests.support.systems.blocks import diagram_of
 from tests.support.tiers import for_each
 
 #: Equations that no symbols go through, and why.
@@ -67,6 +67,7 @@ ROUNDED = {
     fx.StateFeedback,
     fx.StateSpace,
     fx.TimeDelay,
+    fx.Recorded,
     fx.Trajectory,
     fx.TransferFunction,
     fx.WireFlexure,

@@ -14,7 +14,7 @@ from flexure.blocks.multibody.force_elements.force_element import BodyForceEleme
 from flexure.diagrams.contexts.value_places import Place
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG, TRIED
-from tests.support.force_elements import (
+from tests.support.mechanics.force_elements import (
     AT_REST,
     BodyMotion,
     carried,
@@ -23,9 +23,9 @@ from tests.support.force_elements import (
     number,
     random_motion,
 )
-from tests.support.mechanisms import chain, elements_between
-from tests.support.multibody import random_pose
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics.mechanisms import chain, elements_between
+from tests.support.mechanics.multibody import random_pose
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import by_tier, for_each
 
 #: Makes a fresh element, by its label in the catalog.
@@ -126,7 +126,7 @@ def all_derivatives_of_energy(
 @every_element
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
     count = by_tier(fast=60, full=300)
-    report = fx.check_passivity(ELEMENTS[label](), count=count)
+    report = fx.check_passivity(ELEMENTS[label](), num_motions=count)
     assert report.is_passive == (label != DRAKE), report
     assert report.num_motions > 0.8 * count  # bushings refuse what is almost a half turn
     assert report.power_scale > 0.0

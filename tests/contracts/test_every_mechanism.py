@@ -20,7 +20,7 @@ from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.programs.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
-from tests.support.mechanisms import (
+from tests.support.mechanics.mechanisms import (
     CLOSING,
     MECHANISMS,
     TRIED_MECHANISMS,
@@ -29,7 +29,7 @@ from tests.support.mechanisms import (
     random_contexts,
     random_plant,
 )
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import by_tier, for_each
 
 every_mechanism = pytest.mark.parametrize("name", TRIED_MECHANISMS)

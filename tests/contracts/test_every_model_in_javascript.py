@@ -45,8 +45,8 @@ from tests.contracts.test_every_reading import (
     same_bits,
     traced,
 )
-from tests.support.javascript import run_expressions, run_models
-from tests.support.mechanisms import MECHANISMS, TRIED_MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, TRIED_MECHANISMS, random_contexts
+from tests.support.native.javascript import run_expressions, run_models
 from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]

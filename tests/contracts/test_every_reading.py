@@ -34,7 +34,7 @@ from tests.contracts.catalog import CATALOG, TRIED
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED
 from tests.properties.test_random_diagrams import Plan, build, plans
-from tests.support.native import Compiled, equation_at, needs_llvmlite
+from tests.support.native.native import Compiled, equation_at, needs_llvmlite
 from tests.support.tiers import by_tier, for_each
 
 FloatArray = npt.NDArray[np.float64]

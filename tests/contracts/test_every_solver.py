@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
-from tests.support.blocks import Oscillator
+from tests.support.systems.blocks import Oscillator
 from tests.support.tiers import thinned
 
 #: Methods of one order, which halving the step shows.

@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.synonyms import SYNONYMS
-from tests.support.public_methods import CALLS
+from tests.support.calls.public_methods import CALLS
 
 #: What is public, says the table of each folder: the imports and ``__all__`` of its `__init__.py`.
 NAMES = sorted(fx.__all__)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import flexure as fx
-from tests.support.mechanics import servo
+from tests.support.mechanics.mechanics import servo
 
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-mujoco.md"
 

@@ -10,7 +10,7 @@ import pytest
 
 from docs.lesson_notebooks import LESSONS, lessons, write_notebooks
 from docs.samples import samples_of
-from tests.support.notebooks import executed
+from tests.support.pages.notebooks import executed
 
 
 def code_of(notebook: Path) -> list[str]:

@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 ROOT = Path(__file__).parents[2]
 MAP = (ROOT / "docs" / "internals" / "map.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ FILE = re.compile(r"`((?:blocks|diagrams|solvers)/[\w/]+\.py)`")
 WALK = """
 import json, os, sys
 import flexure as fx
-from tests.support.mechanics import servo
+from tests.support.mechanics.mechanics import servo
 
 system, seen = servo(), {}
 

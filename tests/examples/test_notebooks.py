@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import visiting
-from tests.support.notebooks import ROOT, executed, html_of, streams_of, write_page
+from tests.support.pages.browser import visiting
+from tests.support.pages.notebooks import ROOT, executed, html_of, streams_of, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -19,7 +19,7 @@ import pytest
 
 from flexure.solvers.native.llvm import cache
 from flexure.solvers.native.llvm.cache import cached, folder
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = [f"key {k}" for k in range(8)]

@@ -1,7 +1,7 @@
 """The fault matrix: no hang, no crash, no false success, no foreign exception, in any cell.
 
-The cells are in `tests.support.fault_matrix`; every reading of the equations is a process. Here
-some methods represent the others; the program itself runs all of them.
+The cells are in `tests.support.systems.fault_matrix`; every reading of the equations is a process.
+Here some methods represent the others; the program itself runs all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,15 @@ ROOT = Path(__file__).parents[2]
 )
 def test_every_fault_is_refused_or_harmless(reading: str, methods: list[str], cells: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.support.fault_matrix", reading, *methods],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "tests.support.systems.fault_matrix",
+            reading,
+            *methods,
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextFileError
-from tests.support.blocks import Gain, Lag, diagram_of
+from tests.support.systems.blocks import Gain, Lag, diagram_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
-from tests.support.robots import ARM
+from tests.support.mechanics.robots import ARM
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 

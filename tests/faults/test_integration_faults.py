@@ -34,7 +34,7 @@ from flexure.solvers.integration.guard.integration import (
     integrate,
 )
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step, is_implicit
-from tests.support.simulation import TRIED_METHODS, Flow
+from tests.support.systems.simulation import TRIED_METHODS, Flow
 from tests.support.tiers import thinned
 
 Array = NDArray[np.float64]

@@ -17,8 +17,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.odd_arguments import ODD, Call, Hung, alarm
-from tests.support.public_methods import CALLS, NOT_CALLED
+from tests.support.calls.odd_arguments import ODD, Call, Hung, alarm
+from tests.support.calls.public_methods import CALLS, NOT_CALLED
 
 PUBLIC = {
     *(*fx.__all__, *fx.compliance.__all__, *fx.fitting.__all__, *fx.laws.__all__),

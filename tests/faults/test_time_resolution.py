@@ -19,7 +19,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import NoProgressError, ValueRefusedError
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
 from flexure.solvers.integration.methods.methods import METHOD_NAMES
-from tests.support.simulation import Clockwork, Flow, method_options, together
+from tests.support.systems.simulation import Clockwork, Flow, method_options, together
 
 pytestmark = pytest.mark.timeout(60, method="signal")
 

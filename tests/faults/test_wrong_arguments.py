@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
-from tests.support.mechanisms import arm
+from tests.support.mechanics.mechanisms import arm
 
 
 def loop() -> fx.DiagramBuilder:

@@ -13,7 +13,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from tests.oracle.reading import cases
-from tests.support.force_elements import (
+from tests.support.mechanics.force_elements import (
     AT_REST,
     BodyMotion,
     context_of,

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from tests.oracle.reading import cases, read
-from tests.support.joint_forces import joint
+from tests.support.mechanics.joint_forces import joint
 
 FILE = "element_door_hinge.json"
 COLUMNS = {

@@ -13,7 +13,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
 from flexure.blocks.multibody.bodies.bodies import Body
 from tests.oracle.reading import cases, read
-from tests.support.force_elements import AT_REST, BodyMotion, context_of, number, world
+from tests.support.mechanics.force_elements import AT_REST, BodyMotion, context_of, number, world
 from tests.support.tiers import for_each
 
 FILE = "element_spring_damper.json"

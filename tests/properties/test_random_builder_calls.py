@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 import flexure as fx
 from flexure.diagrams.checks.errors import AlgebraicLoopError, UnknownNameError, WiringError
-from tests.support.blocks import Adder, Constant, Gain, Lag, Optional
+from tests.support.systems.blocks import Adder, Constant, Gain, Lag, Optional
 from tests.support.tiers import by_tier
 
 

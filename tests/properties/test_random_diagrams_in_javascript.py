@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 
 import flexure as fx
 from tests.properties.test_random_diagrams import Plan, build, plans
-from tests.support.javascript import options_of
-from tests.support.javascript_runs import simulate_all
+from tests.support.native.javascript import options_of
+from tests.support.native.javascript_runs import simulate_all
 
 END = 1.5
 RUN: dict[str, Any] = {"method": "RK45", "rtol": 1e-8, "atol": 1e-10}

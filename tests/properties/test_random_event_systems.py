@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
-from tests.support.event_systems import Act, Actor, Watch, noting
-from tests.support.native import needs_llvmlite
-from tests.support.native_runs import METHODS, native_like_interpreted
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.native_runs import METHODS, native_like_interpreted
+from tests.support.systems.event_systems import Act, Actor, Watch, noting
 from tests.support.tiers import by_tier
 
 pytestmark = needs_llvmlite

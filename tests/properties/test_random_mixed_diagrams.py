@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import by_tier
 
 #: In which way a block writes its equations down.

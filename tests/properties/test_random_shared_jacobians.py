@@ -11,9 +11,9 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.solvers.tracing.trace import STATE, TIME, number_behind, trace_derivatives
-from tests.support.alike_at_random import diagram_of
-from tests.support.native import needs_llvmlite
-from tests.support.shared_code import FloatArray, jacobian_by
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.shared_code import FloatArray, jacobian_by
+from tests.support.systems.alike_at_random import diagram_of
 from tests.support.tiers import by_tier
 
 WAYS = ["entry by entry", "along directions", "written out", "written out along directions"]

@@ -17,10 +17,10 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.javascript import options_of
-from tests.support.javascript_runs import simulate_all
-from tests.support.native import needs_llvmlite
-from tests.support.random_loops import Loop, draw_loop
+from tests.support.native.javascript import options_of
+from tests.support.native.javascript_runs import simulate_all
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.random_loops import Loop, draw_loop
 from tests.support.tiers import by_tier
 
 pytestmark = pytest.mark.timeout(900)

@@ -112,9 +112,8 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
             break
         at = z
         if len(going) < len(rows):
-            rows, at, low, high, rising, small = (
-                each[going] for each in (rows, at, low, high, rising, small)
-            )
+            at, low, high = at[going], low[going], high[going]
+            rows, rising, small = rows[going], rising[going], small[going]
             c, slope = rows_of(c, going), rows_of(slope, going)
     return found
 

@@ -15,8 +15,8 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
-from tests.support.force_elements import world
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics.force_elements import world
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import for_each
 
 STEEL = fx.Material(

@@ -20,8 +20,8 @@ from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.native.runs import run_memory
 from flexure.solvers.tracing.trace import SymbolicStore
-from tests.support import rods
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics import rods
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import thinned
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001

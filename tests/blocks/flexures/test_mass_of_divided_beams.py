@@ -14,8 +14,8 @@ from scipy.linalg import eigh
 import flexure as fx
 from flexure.blocks.flexures.beams.beam_segment import end_shares
 from flexure.diagrams.values.arrays import FloatArray
-from tests.support.beam_theory import frequencies
-from tests.support.beams import UNIT, stiffness_section
+from tests.support.mechanics.beam_theory import frequencies
+from tests.support.mechanics.beams import UNIT, stiffness_section
 
 ENDS = {"cantilever": ("clamped", "free"), "clamped": ("clamped", "clamped")}
 

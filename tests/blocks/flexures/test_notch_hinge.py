@@ -10,7 +10,7 @@ import pytest
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, ValueRefusedError
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 STEEL = fx.Material.common("structural steel S235")
 NOTCH = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)

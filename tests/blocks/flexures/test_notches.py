@@ -13,7 +13,7 @@ from scipy.integrate import quad
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import ValueRefusedError
-from tests.support.plane_stress import bend
+from tests.support.mechanics.plane_stress import bend
 
 STEEL = fx.Material.common("structural steel S235")
 CIRCULAR = fx.CircularNotch(thickness=1e-3, radius=1e-2, width=8e-3)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq, fsolve
 
 import flexure as fx
-from tests.support.rods import leg
+from tests.support.mechanics.rods import leg
 
 LENGTH, WIDTH, THICKNESS, DISTANCE = 0.1, 0.05, 5e-4, 0.08
 E, POISSON, DENSITY = 193e9, 0.3, 7880.0

@@ -15,7 +15,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import FloatArray
-from tests.support import rods
+from tests.support.mechanics import rods
 
 #: G J, E I_y and E I_z of a rod of the length 1, and its E A.
 STIFFNESS, AXIAL = np.array([0.8, 1.0, 2.0]), 1e3

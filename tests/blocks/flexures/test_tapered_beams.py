@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.diagrams.values.arrays import FloatArray
-from tests.support.beams import tip_position, under_load
-from tests.support.native import needs_llvmlite
+from tests.support.mechanics.beams import tip_position, under_load
+from tests.support.native.native import needs_llvmlite
 
 #: Motions in a plane are compared with the theory of plane beams.
 pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")

@@ -26,7 +26,7 @@ from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.blocks.multibody.plants.plant_builder import PlantBuilder
 from flexure.diagrams.checks.errors import DeclarationError
-from tests.support.robots import ARM, BUSHING, DOOR, LINK
+from tests.support.mechanics.robots import ARM, BUSHING, DOOR, LINK
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 

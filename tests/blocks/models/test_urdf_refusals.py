@@ -16,7 +16,7 @@ from flexure.diagrams.checks.errors import (
     MissingExtraError,
     UnknownNameError,
 )
-from tests.support.robots import ARM, DOOR
+from tests.support.mechanics.robots import ARM, DOOR
 from tests.support.tiers import for_each
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.stl import BROKEN, binary
+from tests.support.mechanics.stl import BROKEN, binary
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 

@@ -13,8 +13,8 @@ import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.diagrams.checks.errors import DeclarationError
 from tests.oracle.reading import DATA
-from tests.support.joints import JOINTS
-from tests.support.robots import ARM, DOOR
+from tests.support.mechanics.joints import JOINTS
+from tests.support.mechanics.robots import ARM, DOOR
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 

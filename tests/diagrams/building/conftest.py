@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import flexure as fx
-from tests.support.blocks import Gain
-from tests.support.builders import Two
+from tests.support.systems.blocks import Gain
+from tests.support.systems.builders import Two
 
 
 @pytest.fixture(params=["plain wires", "networkx"])

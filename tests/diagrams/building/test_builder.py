@@ -17,8 +17,8 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     WiringError,
 )
-from tests.support.blocks import Adder, Constant, Gain, Lag, Optional, nested
-from tests.support.builders import contents, place_of, refusal
+from tests.support.systems.blocks import Adder, Constant, Gain, Lag, Optional, nested
+from tests.support.systems.builders import contents, place_of, refusal
 
 ROOT = Path(__file__).parents[3]
 

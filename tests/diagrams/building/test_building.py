@@ -11,8 +11,8 @@ import flexure as fx
 from flexure.diagrams.checks.errors import (
     AlgebraicLoopError,
 )
-from tests.support.blocks import Adder, Constant, Gain, Optional, diagram_of
-from tests.support.builders import contents, place_of, refusal
+from tests.support.systems.blocks import Adder, Constant, Gain, Optional, diagram_of
+from tests.support.systems.builders import contents, place_of, refusal
 
 # Exports ---------------------------------------------------------------------------------------
 

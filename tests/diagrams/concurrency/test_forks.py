@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flexure.diagrams.concurrency.threads import cached_property
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,7 +28,7 @@ def test_processes_that_are_made_while_a_thread_compiles_simulate(
     if how not in multiprocessing.get_all_start_methods():
         pytest.skip("this system has other ways to make processes")
     found = subprocess.run(
-        [sys.executable, "-m", "tests.support.forking", how, str(count)],
+        [sys.executable, "-m", "tests.support.processes.forking", how, str(count)],
         cwd=ROOT,
         env=os.environ | ({"FLEXURE_CACHE": str(tmp_path)} if how == "fork" else {}),
         capture_output=True,

@@ -14,7 +14,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, ValueRefusedError
-from tests.support.blocks import (
+from tests.support.systems.blocks import (
     Constant,
     Gain,
     Lag,

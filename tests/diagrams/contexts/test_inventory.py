@@ -13,7 +13,7 @@ from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.solvers.tracing.signals import resolve
 from tests.contracts.catalog import CATALOG, TRIED
-from tests.support.mechanisms import MECHANISMS, TRIED_MECHANISMS
+from tests.support.mechanics.mechanisms import MECHANISMS, TRIED_MECHANISMS
 from tests.support.tiers import for_each
 
 SYSTEMS: dict[str, Callable[[], fx.System]] = {

@@ -14,7 +14,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextFileError, FlexureError
-from tests.support.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
+from tests.support.systems.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
 
 
 class Everything(fx.LeafSystem):

@@ -15,7 +15,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.blocks import diagram_of
+from tests.support.systems.blocks import diagram_of
 
 
 class Arm(fx.LeafSystem):

@@ -28,7 +28,7 @@ from flexure.diagrams.drawing.formats import marks
 from flexure.diagrams.drawing.formats.marks import Text, bent_line
 from flexure.diagrams.drawing.formats.palette import INK, PAPER
 from flexure.diagrams.drawing.formats.sheet import sheet_of
-from tests.support.drawings import (
+from tests.support.pages.drawings import (
     PICTURES,
     Dynamic,
     Sampled,

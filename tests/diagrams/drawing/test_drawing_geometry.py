@@ -26,7 +26,7 @@ from flexure.diagrams.drawing.arrangement.picture import Block, Picture, Tag, bl
 from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.systems.ports import Port
-from tests.support.drawings import (
+from tests.support.pages.drawings import (
     PICTURES,
     Dynamic,
     Static,

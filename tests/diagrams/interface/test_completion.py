@@ -11,8 +11,8 @@ import pytest
 import flexure as fx
 from flexure.diagrams.interface import completion
 from flexure.diagrams.interface.completion import block_paths, names_for
-from tests.support.many_blocks import chain
-from tests.support.mechanics import servo
+from tests.support.mechanics.mechanics import servo
+from tests.support.systems.many_blocks import chain
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ import pytest
 import flexure as fx
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.values.tables import Table
-from tests.support.browser import visiting
-from tests.support.many_blocks import chain
-from tests.support.mechanics import Pendulum, servo
-from tests.support.notebooks import write_page
-from tests.support.public_methods import CALLS
+from tests.support.calls.public_methods import CALLS
+from tests.support.mechanics.mechanics import Pendulum, servo
+from tests.support.pages.browser import visiting
+from tests.support.pages.notebooks import write_page
+from tests.support.systems.many_blocks import chain
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -146,6 +146,7 @@ def test_what_is_too_long_for_a_notebook_leaves_the_text() -> None:
     assert Long()._repr_html_() is None
 
 
+@pytest.mark.full
 def test_a_diagram_of_thousands_of_blocks_is_shown_in_short() -> None:
     diagram = chain(1500).build()
     for thing in (diagram, diagram.create_default_context(), diagram.signals()):

@@ -18,7 +18,7 @@ from matplotlib.mathtext import MathTextParser
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
-from tests.support.mathml import as_python
+from tests.support.pages.mathml import as_python
 from tests.support.tiers import for_each
 
 NAMES = ("a", "b", "c", "x")

@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
-from tests.support.blocks import Lag, nested
+from tests.support.systems.blocks import Lag, nested
 
 Duplicate: TypeAlias = Callable[[Any], Any]
 

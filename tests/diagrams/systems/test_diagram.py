@@ -13,7 +13,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import AlgebraicLoopError, ContextError, UnknownNameError
-from tests.support.blocks import (
+from tests.support.systems.blocks import (
     Adder,
     Constant,
     Declared,

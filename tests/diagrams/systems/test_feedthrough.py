@@ -22,7 +22,7 @@ from flexure.diagrams.values.kinds import (
     PARAMETER,
     TIME_KIND,
 )
-from tests.support.blocks import Gain, Lag
+from tests.support.systems.blocks import Gain, Lag
 
 Equation = Callable[["Block", Any], Any]
 

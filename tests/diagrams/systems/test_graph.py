@@ -8,7 +8,7 @@ import networkx as nx
 
 import flexure as fx
 from flexure.diagrams.systems.graph import graph_of
-from tests.support.blocks import Adder, Constant, Gain, Lag, Oscillator, nested
+from tests.support.systems.blocks import Adder, Constant, Gain, Lag, Oscillator, nested
 
 
 def loop() -> fx.Diagram:

@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError
-from tests.support.blocks import Adder, Constant, Gain, Lag, diagram_of, nested
+from tests.support.systems.blocks import Adder, Constant, Gain, Lag, diagram_of, nested
 
 # What an output of "Counting" depends on, by the name of its count.
 STATE = {"x", "entry", "of_entry"}

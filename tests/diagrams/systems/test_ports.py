@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import (
     FlexureError,
     ValueRefusedError,
 )
-from tests.support.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
+from tests.support.systems.blocks import Constant, Gain, Lag, Optional, diagram_of, nested
 
 
 class Ported(fx.LeafSystem):

@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import (
     FlexureError,
     UnknownNameError,
 )
-from tests.support.blocks import Constant, Gain, Lag, Oscillator, diagram_of, nested
+from tests.support.systems.blocks import Constant, Gain, Lag, Oscillator, diagram_of, nested
 from tests.support.tiers import for_each
 
 DECLARATIONS: dict[str, Callable[[fx.LeafSystem, str], Any]] = {

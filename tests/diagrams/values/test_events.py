@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.diagrams.contexts.updates import run_updates
-from tests.support.blocks import Lag, diagram_of
+from tests.support.systems.blocks import Lag, diagram_of
 
 Handler = Callable[[Any], Any]
 

@@ -11,7 +11,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, FlexureError, ValueRefusedError
-from tests.support.blocks import Gain, diagram_of
+from tests.support.systems.blocks import Gain, diagram_of
 
 
 class Holder(fx.LeafSystem):

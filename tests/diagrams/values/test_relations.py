@@ -19,7 +19,7 @@ from flexure.diagrams.checks.errors import (
     FlexureError,
     ValueRefusedError,
 )
-from tests.support.javascript_runs import simulate_all
+from tests.support.native.javascript_runs import simulate_all
 
 
 def limited() -> fx.Diagram:

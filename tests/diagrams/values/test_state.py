@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import (
     FlexureError,
     ValueRefusedError,
 )
-from tests.support.blocks import Oscillator, diagram_of
+from tests.support.systems.blocks import Oscillator, diagram_of
 
 
 class Continuous(fx.LeafSystem):

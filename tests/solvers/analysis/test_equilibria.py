@@ -18,7 +18,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
+from tests.support.mechanics.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
 
 
 class Flow(fx.LeafSystem):

@@ -13,7 +13,7 @@ from scipy import linalg, signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, MissingExtraError, ValueRefusedError
-from tests.support.mechanics import servo
+from tests.support.mechanics.mechanics import servo
 
 W = np.array([0.0, 0.3, 2.0, 40.0])
 PAIR: Any = [-2.0 + 1j, -2.0 - 1j]

@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.tracing import compile_limits
-from tests.support.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
+from tests.support.mechanics.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
 
 
 def at(pendulum: Pendulum, angle: float, rate: float = 0.0, torque: float = 0.0) -> fx.Context:

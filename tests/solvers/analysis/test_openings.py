@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError
-from tests.support.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
+from tests.support.mechanics.mechanics import GRAVITY, ForeignPendulum, Pendulum, servo
 
 OMEGA = np.array([0.1, 1.5, 4.0, 30.0])
 S = 1j * OMEGA

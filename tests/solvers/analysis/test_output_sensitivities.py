@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from tests.support.mechanics import servo
+from tests.support.mechanics.mechanics import servo
 
 TIMES = np.array([0.0, 0.3, 0.9])
 

@@ -12,7 +12,7 @@ from scipy.signal import cont2discrete
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 T = 0.05
 A = np.array([[0.0, 1.0], [-4.0, -0.3]])

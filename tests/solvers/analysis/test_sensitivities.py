@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.mechanics import ForeignPendulum, Pendulum, servo
+from tests.support.mechanics.mechanics import ForeignPendulum, Pendulum, servo
 
 
 def swinging(angle: float = 1.0, torque: float = 0.2, kind: type[Pendulum] = Pendulum) -> Any:
@@ -227,7 +227,7 @@ def test_a_parameter_that_moves_a_bend_is_followed() -> None:
 
 
 def ball() -> Any:
-    from tests.support.simulation import ball
+    from tests.support.systems.simulation import ball
 
     return ball()
 

@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.forces.fits.least_squares import Loss
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 TIMES = np.linspace(0.0, 4.0, 41)
 
@@ -201,6 +201,7 @@ def test_what_cannot_be_told_apart_is_named() -> None:
 # Statistics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 200 experiments with the same truth 190 should have it in their intervals of 95 %.
 

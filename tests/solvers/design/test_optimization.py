@@ -21,7 +21,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.search_space import SearchSpace
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 m = fx.metrics
 DAMPING = "A[1,1]"
@@ -72,6 +72,7 @@ def sampled_loop() -> fx.Diagram:
 # Known optima -----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_damping_with_the_least_squared_error_is_a_half() -> None:
     found = optimized(m.ise("y", target=1.0), rtol=1e-6)
     assert found[DAMPING] == pytest.approx(-1.0, abs=2e-3)  # J = ζ + 1/(4 ζ)

@@ -10,7 +10,7 @@ import scipy.signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 
 def loop(pid: fx.System, *plant: fx.System) -> fx.Diagram:

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
-from tests.support.mechanics import Pendulum
+from tests.support.mechanics.mechanics import Pendulum
 
 OMEGA = np.geomspace(1e-3, 1e3, 50000)
 

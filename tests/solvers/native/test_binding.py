@@ -10,7 +10,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.programs import program_of
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 pytestmark = needs_llvmlite
 

@@ -12,8 +12,8 @@ from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.method_programs import METHODS, generic_attempt
 from flexure.solvers.native.programs.program import Program
-from tests.support.many_blocks import Lag, Law, chain
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.many_blocks import Lag, Law, chain
 
 
 class Swing(fx.LeafSystem):

@@ -11,7 +11,7 @@ from flexure.diagrams.checks.errors import NativeCodeError
 from flexure.solvers.integration.methods.methods import resolve
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.preconditions import has_loop
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 
 class Branching(fx.LeafSystem):

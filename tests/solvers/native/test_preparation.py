@@ -16,7 +16,7 @@ from flexure.solvers.native.llvm import assembly, library
 from flexure.solvers.native.programs import plan
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing import derivatives as python_reading
-from tests.support.native import equation_at, needs_llvmlite
+from tests.support.native.native import equation_at, needs_llvmlite
 
 pytestmark = needs_llvmlite
 

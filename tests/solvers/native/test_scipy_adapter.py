@@ -18,7 +18,7 @@ from flexure.solvers.integration.methods.methods import (
 )
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.runs.scipy_solver import NativeSolver
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 every_native_method = pytest.mark.parametrize("method", METHODS)
 

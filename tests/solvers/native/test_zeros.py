@@ -15,7 +15,7 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.solvers.native.programs.programs import program_of, program_with
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 pytestmark = needs_llvmlite
 

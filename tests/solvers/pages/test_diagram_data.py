@@ -9,7 +9,7 @@ import flexure as fx
 from flexure.diagrams.drawing.arrangement.content import content_of
 from flexure.diagrams.drawing.formats.sheet import sheet_of
 from flexure.solvers.pages.diagram_data import diagram_data
-from tests.support.drawings import Dynamic, Static, cell, diagram_of, rig, robot
+from tests.support.pages.drawings import Dynamic, Static, cell, diagram_of, rig, robot
 
 
 def data_of(diagram: fx.Diagram) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import flexure as fx
-from tests.support.browser import Visit, visiting
-from tests.support.diagram_page import write_diagram_page
-from tests.support.drawings import cell, diagram_of, rig
+from tests.support.pages.browser import Visit, visiting
+from tests.support.pages.diagram_page import write_diagram_page
+from tests.support.pages.drawings import cell, diagram_of, rig
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

@@ -16,9 +16,9 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from tests.support.browser import visiting
-from tests.support.mechanics import ForeignPendulum
-from tests.support.pages import opened
+from tests.support.mechanics.mechanics import ForeignPendulum
+from tests.support.pages.browser import visiting
+from tests.support.pages.pages import opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.browser import run_javascript
-from tests.support.javascript_runs import ask_models
+from tests.support.native.javascript_runs import ask_models
+from tests.support.pages.browser import run_javascript
 from tests.support.tiers import by_tier
 
 RESPONSES = 300
@@ -45,7 +45,7 @@ def responses() -> list[dict[str, object]]:
 @pytest.mark.full
 def test_figures_of_many_responses_are_those_of_step_info() -> None:
     cases = responses()
-    text = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
+    text = files("flexure.solvers.pages").joinpath("assets", "charts", "figures.js").read_text()
     run = f"""{text}
     const cases = {json.dumps(cases)};
     const nodes = [-1, -Math.SQRT1_2, 0, Math.SQRT1_2, 1];
@@ -103,7 +103,7 @@ def random_loop(rng: np.random.Generator) -> tuple[fx.Diagram, float, float]:
 @pytest.mark.full
 def test_figures_of_random_loops_are_those_of_python_for_short_and_long_runs() -> None:
     rng = np.random.default_rng(11)
-    figures = files("flexure.solvers.pages").joinpath("assets", "figures.js").read_text()
+    figures = files("flexure.solvers.pages").joinpath("assets", "charts", "figures.js").read_text()
     ask = """(() => {
       const { outcome, dense } = model.simulate({ ...options.run, samples: 2, dense: ["plant.y"] });
       const pieces = { ...dense, values: dense.signals["plant.y"] };

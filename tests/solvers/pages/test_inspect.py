@@ -15,7 +15,7 @@ import pytest
 import flexure as fx
 from examples.compliant_door import build as door
 from flexure.solvers.pages.force_benches import force_bench
-from tests.support.pages import OpenPage, opened
+from tests.support.pages.pages import OpenPage, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

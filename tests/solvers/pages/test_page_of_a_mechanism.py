@@ -13,7 +13,7 @@ from examples.compliant_door import build as door
 from examples.four_bar_linkage import build as four_bar
 from flexure.diagrams.drawing.formats.style import RED
 from flexure.solvers.results.mechanisms.camera import Camera
-from tests.support.pages import opened
+from tests.support.pages.pages import opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

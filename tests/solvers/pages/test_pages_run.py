@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from tests.support.pages import OpenPage, opened
+from tests.support.pages.pages import OpenPage, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -15,9 +15,9 @@ import pytest
 import flexure as fx
 from flexure.diagrams.scalars import is_symbolic
 from flexure.solvers.tracing import lanes
-from tests.support.blocks import Oscillator
-from tests.support.recorded_run import oscillation, recorded_run, sampled
-from tests.support.simulation import (
+from tests.support.systems.blocks import Oscillator
+from tests.support.systems.recorded_run import oscillation, recorded_run, sampled
+from tests.support.systems.simulation import (
     ADAPTIVE,
     Clockwork,
     ball,

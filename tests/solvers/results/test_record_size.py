@@ -13,7 +13,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import SimulationError, ValueRefusedError
 from flexure.solvers.results.records import history
 from flexure.solvers.results.records.free_memory import free_memory
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 
 class Oscillators(fx.LeafSystem):

@@ -21,9 +21,9 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.blocks import Oscillator, diagram_of
-from tests.support.recorded_run import oscillation, recorded_run
-from tests.support.simulation import Clockwork, Flow, together
+from tests.support.systems.blocks import Oscillator, diagram_of
+from tests.support.systems.recorded_run import oscillation, recorded_run
+from tests.support.systems.simulation import Clockwork, Flow, together
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +290,7 @@ def test_to_pandas(result: fx.results.SimulationResult) -> None:
     assert result.to_pandas(["step.y"], [0.5, 0.6]).to_numpy().tolist() == [[0.0], [1.0]]
 
 
+@pytest.mark.full
 def test_to_xarray(result: fx.results.SimulationResult) -> None:
     pytest.importorskip("xarray")
     data = result.to_xarray()

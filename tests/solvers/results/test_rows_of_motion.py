@@ -9,7 +9,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.records.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import resolve
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 SIGNALS = ["plant.y", "plant.x", "pid.u", "noise.y", "line.y", "line.samples"]
 

@@ -12,8 +12,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
-from tests.support.simulation import chain
-from tests.support.sweeps import servo
+from tests.support.systems.simulation import chain
+from tests.support.systems.sweeps import servo
 
 FloatArray = npt.NDArray[np.float64]
 PLAIN = ("initial", "target", "band", "at", "steady_state_error")

@@ -18,8 +18,8 @@ from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.blocks import Oscillator
-from tests.support.simulation import chain
+from tests.support.systems.blocks import Oscillator
+from tests.support.systems.simulation import chain
 
 FloatArray = npt.NDArray[np.float64]
 

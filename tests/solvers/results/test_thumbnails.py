@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.results.records.thumbnails import thumbnail
-from tests.support.simulation import Flow
+from tests.support.systems.simulation import Flow
 
 TIME = np.linspace(0.0, 2.0, 41)
 

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextError
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 KINDS = [False, "python", pytest.param("native", marks=needs_llvmlite)]
 every_kind = pytest.mark.parametrize("compiled", KINDS, ids=str)

@@ -19,8 +19,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ZenoError
-from tests.support.event_systems import Act, Actor, Watch
-from tests.support.javascript_runs import simulate_all
+from tests.support.native.javascript_runs import simulate_all
+from tests.support.systems.event_systems import Act, Actor, Watch
 from tests.support.tiers import thinned
 
 Array = npt.NDArray[np.float64]

@@ -15,8 +15,8 @@ import flexure as fx
 from flexure.errors import DeclarationError, SimulationError
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.native.programs.method_programs import METHODS
-from tests.support.javascript_runs import simulate
-from tests.support.native import needs_llvmlite
+from tests.support.native.javascript_runs import simulate
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import for_each
 
 ENERGY = 0.5
@@ -57,6 +57,7 @@ def energy_error(result: fx.results.SimulationResult) -> Any:
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
+@pytest.mark.full
 @for_each(
     ("method", "compiled"),
     [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],

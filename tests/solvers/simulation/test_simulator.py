@@ -18,8 +18,8 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.values.events import Trigger
 from flexure.solvers.integration.methods.fixed_step import RungeKutta4
-from tests.support.blocks import Oscillator, nested
-from tests.support.simulation import Clockwork, Flow, chain, count_up, look, together
+from tests.support.systems.blocks import Oscillator, nested
+from tests.support.systems.simulation import Clockwork, Flow, chain, count_up, look, together
 
 Trace = list[tuple[float, str, float, float]]
 

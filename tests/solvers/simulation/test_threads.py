@@ -26,8 +26,8 @@ from flexure.diagrams.concurrency.quiet import Silence, quietly
 from flexure.diagrams.concurrency.threads import once
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs import method_programs
-from tests.support.many_threads import make
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
+from tests.support.processes.many_threads import make
 
 ROOT = Path(__file__).resolve().parents[3]
 ROUNDS = int(os.environ.get("FLEXURE_STRESS_ROUNDS", "2"))
@@ -40,7 +40,7 @@ def test_eight_threads_that_begin_at_once_give_right_numbers(tmp_path: Path) -> 
     """Half of the rounds in a cache that they fill, half in one that they find full."""
     for k in range(ROUNDS):
         found = subprocess.run(
-            [sys.executable, "-m", "tests.support.many_threads", "1"],
+            [sys.executable, "-m", "tests.support.processes.many_threads", "1"],
             cwd=ROOT,
             env=os.environ | {"FLEXURE_CACHE": str(tmp_path / f"{k - k % 2}")},
             capture_output=True,
@@ -54,6 +54,7 @@ def test_eight_threads_that_begin_at_once_give_right_numbers(tmp_path: Path) -> 
 # What is shared --------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("kind", ["address", "function"])
 def test_native_code_lives_as_long_as_somebody_can_call_it(kind: str) -> None:

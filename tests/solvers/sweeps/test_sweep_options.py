@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.errors import ValueRefusedError
 from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, SweepOptions
-from tests.support.sweeps import Pendulum
+from tests.support.systems.sweeps import Pendulum
 
 STIFFNESS = [1.0, 2.0, 4.0]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.sweeps import Pendulum, UntilEdge, driven_pendulum, in_lanes, servo
+from tests.support.systems.sweeps import Pendulum, UntilEdge, driven_pendulum, in_lanes, servo
 
 EDGES = [100.0, 0.5, 100.0, 0.25]
 

@@ -19,9 +19,9 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from flexure.solvers.native.llvm import library
-from tests.support.native import needs_llvmlite
-from tests.support.simulation import ball, together
-from tests.support.sweeps import (
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.simulation import ball, together
+from tests.support.systems.sweeps import (
     Pendulum,
     UntilEdge,
     assert_like_singles,
@@ -191,6 +191,7 @@ def test_the_number_of_runs_does_not_change_them() -> None:
     assert_like_singles(everything, [0, 499, 999], compiled="native", method="RK45")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("system", [driven_pendulum, servo, lambda: together(ball(), Pendulum())])
 def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Diagram]) -> None:
     diagram = system()
@@ -212,6 +213,7 @@ def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Dia
         np.testing.assert_array_equal(run[signals[0]], runs[0][signals[0]])
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_that_become_undefined_spoil_no_others(method: str) -> None:
@@ -422,9 +424,8 @@ class TwoRates(fx.LeafSystem):
 def test_updates_in_lanes_run_in_their_order_and_fail_where_they_are_undefined(method: str) -> None:
     gains = np.array([3.0, 4.0, 5.0, 0.2, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0])
     values = {"gain": gains, "count": 0.1 * gains[::-1]}
-    sweep = fx.sweep(
-        TwoRates(), values, 2.0, signals="y", times=np.linspace(0, 2, 41), method=method
-    )
+    options: dict[str, Any] = {"signals": "y", "times": np.linspace(0, 2, 41), "method": method}
+    sweep = fx.sweep(TwoRates(), values, 2.0, **options)
     assert in_lanes(sweep)
     assert list(sweep.failures) == [3]  # a square root of a negative number
     assert_like_singles(sweep, [k for k in range(10) if k != 3], method=method)

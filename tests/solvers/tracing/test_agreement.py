@@ -20,7 +20,7 @@ from flexure.solvers.tracing.trace_check import (
     agrees_at,
     interpreted_numbers,
 )
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 from tests.support.tiers import for_each, thinned
 
 NAN, INF = np.nan, np.inf

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.blocks import Lag
-from tests.support.foreign_blocks import Spline, compiled, wired
+from tests.support.systems.blocks import Lag
+from tests.support.systems.foreign_blocks import Spline, compiled, wired
 
 
 class Fragile(fx.LeafSystem):

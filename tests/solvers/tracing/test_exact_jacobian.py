@@ -13,7 +13,7 @@ from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.support.mechanics import ForeignPendulum, Pendulum, servo
+from tests.support.mechanics.mechanics import ForeignPendulum, Pendulum, servo
 from tests.support.tiers import thinned
 
 IMPLICIT = ["Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"]

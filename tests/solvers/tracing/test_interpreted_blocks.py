@@ -11,8 +11,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.tracing.derivatives import Derivatives
-from tests.support.blocks import Lag
-from tests.support.foreign_blocks import (
+from tests.support.systems.blocks import Lag
+from tests.support.systems.foreign_blocks import (
     SYSTEMS,
     Spline,
     assert_equal_at_random,

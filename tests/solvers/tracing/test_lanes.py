@@ -20,7 +20,7 @@ from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import PARAMETER, STATE, trace
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill
-from tests.support.blocks import Constant, Gain, Oscillator, diagram_of
+from tests.support.systems.blocks import Constant, Gain, Oscillator, diagram_of
 from tests.support.tiers import for_each
 
 FloatArray = npt.NDArray[np.float64]

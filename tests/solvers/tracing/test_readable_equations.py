@@ -16,8 +16,8 @@ from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import MissingExtraError, TraceError, UnknownNameError
 from flexure.diagrams.scalars.expressions.vocabulary import LOGICAL, OPERATIONS
 from flexure.solvers.tracing.sympy_form import sympy_expressions
-from tests.support.mathml import as_python
-from tests.support.mechanics import Pendulum, servo
+from tests.support.mechanics.mechanics import Pendulum, servo
+from tests.support.pages.mathml import as_python
 from tests.support.tiers import for_each
 
 

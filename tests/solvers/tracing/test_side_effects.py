@@ -23,9 +23,9 @@ import pytest
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import NativeCodeError
-from tests.support.event_systems import Oscillator, bouncing, foreign
-from tests.support.native import needs_llvmlite
-from tests.support.native_runs import run
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.native_runs import run
+from tests.support.systems.event_systems import Oscillator, bouncing, foreign
 
 pytestmark = needs_llvmlite
 

@@ -15,8 +15,8 @@ from flexure.diagrams.checks.errors import TraceError
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.interpreted_blocks import trace_with_foreign
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.support.blocks import Lag
-from tests.support.foreign_blocks import (
+from tests.support.systems.blocks import Lag
+from tests.support.systems.foreign_blocks import (
     Everything,
     Spline,
     assert_equal_at_random,

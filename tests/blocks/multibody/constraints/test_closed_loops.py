@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from tests.support.joints import JOINTS
+from tests.support.mechanics.joints import JOINTS
 
 GROUND, CRANK, COUPLER, ROCKER = 0.9, 0.25, 0.8, 0.6
 TURNED = rotation_from_rotation_vector([0.3, -0.8, 0.5])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.squeezer import FINAL, squeezer
+from tests.support.mechanics.squeezer import FINAL, squeezer
 
 
 @pytest.mark.full

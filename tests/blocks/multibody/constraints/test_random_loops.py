@@ -17,8 +17,8 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace
-from tests.support.mechanisms import CLOSING, MECHANISMS, closed_by, random_context
-from tests.support.multibody import KINDS, random_inertia, random_pose
+from tests.support.mechanics.mechanisms import CLOSING, MECHANISMS, closed_by, random_context
+from tests.support.mechanics.multibody import KINDS, random_inertia, random_pose
 from tests.support.tiers import by_tier, thinned
 
 

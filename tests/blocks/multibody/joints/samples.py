@@ -10,7 +10,7 @@ import numpy as np
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.bodies import Body
-from tests.support.joints import JOINTS
+from tests.support.mechanics.joints import JOINTS
 from tests.support.tiers import for_each
 
 POSE = (rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))

@@ -20,8 +20,8 @@ from tests.blocks.multibody.joints.samples import (
     has_quaternion,
     random_state,
 )
-from tests.support.joints import JOINTS
-from tests.support.multibody import random_inertia, random_pose
+from tests.support.mechanics.joints import JOINTS
+from tests.support.mechanics.multibody import random_inertia, random_pose
 from tests.support.tiers import for_each
 
 in_many_states = for_each("seed", SEEDS)

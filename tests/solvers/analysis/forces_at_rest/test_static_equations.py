@@ -15,8 +15,8 @@ from flexure.diagrams.contexts.value_places import find_place
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest import exact_forces
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from tests.support.foreign_blocks import Spline
-from tests.support.mechanisms import MECHANISMS, random_context
+from tests.support.mechanics.mechanisms import MECHANISMS, random_context
+from tests.support.systems.foreign_blocks import Spline
 from tests.support.tiers import for_each
 
 ATTEMPT = "Cannot test"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from tests.support.linear_models import free_model, transfer_model
+from tests.support.systems.linear_models import free_model, transfer_model
 from tests.support.tiers import thinned
 
 FREQUENCY = np.geomspace(0.1, 10.0, 41)

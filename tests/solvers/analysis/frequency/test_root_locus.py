@@ -12,7 +12,7 @@ from scipy.signal import cont2discrete
 
 import flexure as fx
 from tests.solvers.analysis.frequency.test_frequency_plots import covered, data, texts
-from tests.support.linear_models import free_model, transfer_model
+from tests.support.systems.linear_models import free_model, transfer_model
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
 from flexure.diagrams.checks.errors import TraceError
 from flexure.solvers.analysis.equations import equations
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import flexure as fx
 from flexure.diagrams.checks.errors import ContextError, DeclarationError
 from flexure.solvers.analysis.plausibility.doctor import RULES
 from tests.contracts.catalog import CATALOG, TRIED
-from tests.support.mechanisms import MECHANISMS
+from tests.support.mechanics.mechanisms import MECHANISMS
 from tests.support.tiers import for_each
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.py"))

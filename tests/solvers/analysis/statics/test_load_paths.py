@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
-from tests.support.foreign_blocks import Spline
+from tests.support.systems.foreign_blocks import Spline
 
 POINT = fx.SpatialInertia.point_mass(1.0)
 NO_GRAVITY = (0.0, 0.0, 0.0)

@@ -21,9 +21,9 @@ from flexure.solvers.export import model_jacobian
 from flexure.solvers.export.javascript.model_text import literal
 from flexure.solvers.tracing import compile_limits
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.support.browser import run_javascript
-from tests.support.javascript import run_models
-from tests.support.mechanisms import MECHANISMS, closed_by, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, closed_by, random_contexts
+from tests.support.native.javascript import run_models
+from tests.support.pages.browser import run_javascript
 
 
 class Tank(fx.LeafSystem):

@@ -40,8 +40,8 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.native.language.reading import KernelError
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.solvers.native.language import test_language as language
-from tests.support import refused_kernels
-from tests.support.javascript_runs import Call, compare_calls, results_of
+from tests.support.native import refused_kernels
+from tests.support.native.javascript_runs import Call, compare_calls, results_of
 from tests.support.tiers import for_each
 
 

@@ -16,10 +16,18 @@ import pytest
 import flexure as fx
 from examples import compliant_door, dishwasher_door
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, logged, sampled
-from tests.support.javascript import options_of
-from tests.support.javascript_runs import ask_models, simulate, simulate_all
-from tests.support.mechanisms import MECHANISMS, random_contexts
+from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
+from tests.support.native.javascript import options_of
+from tests.support.native.javascript_runs import ask_models, simulate, simulate_all
+from tests.support.systems.event_systems import (
+    SITUATIONS,
+    Act,
+    Actor,
+    Oscillator,
+    Watch,
+    logged,
+    sampled,
+)
 
 TIMES = np.linspace(0.0, 2.3, 24)
 #: With different numbers, as logs of steps end steps at clocks, and there are no logs there.
@@ -432,6 +440,7 @@ def dithering() -> fx.System:
     )
 
 
+@pytest.mark.full
 def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
     """Where Python warns that it may have missed some."""
     result = simulate(fx.to_javascript(dithering(), method="RK45"), tFinal=0.1, times=[0.1])
@@ -496,6 +505,7 @@ def test_bad_calls_are_refused_with_what_was_expected() -> None:
             raise ValueError(result.get("error", f"{options} is taken"))
 
 
+@pytest.mark.full
 def test_loops_that_are_open_are_refused_by_name_as_in_python() -> None:
     plant = MECHANISMS["loops and couplings"]()
     context = random_contexts(plant, 1, seed=3)[0]

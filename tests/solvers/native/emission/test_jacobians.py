@@ -16,7 +16,7 @@ from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
-from tests.support.native import equation_at, needs_llvmlite
+from tests.support.native.native import equation_at, needs_llvmlite
 
 pytestmark = needs_llvmlite
 

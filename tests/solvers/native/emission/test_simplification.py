@@ -21,8 +21,8 @@ from flexure.solvers.native.programs.program import Program
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.scalars.test_simplification import NUMBERS, evaluate, expressions
-from tests.support.native import Compiled, equation_at, needs_llvmlite
-from tests.support.shared_code import operations, shared, written_out
+from tests.support.native.native import Compiled, equation_at, needs_llvmlite
+from tests.support.native.shared_code import operations, shared, written_out
 
 pytestmark = needs_llvmlite
 
@@ -285,6 +285,7 @@ def test_what_an_equation_guards_stays_native(factor: Any, how: str) -> None:
 # Random expressions ------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @settings(max_examples=25)
 @given(outputs=expressions(), seed=st.integers(0, 99))
 def test_finite_numbers_of_random_expressions_stay_the_same(outputs: list[Any], seed: int) -> None:

@@ -17,8 +17,8 @@ from flexure.solvers.native.kernels.parts import blocks
 from flexure.solvers.native.kernels.parts.linear_solves import LARGEST_GROWTH
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_blocks
-from tests.support.native import CompiledKernel, needs_llvmlite
-from tests.support.native_runs import compiled_loop
+from tests.support.native.native import CompiledKernel, needs_llvmlite
+from tests.support.native.native_runs import compiled_loop
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -33,8 +33,8 @@ from flexure.solvers.native.programs.method_programs import METHODS, kernels_of,
 from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.events.agenda import Agenda
 from flexure.solvers.simulation.events.witnesses import find_crossing
-from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
-from tests.support.native_runs import compiled_loop
+from tests.support.native.native import CompiledKernel, Plain, equation_at, needs_llvmlite
+from tests.support.native.native_runs import compiled_loop
 from tests.support.tiers import for_each, thinned
 
 pytestmark = needs_llvmlite

@@ -16,8 +16,8 @@ from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_s
 from flexure.solvers.native.kernels.parts import linear_solves
 from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.runs.run_memory import StructureArrays, set_factors
-from tests.support.native import CompiledKernel, needs_llvmlite
-from tests.support.native_runs import compiled_loop
+from tests.support.native.native import CompiledKernel, needs_llvmlite
+from tests.support.native.native_runs import compiled_loop
 from tests.support.tiers import thinned
 
 pytestmark = needs_llvmlite
@@ -70,6 +70,7 @@ def sparse_solution(
     return solutions[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("n", "density"),
     thinned([(13, 0.1), (1, 1.0), (2, 0.5), (13, 0.8), (40, 0.05), (120, 0.01), (60, 0.0)], fast=3),

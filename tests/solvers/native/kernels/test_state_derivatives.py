@@ -11,7 +11,7 @@ from flexure.solvers.native.kernels.parts import state_derivatives
 from flexure.solvers.native.kernels.parts.linear_solves import factorize
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.runs import sensitivity_runs
-from tests.support.native import empty
+from tests.support.native.native import empty
 
 MATRIX = np.array([[0.3, -2.0], [5.0, -1.0]])
 

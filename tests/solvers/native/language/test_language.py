@@ -44,8 +44,8 @@ from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.runs.run_memory import StructureArrays
-from tests.support import refused_kernels
-from tests.support.native import CompiledKernel, Plain, needs_llvmlite
+from tests.support.native import refused_kernels
+from tests.support.native.native import CompiledKernel, Plain, needs_llvmlite
 from tests.support.tiers import for_each
 
 pytestmark = needs_llvmlite

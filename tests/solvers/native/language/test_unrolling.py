@@ -12,7 +12,7 @@ import pytest
 from flexure.solvers.native.language.language import Floats
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 
 def add_up(n: int, a: Floats) -> float:

@@ -21,7 +21,7 @@ from flexure.solvers.native.llvm import cache, library
 from flexure.solvers.native.llvm.cache import cached, folder
 from flexure.solvers.native.programs import method_programs
 from flexure.solvers.native.programs.method_programs import METHODS, loops_text, sources
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[4]
 CONTENT = bytes(range(256)) * 40
@@ -293,6 +293,7 @@ def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) 
     assert not any(tmp_path.rglob("*flexure*"))
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("name", METHODS)
 def test_loops_are_known_by_every_file_that_they_are_translated_from(

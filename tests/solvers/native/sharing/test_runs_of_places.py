@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.many_blocks import Lag, Law
-from tests.support.native import needs_llvmlite
-from tests.support.shared_code import jacobian_by, shared, written_out
+from tests.support.native.native import needs_llvmlite
+from tests.support.native.shared_code import jacobian_by, shared, written_out
+from tests.support.systems.many_blocks import Lag, Law
 
 
 def waves(context: Any, u: Any) -> Any:

@@ -13,9 +13,9 @@ from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.solvers.native.programs.program import Program
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
-from tests.support.many_blocks import DIAGRAMS
-from tests.support.native import equation_at, needs_llvmlite
-from tests.support.shared_code import FloatArray, jacobian, jacobian_by
+from tests.support.native.native import equation_at, needs_llvmlite
+from tests.support.native.shared_code import FloatArray, jacobian, jacobian_by
+from tests.support.systems.many_blocks import DIAGRAMS
 
 pytestmark = needs_llvmlite
 

@@ -18,7 +18,7 @@ from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.flexure_shapes import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.pictures import poses_in
 from flexure.solvers.results.mechanisms.stress_colors import StressColors
-from tests.support.browser import visiting
+from tests.support.pages.browser import visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -15,7 +15,7 @@ from flexure.solvers.results.mechanisms.depth_order import Seen, painting_order
 from flexure.solvers.results.mechanisms.drawing import SeenPiece
 from flexure.solvers.results.mechanisms.facets import pieces_of
 from flexure.solvers.results.mechanisms.pictures import poses_in
-from tests.support.scenes import contains, plant_of, seen_first, things
+from tests.support.pages.scenes import contains, plant_of, seen_first, things
 from tests.support.tiers import by_tier
 
 STILL = np.array([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], dtype=float)

@@ -13,8 +13,8 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.results.mechanisms.camera import Camera
-from tests.support.browser import Visit, visiting
-from tests.support.scenes import contains, plant_of, seen_first, things
+from tests.support.pages.browser import Visit, visiting
+from tests.support.pages.scenes import contains, plant_of, seen_first, things
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -13,7 +13,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.results.pictures.energy_plots import _account, _ledger
-from tests.support.blocks import diagram_of
+from tests.support.systems.blocks import diagram_of
 
 FREQUENCY, AMPLITUDE = 8.0, 0.3
 
@@ -152,7 +152,7 @@ def test_the_amplitude_of_a_sine_is_at_its_frequency(
 
 
 def test_the_integral_of_the_density_is_the_variance(sine: fx.results.SimulationResult) -> None:
-    found = sine.spectrum("sine.y", kind="psd", samples=8192)
+    found = sine.spectrum("sine.y", kind="psd", num_samples=8192)
     area = np.sum(found.values) * (found.frequency[1] - found.frequency[0])
     assert area == pytest.approx(0.5 * AMPLITUDE**2, rel=0.01)
     assert found.peak == pytest.approx(FREQUENCY, abs=found.frequency[1])

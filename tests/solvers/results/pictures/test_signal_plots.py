@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 import flexure as fx
 from flexure.diagrams.checks.errors import SimulationError, UnknownNameError, ValueRefusedError
-from tests.support.mechanics import Pendulum
-from tests.support.recorded_run import recorded_run
+from tests.support.mechanics.mechanics import Pendulum
+from tests.support.systems.recorded_run import recorded_run
 
 
 def legend(ax: Axes) -> list[str]:

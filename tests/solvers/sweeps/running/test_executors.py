@@ -20,9 +20,9 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, ExecutorError, ValueRefusedError
 from flexure.solvers.sweeps.running import job_serialization
-from tests.support.executors import STUDIES, Fatal, Post, bytes_of, lanes, singles
-from tests.support.native import needs_llvmlite
-from tests.support.sweeps import Pendulum, servo
+from tests.support.native.native import needs_llvmlite
+from tests.support.processes.executors import STUDIES, Fatal, Post, bytes_of, lanes, singles
+from tests.support.systems.sweeps import Pendulum, servo
 
 pytestmark = pytest.mark.full
 
@@ -46,7 +46,14 @@ def test_other_threads_and_processes_find_the_same_bytes(study: str, processes: 
 @needs_llvmlite
 def test_a_cluster_that_loses_a_worker_finds_the_same_bytes(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    program = [sys.executable, "-W", "ignore", "-m", "tests.support.executors", str(tmp_path)]
+    program = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.support.processes.executors",
+        str(tmp_path),
+    ]
     found = subprocess.run(program, capture_output=True, text=True, timeout=100, check=False)
     assert found.stdout.endswith("same\n"), found.stderr[-2000:]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, noting
-from tests.support.native import needs_llvmlite
-from tests.support.simulation import ball, together
-from tests.support.sweeps import UntilEdge
+from tests.support.native.native import needs_llvmlite
+from tests.support.systems.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, noting
+from tests.support.systems.simulation import ball, together
+from tests.support.systems.sweeps import UntilEdge
 
 pytestmark = needs_llvmlite
 
@@ -80,6 +80,7 @@ def various_contexts(system: fx.System) -> list[fx.Context]:
     return [made[k] for k in (0, 1, 0, 2, 1, 0)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", WITH_EVENTS)
 def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(

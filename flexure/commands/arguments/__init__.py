@@ -1,0 +1,1 @@
+"""Arguments of commands: words read as models, values, calls, metrics and plans."""

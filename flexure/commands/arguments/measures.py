@@ -1,0 +1,82 @@
+"""Metrics as words: ``overshoot``, ``overshoot(door.axis.angle)`` or ``rms(pid.u, start=1)``.
+
+Some names are those of a step figure and of a metric of a signal, such as ``peak``. Alone they are
+the figure, and with a signal the metric, as in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from flexure.commands.arguments.calls import Call
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+
+if TYPE_CHECKING:
+    from flexure.diagrams.systems.system import System
+    from flexure.solvers.results.measures.metrics import Metric
+
+_OTHERS = ("Constraint", "Metric", "largest", "of", "smallest")  # which are not of signals
+
+
+def metrics_of(
+    calls: Sequence[Call], system: System, signals: Sequence[str] | None
+) -> dict[str, Metric]:
+    """Return metrics by their labels.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        What was asked for. A figure of step responses without parentheses is that of the signals.
+    system : System
+        What will run.
+    signals : sequence of str or None
+        The signals that were named; with none, it is the only output of the system.
+    """
+    from flexure import metrics
+    from flexure.solvers.results.measures.step_characteristics import StepInfo
+    from flexure.solvers.tracing.signals import resolve
+
+    figures = [field.name for field in fields(StepInfo)]
+    kinds = [name for name in metrics.__all__ if name not in _OTHERS]
+    found: dict[str, Metric] = {}
+    for each in calls:
+        attempt = f"Cannot measure {each.text}"
+        if each.name in figures and not each.args:
+            paths = _responses(each, system, signals)
+            for path in paths:
+                label = each.text if len(paths) == 1 else f"{each.text} of {path}"
+                step = Call(each.text, "step", (each.name, path), each.named)
+                found[label] = step.of(metrics.step, attempt)
+        elif each.name in kinds:
+            found[each.text] = each.of(getattr(metrics, each.name), attempt)
+        elif each.name in figures:
+            step = Call(each.text, "step", (each.name, *each.args), each.named)
+            found[each.text] = step.of(metrics.step, attempt)
+        else:
+            raise UnknownNameError(attempt, remedy=suggestion(each.name, [*figures, *kinds]))
+    for metric in found.values():
+        for signal in metric.signals:
+            resolve(system, signal)  # refused before anything runs
+    return found
+
+
+def _responses(call: Call, system: System, signals: Sequence[str] | None) -> list[str]:
+    """Return the signals of which a figure is meant."""
+    from flexure.solvers.tracing.signals import resolve
+
+    if signals is None:
+        paths = [port.path for port in system.output_ports if port.size == 1]
+        fits = len(paths) == 1
+    else:
+        paths = [path for path in signals if resolve(system, path).size == 1]
+        fits = bool(paths)
+    if not fits:
+        raise ValueRefusedError(
+            f"Cannot measure {call.text}",
+            expected="a system with one output of one component, or signals with one component",
+            found=quoted(paths),
+            remedy=f"Name the signal, as in {call.name}(door.axis.angle)",
+        )
+    return paths

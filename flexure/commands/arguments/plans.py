@@ -1,0 +1,101 @@
+"""Plans of sweeps from words: grids, samples and files, of which every row meets every other."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from functools import reduce
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+from flexure.commands.arguments.calls import Axis, Call, Samples
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+
+if TYPE_CHECKING:
+    from flexure.diagrams.contexts.context import Context
+    from flexure.solvers.sweeps.plans.plans import Plan
+
+_ALIASES = {"normal": "norm"}
+
+
+def plan_of(arguments: Namespace, context: Context) -> Plan:
+    """Return the product of all that is to be varied; tolerances are around the context."""
+    from flexure.solvers.sweeps.plans import sampling_designs
+    from flexure.solvers.sweeps.plans.plan_files import load_plan
+
+    ways = {
+        "random": sampling_designs.random,
+        "latin": sampling_designs.latin_hypercube,
+        "sobol": sampling_designs.sobol,
+    }
+    plans = [load_plan(file) for file in arguments.plan]
+    plans += [_grid(axis) for axis in arguments.grid]
+    for name, way in ways.items():
+        for drawn in getattr(arguments, name):
+            values = _sources(drawn)
+            plans.append(way(values, drawn.size, context=context, seed=arguments.seed))
+    if not plans:
+        raise ValueRefusedError(
+            "Cannot sweep",
+            expected="at least one path that differs between runs",
+            found="none",
+            remedy="Name one, as in --grid pid.kp=4:40:10 or --random 1000 'pid.kp=normal(20,2)'",
+        )
+    return reduce(mul, plans)
+
+
+def _grid(axis: Axis) -> Plan:
+    import numpy as np
+
+    from flexure.solvers.sweeps.plans.plans import grid
+
+    space = np.geomspace if axis.spacing == "log" else np.linspace
+    return grid({axis.path: axis.values or space(axis.low, axis.high, axis.size)})
+
+
+def _sources(drawn: Samples) -> dict[str, Any]:
+    return {
+        path: source if isinstance(source, str) else distribution(source, path)
+        for path, source in drawn.sources.items()
+    }
+
+
+def distribution(call: Call, path: str) -> Any:
+    """Return what `fx.plans.random` draws from: an interval, or a distribution of SciPy by name.
+
+    >>> distribution(Call("", "normal", (3.0, 0.2), {}), "pid.kp").mean()
+    np.float64(3.0)
+    """
+    attempt = f"Cannot draw '{path}' from {call.text}"
+    numbers = [*call.args, *call.named.values()]
+    if not all(isinstance(each, float) and math.isfinite(each) for each in numbers):
+        raise ValueRefusedError(
+            attempt, expected="finite numbers as its arguments", found=call.text
+        )
+    if call.name == "uniform":
+        return call.of(lambda low, high: (low, high), attempt)
+    from scipy import stats
+
+    families = {
+        name: each
+        for name, each in vars(stats).items()
+        if isinstance(each, (stats.rv_continuous, stats.rv_discrete))
+    }
+    family = families.get(_ALIASES.get(call.name, call.name))
+    if family is None:
+        names = ["normal", *families]
+        raise UnknownNameError(
+            attempt,
+            expected="'uniform(low, high)', or a distribution of scipy.stats",
+            remedy=suggestion(call.name, names),
+        )
+    try:
+        return family(*call.args, **call.named)
+    except TypeError as error:
+        shapes = [*(family.shapes or "").split(", "), "loc=0"]
+        shapes += ["scale=1"] if isinstance(family, stats.rv_continuous) else []
+        raise ValueRefusedError(
+            attempt,
+            expected=f"{call.name}({', '.join(filter(None, shapes))})",
+            found=call.text,
+        ) from error

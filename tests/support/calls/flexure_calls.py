@@ -1,0 +1,76 @@
+"""A working call of what flexures are made of."""
+
+from __future__ import annotations
+
+import flexure as fx
+from tests.support.calls.odd_arguments import Call
+from tests.support.calls.public_calls import Make, lag, whole
+
+
+def limits_of_lag() -> Call:
+    """A check of limits, which is the same in a diagram that has none."""
+    diagram, context = lag()
+    return Call(fx.check_limits, {"of": diagram, "context": context}, context.to_dict)
+
+
+def flexure_calls() -> dict[str, Make]:
+    """Constructors of materials, sections and assemblies."""
+    world = fx.PlantBuilder("plant").world
+    leaves = {
+        "name": "stage",
+        "frame_a": world,
+        "frame_c": fx.Body("table"),
+        "length": 0.1,
+        "width": 0.02,
+        "thickness": 5e-4,
+        "material": fx.Material.common("structural steel S235"),
+    }
+    return {
+        "CircleSection": whole(fx.CircleSection, diameter=0.001),
+        "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
+        "EllipticNotch": whole(
+            fx.EllipticNotch, thickness=5e-4, half_length=5e-3, depth=3e-3, width=1e-2
+        ),
+        "FilletedNotch": whole(
+            fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
+        ),
+        "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
+        "FoldedGuide": whole(
+            fx.FoldedGuide,
+            **leaves,
+            outer_distance=0.06,
+            inner_distance=0.02,
+            shuttle=fx.SpatialInertia.point_mass(0.02),
+        ),
+        "GeneralSection": whole(
+            fx.GeneralSection,
+            area=2e-6,
+            second_moment_y=1e-13,
+            second_moment_z=4e-13,
+            torsion_constant=3e-13,
+            extent_y=1e-3,
+            extent_z=5e-4,
+            torsion_modulus=4e-10,
+            shear_factor_y=0.8,
+            shear_factor_z=0.9,
+        ),
+        "Limit": whole(
+            fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
+        ),
+        "Material": whole(
+            fx.Material,
+            youngs_modulus=210e9,
+            poissons_ratio=0.3,
+            shear_modulus=80e9,
+            density=7850.0,
+            yield_strength=235e6,
+            fatigue_limit=100e6,
+            name="steel",
+            source="a data sheet",
+        ),
+        "Material.common": whole(fx.Material.common, name="structural steel S235"),
+        "check_limits": limits_of_lag,
+        "ParallelGuide": whole(fx.ParallelGuide, **leaves, distance=0.05),
+        "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
+        "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
+    }
