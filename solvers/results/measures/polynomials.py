@@ -52,10 +52,10 @@ def quadrature(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 def times_matrix(values: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return a product, of which each row is the same to the last bit, whatever the others are."""
     product = np.empty((matrix.shape[1], len(values)))
-    for j, weights in enumerate(matrix.T):
-        np.multiply(values[:, 0], weights[0], out=product[j])
+    for entry, weights in zip(product, matrix.T, strict=True):
+        np.multiply(values[:, 0], weights[0], out=entry)
         for k in range(1, len(weights)):
-            product[j] += values[:, k] * weights[k]
+            np.add(entry, values[:, k] * weights[k], out=entry)
     return product.T
 
 
