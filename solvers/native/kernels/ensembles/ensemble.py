@@ -111,7 +111,8 @@ def load(ensemble: Ensemble, place: int, which: int) -> None:
     for i in range(n):
         step.x[i] = with_lane(step.x[i], place, runs.initial[which * n + i])
     time = runs.starts[which]
-    set_clocks(ensemble, place, time)
+    if ensemble.updates.count > 0:
+        set_clocks(ensemble, place, time)
     for g in range(runs.given):
         e = runs.places[g]
         system.env[e] = with_lane(system.env[e], place, runs.table[which * runs.given + g])
@@ -318,7 +319,9 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
     lanes.motion_steps[0] = where(good, lanes.motion_steps[0] + 1.0, lanes.motion_steps[0])
     if ensemble.manifold.count > 0:
         place_ends(ensemble, good, end)
-    step.until[0] = where(end == lanes.stop[0], lanes.until[0], end)
+    step.until[0] = end
+    if ensemble.updates.clocks > 0:
+        step.until[0] = where(end == lanes.stop[0], lanes.until[0], end)
     sampled = any_lane(good and lanes.sample_time[0] <= step.until[0])
     if sampled or ensemble.trail.width > 0:
         find_bends(ensemble, method)
