@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -88,6 +88,8 @@ class CSource:
         What the model computes.
     drives : sequence of str, optional
         Paths of the inputs; all when omitted.
+    fixed : collection of str
+        Paths of the parameters that keep their values.
     adaptive : bool
         Whether loops of adaptive methods are among what is written.
 
@@ -104,8 +106,9 @@ class CSource:
         name: str,
         context: Context,
         equations: ModelEquations,
-        drives: Sequence[str] | None = None,
         *,
+        drives: Sequence[str] | None = None,
+        fixed: Collection[str] = (),
         adaptive: bool = False,
     ) -> None:
         self.name = name
@@ -114,7 +117,7 @@ class CSource:
         slots = frozenset(slot for _, slot in each_free_input(context))
         discrete = equations.discrete
         self._environment = Environment(discrete.count, discrete.starts, slots)
-        self.values = ModelValues(context, equations, self._environment)
+        self.values = ModelValues(context, equations, self._environment, fixed)
         wanted = [
             row for row in self.values.info["inputs"] if drives is None or row["path"] in drives
         ]
@@ -149,16 +152,17 @@ class CSource:
 
     def write_loops(self, methods: Sequence[str]) -> None:
         """Write the loop of a method, or of one for equations that become stiff after it."""
-        found = [METHODS[each] for each in methods]
-        statics = {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
         what = "Go on to a time by steps within a tolerance; return how that ended."
-        self._module.translate(driver.advance_to, f"{self.name}_advance", statics, what)
+        self._module.translate(driver.advance_to, f"{self.name}_advance", _both(methods), what)
         self._translate(_BESIDE_LOOPS)
 
-    def write_steps(self, plan: StepPlan) -> None:
-        """Write the function of fixed steps."""
+    def write_steps(self, plan: StepPlan, methods: Sequence[str]) -> None:
+        """Write the function of steps, fixed ones or those of adaptive methods."""
         what = "Take the inputs, run what is due, compute the outputs, and go on by one step."
-        self._module.translate(driver.step, f"{self.name}_step", {"method": plan.kernel}, what)
+        kernel, statics = (driver.step, {"method": plan.kernel})
+        if methods:
+            kernel, statics = driver.adaptive_step, _both(methods)
+        self._module.translate(kernel, f"{self.name}_step", statics, what)
 
     def write_slopes(self) -> None:
         """Write derivatives of derivatives and signals by states and inputs."""
@@ -350,6 +354,12 @@ class CSource:
         lines += [f"m->run.{to} = {v};" for key, (to, v) in values.items() if key in memory.used]
         body = "".join(f"  {line}\n" for line in lines)
         return f"void {self.name}_reset({self.name} *m)\n{{\n{tables}{body}}}\n\n"
+
+
+def _both(methods: Sequence[str]) -> dict[str, Any]:
+    """Return a method, and the one for stiff equations if there are two."""
+    found = [METHODS[each] for each in methods]
+    return {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
 
 
 def _problem(name: str) -> str:

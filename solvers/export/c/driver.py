@@ -28,10 +28,12 @@ from flexure.solvers.native.kernels.parts.run import (
 from flexure.solvers.native.kernels.parts.run_samples import triggers
 from flexure.solvers.native.kernels.runs.advance import (
     DISCRETE,
+    GOING,
     UNRESTRICTED,
     advance,
     finish_motion,
     follow_jumps,
+    place_start,
     settle,
     update,
 )
@@ -69,6 +71,8 @@ class DriverData(Structure):
 
     start: float  # the time of the first step
     period: float  # of steps
+    rtol: float  # of adaptive steps between them
+    atol: float
     count: int  # steps that were taken
     begun: int  # whether initialization updates have run
     status: int  # what the last step has returned
@@ -210,12 +214,17 @@ def expect_clock(m: Instance, c: int) -> None:
 # Fixed steps -------------------------------------------------------------------------------
 
 
+def take_inputs(m: Instance, inputs: Floats) -> None:
+    """Take the values of inputs."""
+    for i in range(m.driver.inputs):
+        m.run.system.env[m.driver.places[i]] = inputs[i]
+    refresh(m)
+
+
 def step(m: Instance, inputs: Floats, outputs: Floats, method: Static) -> int:
     """Take the inputs, run what is due, compute the outputs, and go on by one step."""
     run, driver = m.run, m.driver
-    for i in range(driver.inputs):
-        run.system.env[driver.places[i]] = inputs[i]
-    refresh(m)
+    take_inputs(m, inputs)
     if driver.status == DONE:
         driver.status = fixed_events(m)
     driver.signals(run.step.time, run.step.x, run.system.env, outputs)
@@ -271,6 +280,9 @@ def take_fixed_step(m: Instance, later: float, method: Static) -> int:
         if step.work[0] == later:
             step.clip = nextafter(later, -INFINITY)
     method(run)
+    run.step.time = later
+    if run.manifold.count > 0 and place_start(run) != GOING:
+        return ASTRAY
     return DONE if all_finite(run.system.n, step.x) else NOT_FINITE
 
 
@@ -447,6 +459,26 @@ def advance_to(
         if found != DONE:
             return found
     return DONE
+
+
+def adaptive_step(
+    m: Instance, inputs: Floats, outputs: Floats, method: Static, stiff_method: Static
+) -> int:
+    """Take the inputs, run what is due, compute the outputs, and go on by one period."""
+    driver = m.driver
+    take_inputs(m, inputs)
+    if driver.status == DONE:
+        if driver.begun == 0:
+            found = initialize(m)
+            driver.status = found if found < DONE else found // FINISHED
+        else:
+            driver.status = settle_events(m)
+    driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, outputs)
+    if driver.status == DONE:
+        driver.count += 1
+        end = driver.start + driver.count * driver.period
+        driver.status = advance_to(m, end, driver.rtol, driver.atol, method, stiff_method)
+    return driver.status
 
 
 def settle_now(m: Instance) -> int:

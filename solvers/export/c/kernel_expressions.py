@@ -210,6 +210,8 @@ class Expressions(Reading):
             found = memory.functions[key]
             name = found if isinstance(found, str) else found(self.module, self.statics)
             return Code("", FunctionName(name))
+        if key in memory.aliases:
+            return self.locals[memory.aliases[key]]  # type: ignore[no-any-return]
         if key in memory.tables:
             return Code(memory.tables[key], kind)
         if key not in memory.ignored:

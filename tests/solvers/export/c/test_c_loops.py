@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.export.c.c_model import CModel, Wanted
-from tests.support.c_models import Running, compile_all
+from tests.support.native.c_models import Running, compile_all
 
 END = 2.0
 
