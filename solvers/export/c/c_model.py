@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.arguments import file_path, items_of, one_of, require
 from flexure.diagrams.checks.errors import (
     UnknownNameError,
     ValueRefusedError,
@@ -25,6 +26,7 @@ from flexure.diagrams.contexts.value_places import Way, find_place, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import require_root
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.export.c.c_source import PROBLEMS, CSource
@@ -159,7 +161,7 @@ class CModel(Answer):
         path : str or Path
             The folder; files of the same names are replaced.
         """
-        folder = Path(path)
+        folder = Path(file_path(path, f"Cannot save '{self.name}'"))
         folder.mkdir(parents=True, exist_ok=True)
         for suffix, text in ((".h", self.header), (".c", self.source)):
             with replacing(folder / f"{self.name}{suffix}") as stream:
@@ -193,6 +195,8 @@ class CModel(Answer):
         True
         """
         attempt = f"Cannot compile '{self.name}'"
+        compiler = file_path(compiler, attempt)
+        options = [file_path(each, attempt) for each in items_of(options, "options", attempt)]
         tool = re.sub(r"(gcc|clang|cc)$", "size", compiler)
         for program in (compiler, tool):
             if shutil.which(program) is None:
@@ -312,10 +316,9 @@ def to_c(
             remedy="Take one of them, or precision='double'",
         )
     if step is not None:
-        is_number = isinstance(step, (int, float, np.number)) and not isinstance(step, bool)
-        if not is_number or not 0.0 < step < np.inf:
-            expected = "a positive step in seconds"
-            raise ValueRefusedError(_ATTEMPT, expected=expected, found=f"step={step!r}")
+        given, step = step, float(as_number(step, (), _ATTEMPT))
+        fits = 0.0 < step < math.inf and not isinstance(given, bool)
+        require(fits, given, _ATTEMPT, "a positive step in seconds")
     outputs: Sequence[Signal] | None = system.output_ports or None
     free = [Paths(system)(port) for port, _ in each_free_input(context)]
     wanted = Wanted(

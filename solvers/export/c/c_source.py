@@ -27,11 +27,13 @@ from flexure.solvers.export.c.equation_functions import (
     number,
 )
 from flexure.solvers.export.c.fixed_steps import StepPlan
+from flexure.solvers.export.c.kernel_code import Memory
 from flexure.solvers.export.c.kernel_functions import CModule, structures_text
 from flexure.solvers.export.c.memory import ROTATING, ModelMemory
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import SEED, Environment, Place
+from flexure.solvers.native.kernels.parts import elementary
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
 from flexure.solvers.native.kernels.parts.run import StepData, StiffnessData, SystemData
 from flexure.solvers.native.programs.method_programs import METHODS
@@ -58,6 +60,7 @@ _EXCHANGED = {
 _BESIDE_LOOPS = {
     "settle_now": "Run what is due now, and would else wait for the next values of inputs.",
 }
+_ELEMENTARY = ("exp_of", "log_of", "sin_of", "cos_of", "pow_of")
 _SLOPES = {
     "directional": "Compute slopes of derivatives and signals by states and inputs, along one.",
     "adjoint": "Compute slopes of a weighted sum of derivatives and signals by states and inputs.",
@@ -205,10 +208,8 @@ class CSource:
         types = structures_text(self._module, Instance)
         kind = f"typedef void (*equation)({SIGNATURE});\n\n" if "equation " in tables else ""
         title = f"/* {comment(self._context.system.label)}, written by Flexure. */\n\n"
-        source = (
-            f'{title}#include "{name}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
-            f"{helpers(body)}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
-        )
+        source = f"{helpers(body)}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
+        own = _elementary(body, single=single)
         guard = f"{name.upper()}_H"
         header = (
             f"{title}#ifndef {guard}\n#define {guard}\n\n"
@@ -219,8 +220,9 @@ class CSource:
             "#endif\n"
         )
         if single:
-            return in_single_precision(header), in_single_precision(source)
-        return header, source
+            header, source = in_single_precision(header), in_single_precision(source)
+        includes = f'#include "{name}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
+        return header, f"{title}{includes}{own}{source}"
 
     def _equations_text(self, words: set[str]) -> list[str]:
         """Write the equations that are called."""
@@ -360,6 +362,24 @@ def _both(methods: Sequence[str]) -> dict[str, Any]:
     """Return a method, and the one for stiff equations if there are two."""
     found = [METHODS[each] for each in methods]
     return {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
+
+
+def _elementary(text: str, *, single: bool) -> str:
+    """Return the elementary functions that a text calls; they compute in double precision."""
+    module = CModule("", Memory(), "")
+    names = [name for name in _ELEMENTARY if re.search(rf"\b{name}\(", text)]
+    for name in names:
+        module.translate(getattr(elementary, name), name)
+    found = "".join(module.functions.values())
+    if single:
+        for name in names:
+            given = ("a", "b") if name == "pow_of" else ("a",)
+            arguments = ", ".join(f"(double){each}" for each in given)
+            found += (
+                f"static float {name}_single({', '.join(f'float {each}' for each in given)})\n"
+                f"{{\n  return (float){name}({arguments});\n}}\n\n"
+            )
+    return found
 
 
 def _problem(name: str) -> str:

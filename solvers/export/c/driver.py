@@ -129,7 +129,8 @@ def get(m: Instance, place: int) -> float:
 def put(m: Instance, place: int, value: float) -> None:
     """Set a discrete value, parameter or input."""
     m.run.system.env[place] = value
-    if place >= m.driver.first_parameter and place < m.driver.behind_parameters:
+    first, behind = m.driver.first_parameter, m.driver.behind_parameters
+    if behind > 0 and place >= first and place < behind:
         m.driver.prepared = 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -23,12 +24,14 @@ from flexure.solvers.export.c.kernel_code import (
 from flexure.solvers.native.language.language import (
     any_lane,
     ceil,
+    exponent,
     is_structure,
     lane,
     local,
     nextafter,
     power,
     rint,
+    scaled,
     sqrt,
     types_of,
     where,
@@ -47,6 +50,8 @@ _CALLS: dict[Any, str] = {
     rint: "rint",
     power: "pow",
     nextafter: "nextafter",
+    math.sin: "sin",
+    math.cos: "cos",
 }
 #: What gives one of its arguments, and which one.
 _SAME: dict[Any, int] = {any_lane: 0, lane: 0, with_lane: 2}
@@ -310,6 +315,11 @@ class Expressions(Reading):
             return self._as(self._value(node.args[0]), "float")
         if target is int:
             return Code(f"(int64_t){self._value(node.args[0]).operand}", "int")
+        if target is scaled:
+            value, power_of_two = (self._value(each) for each in node.args)
+            return Code(f"ldexp({value.text}, (int){power_of_two.operand})", "float")
+        if target is exponent:
+            return Code(f"(int64_t)ilogb({self._value(node.args[0]).text})", "int")
         if target in _CALLS:
             values = (self._as(self._value(each), "float").text for each in node.args)
             return Code(f"{_CALLS[target]}({', '.join(values)})", "float")
