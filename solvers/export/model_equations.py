@@ -335,7 +335,7 @@ class ModelEquations:
                 values.extend(reader(root))
             except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                 if not self._all:
-                    raise
+                    raise self._refused_signal(reader, error) from error
                 self.left_out[path] = str(error)
             else:
                 read.append((path, reader))
@@ -344,6 +344,15 @@ class ModelEquations:
             ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
             for path, reader in read
         ]
+
+    def _refused_signal(self, reader: Reader, error: Exception) -> Exception:
+        """Return an error that names the signal that cannot be traced."""
+        if not isinstance(error, TraceError):
+            return error
+        attempt = f"Cannot write '{reader.handle.full_name}' as {self._target}"
+        found, remedy = error.attempt, "Write it as a pure function of the context, in NumPy"
+        expected = "a signal that can be traced"
+        return TraceError(attempt, expected=expected, found=found, remedy=remedy)
 
     def _check(self) -> None:
         """Refuse a trace that gives other numbers than the equations."""
