@@ -56,6 +56,7 @@ _CALLS: dict[Any, str] = {
 #: What gives one of its arguments, and which one.
 _SAME: dict[Any, int] = {any_lane: 0, lane: 0, with_lane: 2}
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
 _WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
 _ORDER = {
     ast.Lt: "<",
@@ -257,8 +258,10 @@ class Expressions(Reading):
             kind = "float"
         left, right = self._as(left, kind), self._as(right, kind)
         sign = _ARITHMETIC[type(node.op)]
-        if kind == "int" and right.text == "0" and sign in "+-":
+        if kind == "int" and (sign, right.text) in _NEUTRAL:
             return left
+        if kind == "int" and (sign, left.text) in (("+", "0"), ("*", "1")):
+            return right
         return Code(f"{left.operand} {sign} {right.operand}", kind, True)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Code:  # noqa: N802
