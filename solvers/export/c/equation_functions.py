@@ -220,6 +220,14 @@ class _Writer(PartWriter):
     def declaration(self, node: Node, name: str, text: str) -> str:
         return f"const {'bool' if node.op in CONDITIONS else 'double'} {name} = {text};"
 
+    def _operation(self, node: Node) -> str:
+        if node.op == "where":  # whose precedence is to be seen
+            for each in node.args[1:]:
+                if each.index in self._compound:
+                    self._compound.discard(each.index)
+                    self._name(each, self._texts[each.index])
+        return super()._operation(node)
+
     def _value(self, node: Node) -> str:
         place = self._places.get(node.index)
         if node.index not in self._texts and place in self._names_of and node.op == "input":

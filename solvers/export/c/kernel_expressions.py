@@ -299,6 +299,8 @@ class Expressions(Reading):
         condition, a, b = (self._value(each) for each in nodes)
         kind = "float" if a.kind != b.kind else a.kind
         a, b = self._as(a, kind), self._as(b, kind)
+        if is_literal(a.text) and is_literal(b.text):
+            a, b = (Code(f"(int64_t){each.operand}", kind) for each in (a, b))
         return Code(f"{condition.operand} ? {a.operand} : {b.operand}", kind, True)
 
     def _Call(self, node: ast.Call) -> Code:  # noqa: N802
