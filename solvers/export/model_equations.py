@@ -381,10 +381,12 @@ class ModelEquations:
         """Put numbers in the place of parameters."""
         graph = scalars.Graph()
         parts = [self.derivatives, self.witness_values, self.deviations, self.projected]
-        parts += [self.breaks, *(e.expressions for e in (*self.events, *self.signals))]
+        parts += [self.breaks, *(each.expressions for each in self.events)]
+        parts += [each.expressions for each in self.signals]
         parts += [[value, limit] for _, value, limit in self.starts]
         flat = [each for part in parts for each in part]
-        values = {key: fixed.get(key, graph.input(key)) for key in scalars.sources(flat)}
+        keys = cast("set[Key]", scalars.sources(flat))
+        values = {key: fixed[key] if key in fixed else graph.input(key) for key in keys}
         found = iter(simplify(scalars.substitute(flat, values), checked=True) if flat else ())
         for part in parts:
             part[:] = [next(found) for _ in part]

@@ -5,9 +5,9 @@ All blocks go through one call of the compiler, and all mechanisms through anoth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.scalars.derivatives.jacobians import directional
-from flexure.solvers.export.c.c_model import CModel, Wanted
+from flexure.solvers.export.c.c_model import CModel, Part, Wanted
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.contracts.catalog import CATALOG, TRIED
@@ -29,11 +29,12 @@ from tests.support.tiers import for_each
 
 pytestmark = pytest.mark.full
 FloatArray = npt.NDArray[np.float64]
+PARTS: frozenset[Part] = frozenset(("exchange", "slopes"))
 #: For each name a model, its contexts, and an instance of what is compiled.
 Compiled = dict[str, tuple[CModel, Sequence[fx.Context], Running]]
 
 
-def compiled(found: dict[str, tuple[CModel, Sequence[fx.Context]]], folder: Path) -> Compiled:
+def compiled(found: Mapping[str, tuple[CModel, Sequence[fx.Context]]], folder: Path) -> Compiled:
     models = [model for model, _ in found.values()]
     library = compile_all(models, folder, "-O0", compiler="gcc")
     return {k: (model, each, Running(model, library)) for k, (model, each) in found.items()}
@@ -58,7 +59,7 @@ def check(model: CModel, contexts: Sequence[fx.Context], running: Running) -> No
     for context in contexts:
         running.call("reset")
         take(running, context)
-        expected = expected_numbers(model, context)
+        expected = expected_numbers(cast("Any", model), context)
         found = {"derivatives": running.numbers("derivatives", n)}
         found["witnesses"] = running.numbers("witnesses", len(model.equations.witnesses))
         signals = running.signals
@@ -120,8 +121,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
         block = CATALOG[label]()
         context = block.create_default_context()
         contexts = [context.clone() for _ in filled(context, seeds=2)]
-        parts = frozenset(("exchange", "slopes"))
-        found[label] = CModel(context, Wanted(name=f"block{k}", parts=parts)), contexts
+        found[label] = CModel(context, Wanted(name=f"block{k}", parts=PARTS)), contexts
     return compiled(found, tmp_path_factory.mktemp("blocks"))
 
 
@@ -138,7 +138,7 @@ def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
         plant = MECHANISMS[name]()
         contexts = random_contexts(plant, 2)
         some = list(plant.output_ports)[::5]  # all of them take long to write
-        wanted = Wanted(some, name=f"plant{k}", parts=frozenset(("exchange", "slopes")))
+        wanted = Wanted(some, name=f"plant{k}", parts=PARTS)
         found[name] = CModel(contexts[0], wanted), contexts
     return compiled(found, tmp_path_factory.mktemp("mechanisms"))
 

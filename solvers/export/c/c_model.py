@@ -302,12 +302,7 @@ def to_c(
     context = system.create_default_context() if context is None else context
     require_root(context, system, f"Cannot write '{system.label}' as C")
     one_of(precision, ("double", "single"), "precision", _ATTEMPT)
-    if not isinstance(method, str) or method not in (*FIXED, *METHODS, "auto"):
-        raise ValueRefusedError(
-            _ATTEMPT,
-            expected=f"a method out of {', '.join((*FIXED, 'auto', *METHODS))}",
-            found=repr(method),
-        )
+    one_of(method, (*FIXED, "auto", *METHODS), "method", _ATTEMPT)
     if precision == "single" and method not in FIXED:
         raise ValueRefusedError(
             _ATTEMPT,

@@ -162,7 +162,8 @@ class CSource:
     def write_steps(self, plan: StepPlan, methods: Sequence[str]) -> None:
         """Write the function of steps, fixed ones or those of adaptive methods."""
         what = "Take the inputs, run what is due, compute the outputs, and go on by one step."
-        kernel, statics = (driver.step, {"method": plan.kernel})
+        kernel: Any = driver.step
+        statics: dict[str, Any] = {"method": plan.kernel}
         if methods:
             kernel, statics = driver.adaptive_step, _both(methods)
         self._module.translate(kernel, f"{self.name}_step", statics, what)

@@ -123,7 +123,8 @@ def refresh(m: Instance) -> None:
 
 def get(m: Instance, place: int) -> float:
     """Return a discrete value, parameter or input."""
-    return m.run.system.env[place]
+    value: float = m.run.system.env[place]
+    return value
 
 
 def put(m: Instance, place: int, value: float) -> None:
@@ -146,7 +147,8 @@ def set_time(m: Instance, value: float) -> None:
 
 def state(m: Instance, place: int) -> float:
     """Return a state."""
-    return m.run.step.x[place]
+    value: float = m.run.step.x[place]
+    return value
 
 
 def set_state(m: Instance, place: int, value: float) -> None:
@@ -268,7 +270,8 @@ def fixed_events(m: Instance) -> int:
 def ticks_now(m: Instance, c: int) -> bool:
     """Tell whether a clock ticks at the present step."""
     since = m.driver.count - m.driver.first[c]
-    return since >= 0 and since % m.driver.every[c] == 0
+    ticks: bool = since >= 0 and since % m.driver.every[c] == 0
+    return ticks
 
 
 def take_fixed_step(m: Instance, later: float, method: Static) -> int:

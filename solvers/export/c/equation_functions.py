@@ -230,7 +230,7 @@ class _Writer(PartWriter):
 
     def _value(self, node: Node) -> str:
         place = self._places.get(node.index)
-        if node.index not in self._texts and place in self._names_of and node.op == "input":
+        if node.index not in self._texts and place is not None and place in self._names_of:
             name = self._names_of[place]
             self._lines.append(f"const double {name} = {place[0]}[{place[1]}];")
             self._texts[node.index] = name

@@ -207,7 +207,8 @@ class Expressions(Reading):
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
         whole = self._value(node.value)
-        kinds = types_of(whole.kind) if is_structure(whole.kind) else {}
+        structure: Any = whole.kind
+        kinds = types_of(structure) if is_structure(whole.kind) else {}
         if node.attr not in kinds:
             self._refuse(node)
         kind, key = kinds[node.attr], (whole.kind, node.attr)
@@ -230,7 +231,8 @@ class Expressions(Reading):
         return Code(text, kind, root=whole.root)
 
     def _Subscript(self, node: ast.Subscript) -> Code:  # noqa: N802
-        array, cut = self._value(node.value), node.slice
+        array: Code = self._value(node.value)
+        cut = node.slice
         if not isinstance(cut, ast.Slice):
             if array.kind == "Functions":
                 at = self._value(cut).text

@@ -15,7 +15,8 @@ from flexure.solvers.export.c.driver import (
 )
 from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.c.fixed_steps import StepPlan
-from flexure.solvers.export.c.kernel_functions import CModule, Memory
+from flexure.solvers.export.c.kernel_code import Memory
+from flexure.solvers.export.c.kernel_functions import CModule
 from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.integration.guard.progress_kernel import MARKS
 from flexure.solvers.native.kernels.parts.clocks import ClockData

@@ -81,5 +81,6 @@ class TraceRun:
         step = SimpleNamespace(
             time=time, h=later - time, clip=np.inf, x=x, work=np.zeros(n), k=np.zeros(4 * n)
         )
-        self._method(SimpleNamespace(step=step, system=SimpleNamespace(n=n, rhs=rhs, env=None)))
+        run: Any = SimpleNamespace(step=step, system=SimpleNamespace(n=n, rhs=rhs, env=None))
+        self._method(run)
         self._context.continuous_state = step.x

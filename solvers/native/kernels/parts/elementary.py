@@ -95,7 +95,8 @@ def log_of(a: float) -> float:
         return -math.inf if a == 0.0 else (a if a > 0.0 else math.nan)
     out = local(2)
     log_in_two(a, out)
-    return out[0] + out[1]
+    total: float = out[0] + out[1]
+    return total
 
 
 def log_in_two(a: float, out: Floats) -> None:
