@@ -378,7 +378,7 @@ class ModelEquations:
             )
 
     def _fix(self, fixed: Mapping[Key, float]) -> None:
-        """Put numbers in the place of parameters."""
+        """Replace parameters by numbers."""
         graph = scalars.Graph()
         parts = [self.derivatives, self.witness_values, self.deviations, self.projected]
         parts += [self.breaks, *(each.expressions for each in self.events)]
