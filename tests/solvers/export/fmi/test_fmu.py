@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -202,7 +202,7 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     builder.export_output("plant.y", name="position")
     rig = builder.build()
     description = fx.to_fmu(rig, platforms=()).files["modelDescription.xml"].decode()
-    root = ElementTree.fromstring(description)
+    root = ET.fromstring(description)
     rows = {each.get("name"): each for each in root.iter("ScalarVariable")}
     assert rows["force"].get("causality") == "input"
     assert rows["position"].get("causality") == "output"
@@ -211,7 +211,7 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     assert lower is not None
     assert (lower.get("start"), lower.get("min")) == ("-INF", None)
     assert {f"plant.A[{i},{j}]" for i in range(2) for j in range(2)} <= set(rows)
-    arrays = ElementTree.fromstring(
+    arrays = ET.fromstring(
         fx.to_fmu(rig, platforms=(), version="3.0").files["modelDescription.xml"].decode()
     )
     sizes = {
@@ -220,11 +220,12 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     }
     assert (sizes["plant.A"], sizes["plant.x"], sizes["force"]) == (["2", "2"], ["2"], [])
     lag = fx.to_fmu(fx.FirstOrderLag("lag", 2.0), platforms=()).files["modelDescription.xml"]
-    root = ElementTree.fromstring(lag.decode())
+    root = ET.fromstring(lag.decode())
     constant = next(e for e in root.iter("ScalarVariable") if e.get("name") == "time_constant")
     assert constant.get("variability") == "tunable"
     real, unit = constant.find("Real"), root.find("UnitDefinitions/Unit[@name='s']/BaseUnit")
-    assert real is not None and unit is not None
+    assert real is not None
+    assert unit is not None
     assert (real.get("start"), real.get("min"), unit.attrib) == ("2.0", "0.0", {"s": "1"})
     structure = root.find("ModelStructure/Derivatives/Unknown")
     assert structure is not None
