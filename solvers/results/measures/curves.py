@@ -340,9 +340,7 @@ class Curve:
         """Return the first arc of each run that ends after a time, or that behind the run."""
         return self._search(lambda arcs: ~(self.t1[arcs] > when))
 
-    def _search(
-        self, early: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
-    ) -> NDArray[np.intp]:
+    def _search(self, early: Callable[[NDArray[np.intp]], NDArray[np.bool_]]) -> NDArray[np.intp]:
         """Return the first arc of each run that is not early, where all before it are."""
         low, high = self.first[:-1].copy(), self.first[1:].copy()
         for _ in range(int(np.max(high - low, initial=0)).bit_length()):

@@ -55,7 +55,7 @@ def times_matrix(values: FloatArray, matrix: FloatArray) -> FloatArray:
     for entry, weights in zip(product, matrix.T, strict=True):
         np.multiply(values[:, 0], weights[0], out=entry)
         for k in range(1, len(weights)):
-            entry += values[:, k] * weights[k]
+            np.add(entry, values[:, k] * weights[k], out=entry)
     return product.T
 
 
@@ -112,9 +112,8 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
             break
         at = z
         if len(going) < len(rows):
-            rows, at, low, high, rising, small = (
-                each[going] for each in (rows, at, low, high, rising, small)
-            )
+            at, low, high = at[going], low[going], high[going]
+            rows, rising, small = rows[going], rising[going], small[going]
             c, slope = rows_of(c, going), rows_of(slope, going)
     return found
 

@@ -164,13 +164,13 @@ def test_points_are_given_on_bodies_or_as_frames() -> None:
         builder.add_joint(fx.RpyFloatingJoint("free", builder.world, bob))
         P = builder.add_frame("P", builder.world, p_AP)
         A = builder.add_frame("A", builder.world, p_BQ)
-        Q = (builder.add_frame("Q", bob, p_BQ), O) if on_frames else (bob, p_BQ)
-        first = (P, O) if on_frames else (builder.world, p_AP)
+        Q: Any = (builder.add_frame("Q", bob, p_BQ), O) if on_frames else (bob, p_BQ)
+        first: Any = (P, O) if on_frames else (builder.world, p_AP)
         length = float(np.linalg.norm(p_BQ - p_AP))
         kept = (
-            lambda: fx.DistanceConstraint("kept", *first, *Q, distance=length),
-            lambda: fx.PointOnPlane("kept", A, *Q, normal=(0.3, 0.1, 1.0)),
-            lambda: fx.PointOnLine("kept", A, *Q, axis=(1.0, 0.2, 0.1)),
+            lambda: fx.DistanceConstraint("kept", first[0], first[1], Q[0], Q[1], distance=length),
+            lambda: fx.PointOnPlane("kept", A, Q[0], Q[1], normal=(0.3, 0.1, 1.0)),
+            lambda: fx.PointOnLine("kept", A, Q[0], Q[1], axis=(1.0, 0.2, 0.1)),
         )[which]()
         builder.add_constraint(kept)
         return kept.reaction(builder.build().create_default_context())
