@@ -83,7 +83,7 @@ def saved(
 
 def run(path: str, kind: str, end: float, rtol: float, **options: Any) -> Any:
     """Run a unit in FMPy, and return its table."""
-    options = {"output_interval": end / 97.0} | options
+    options = {"output_interval": end / 997.0} | options
     return fmpy.simulate_fmu(
         path, fmi_type=KINDS[kind], stop_time=end, relative_tolerance=rtol, **options
     )

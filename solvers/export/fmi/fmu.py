@@ -228,7 +228,7 @@ def _literal(text: str) -> str:
 def _number(value: float) -> str:
     """Write a number as a constant of C."""
     if np.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
+        return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
     return repr(float(value))
 
 

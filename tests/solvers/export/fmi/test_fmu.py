@@ -70,8 +70,8 @@ def test_units_have_no_findings_and_run_as_in_flexure(
     system, path = units(name, version)
     assert validate_fmu(path) == []
     context = system.create_default_context()
-    for kind, allowed in ALLOWED.items():
-        table = run(path, kind, END, RTOL)
+    for kind, rtol in (("me", 0.1 * RTOL), ("cs", RTOL)):  # errors of CVode add up
+        table, allowed = run(path, kind, END, rtol), ALLOWED[kind]
         error = worst_error(table, system, context, CASES[name][1], END)
         assert error < allowed * RTOL, (kind, error / RTOL)
 
