@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -560,7 +560,7 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
-        "FMU.save": method(of_lag(fx.to_fmu, platforms=()), "save", path="lag.fmu"),
+        "FMU.save": method(of_lag(partial(fx.to_fmu, platforms=())), "save", path="lag.fmu"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 

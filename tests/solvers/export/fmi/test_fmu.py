@@ -252,7 +252,6 @@ def test_numbers_out_of_bounds_are_refused(units: Units, tmp_path: Path) -> None
     _, path = units("ball")
     unit, numbers = instance(path, tmp_path)
     restitution = [numbers["restitution"]]
-    told: list[str] = []
     for bad in (-0.1, 1.5, np.nan):
         with pytest.raises(Exception, match="fmi2SetReal"):
             unit.setReal(restitution, [bad])
@@ -261,7 +260,6 @@ def test_numbers_out_of_bounds_are_refused(units: Units, tmp_path: Path) -> None
     assert unit.getReal(restitution) == [0.65]
     unit.setReal(restitution, [0.5])
     assert unit.getReal(restitution) == [0.5]
-    assert told == []
 
 
 class Odd(fx.LeafSystem):
@@ -281,7 +279,7 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
     with pytest.raises(fx.errors.TraceError, match=r"test_fmu\.py:\d+(.|\n)*'odd'"):
         fx.to_fmu(builder.build(), platforms=())
     lag = fx.FirstOrderLag("lag", 2.0)
-    for options, words in (
+    bad: list[tuple[dict[str, Any], str]] = [
         ({"kinds": ("me", "se")}, "kinds.*'me', 'cs'"),
         ({"kinds": "me"}, "kinds"),
         ({"kinds": ()}, "at least one of the kinds"),
@@ -290,12 +288,14 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
         ({"platforms": ("amiga",)}, "platforms.*'linux'"),
         ({"platforms": (), "sources": False}, "platforms to compile for"),
         ({"sources": "yes"}, "sources"),
-    ):
+    ]
+    for options, words in bad:
         with pytest.raises(fx.errors.ValueRefusedError, match=words):
             fx.to_fmu(lag, **options)
-    for options in ({"signals": ["lag.z"]}, {"inputs": ["lag.z"]}, {"parameters": ["lag.z"]}):
+    for name in ("signals", "inputs", "parameters"):
+        unknown: dict[str, Any] = {name: ["lag.z"]}
         with pytest.raises(fx.errors.UnknownNameError, match="z"):
-            fx.to_fmu(lag, platforms=(), **options)
+            fx.to_fmu(lag, platforms=(), **unknown)
     monkeypatch.setattr("shutil.which", lambda *_: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"flexure\[compiler\].*platforms=\(\)"):
