@@ -96,9 +96,11 @@ class Description:
                 listed = SubElement(element, "SourceFiles")
                 for name in sources:
                     SubElement(listed, "File", {"name": name})
-        units = SubElement(self.root, "UnitDefinitions")
-        for unit in sorted({each.unit for each in rows if each.unit}):
-            _add_unit(units, unit)
+        units = sorted({each.unit for each in rows if each.unit})
+        if units:
+            defined = SubElement(self.root, "UnitDefinitions")
+            for unit in units:
+                _add_unit(defined, unit)
         categories = SubElement(self.root, "LogCategories")
         SubElement(categories, "Category", {"name": "logStatusError", "description": "Errors"})
         experiment = {"startTime": numbers([start_time]), "tolerance": numbers([tolerance])}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from ctypes import byref, c_double, c_int
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -55,6 +56,8 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tupl
     return of
 
 
+fmpy = pytest.importorskip("fmpy")
+FMU3Slave = pytest.importorskip("fmpy.fmi3").FMU3Slave
 Units = Callable[..., tuple[Any, str]]
 
 
@@ -317,3 +320,73 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["parameters"] == ["time_constant", "gain"]
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
+
+
+class Escape(fx.LeafSystem):
+    """x' = x², which is infinite at t = 1, and the end of a run at x = 2."""
+
+    def __init__(self, name: str, ends: bool) -> None:
+        super().__init__(name)
+        self.state = self.declare_continuous_state(q=1, default=[1.0])
+        self.declare_vector_output("y", 1, self.state.q)
+        if ends:
+            self.declare_publish(self.stop, fx.Witness(lambda c: self.state(c)[0] - 2.0, "rising"))
+
+    def calc_time_derivatives(self, context: fx.Context) -> Any:
+        return self.state(context) ** 2
+
+    def stop(self, context: fx.Context) -> fx.Terminate:
+        return fx.Terminate("x is 2")
+
+
+def test_steps_end_and_fail_as_the_standard_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for ends, last in ((True, 0.5), (False, 1.0)):
+        for version in ("2.0", "3.0"):
+            system = Escape(f"escape_{'ends' if ends else 'fails'}", ends)
+            path = saved(tmp_path, system, version=version)
+            unit, numbers = instance(path, tmp_path, "cs", version)
+            capfd.readouterr()
+            if version == "3.0" and ends:
+                _, terminate, early, time = unit.doStep(0.0, 2.0)
+                assert (terminate, early) == (True, True)
+                assert time == pytest.approx(last, rel=1e-6)
+                continue
+            with pytest.raises(Exception, match="status 2"):  # discarded
+                unit.doStep(0.0, 2.0)
+            if version == "2.0":
+                time, ended = c_double(), c_int()
+                unit.fmi2GetRealStatus(unit.component, 2, byref(time))
+                unit.fmi2GetBooleanStatus(unit.component, 3, byref(ended))
+                assert (time.value, ended.value) == (pytest.approx(last, rel=1e-5), ends)
+            if not ends:
+                assert f"Cannot simulate '{system.name}' beyond t = " in capfd.readouterr().out
+            assert numbers
+
+
+def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_path: Path) -> None:
+    _, path = units("sampled", "3.0")
+    description = fmpy.read_model_description(path)
+    unpacked = fmpy.extract(path, unzipdir=tmp_path / "unpacked")
+    identifier = description.coSimulation.modelIdentifier
+    unit = FMU3Slave(
+        guid=description.guid, unzipDirectory=unpacked, modelIdentifier=identifier,
+        instanceName="one",
+    )  # fmt: skip
+    seen: list[float] = []
+
+    def update(_: Any, time: float, *rest: Any) -> None:
+        seen.append(time)
+        assert rest[:4] == (False, True, True, True)  # a finished step, at which tools may stop
+        if time > 0.11:
+            rest[4][0] = True
+            rest[5][0] = time
+
+    unit.instantiate(earlyReturnAllowed=True, intermediateUpdate=update)
+    unit.enterInitializationMode(startTime=0.0, tolerance=1e-8)
+    unit.exitInitializationMode()
+    _, terminate, early, time = unit.doStep(0.0, 1.0)
+    assert (terminate, early) == (False, True)
+    np.testing.assert_allclose(seen, 0.02 * np.arange(1, 7), rtol=1e-12)  # the ticks
+    assert time == seen[-1]
