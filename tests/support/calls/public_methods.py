@@ -562,7 +562,7 @@ def method_calls() -> dict[str, Make]:
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
         "CModel.save": method(of_lag(partial(fx.to_c, step=0.01)), "save", path="code"),
         "CModel.size": method(of_lag(partial(fx.to_c, step=0.01)), "size", compiler="gcc"),
-        "FMU.save": method(of_lag(fx.to_fmu, platforms=()), "save", path="lag.fmu"),
+        "FMU.save": method(of_lag(partial(fx.to_fmu, platforms=())), "save", path="lag.fmu"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 
