@@ -177,7 +177,7 @@ def _facts(model: Any, kind: str, interface: Any) -> Facts:
     version = model.fmiVersion[:2] + "0"
     known = _NUMBERS[version]
     left_out: list[str] = []
-    taken: set[str] = {"x", "memory", "held"}
+    taken: set[str] = set()
     by_name: dict[str, Variable] = {}
 
     def pick(variables: Iterable[Any]) -> tuple[Variable, ...]:
@@ -187,7 +187,7 @@ def _facts(model: Any, kind: str, interface: Any) -> Facts:
                 left_out.append(each.name)
                 continue
             if each.name not in by_name:
-                by_name[each.name] = _variable(each, known[each.type], _free_name(each.name, taken))
+                by_name[each.name] = _variable(each, known[each.type], free_name(each.name, taken))
             found.append(by_name[each.name])
         return tuple(found)
 
@@ -273,7 +273,7 @@ def _variable(each: Any, access: str, port: str) -> Variable:
     )
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: set[str]) -> str:
     """Return the name of a port for a variable, which no other one has."""
     plain = re.sub(r"[^\w\[\]-]+", "_", name).strip("_") or "_"
     plain = (

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from flexure.blocks.models.fmu.archive import hash_of, unpack
-from flexure.blocks.models.fmu.description import Facts, Variable, read_facts
+from flexure.blocks.models.fmu.description import Facts, Variable, free_name, read_facts
 from flexure.blocks.models.fmu.instance import Memory, Numbers, Setting
 from flexure.blocks.models.fmu.runtime import Runtime, require_binary
 from flexure.blocks.signals.argument_shapes import flag, one_of, refusal, single
@@ -153,7 +153,10 @@ class FMUBlock(LeafSystem):
             ),
         )
         _, x, outputs = self._runtime.ask("start", beginning, False)
-        self.memory = self.declare_abstract_state("memory", None, doc="hidden state of the FMU")
+        self._taken = set(self._names) | {each.port for each in facts.outputs}
+        self.memory = self.declare_abstract_state(
+            free_name("memory", self._taken), None, doc="hidden state of the FMU"
+        )
         self.x = None
         if facts.kind == "me":
             if period is not None:
@@ -182,14 +185,18 @@ class FMUBlock(LeafSystem):
                 for state, size, *_ in facts.states
                 for k in range(size)
             ]
-            self.x = self.declare_continuous_state(z=x.size, default=x, element_names=names)
+            self.x = self.declare_continuous_state(
+                z=x.size, default=x, element_names=names, name=free_name("states", self._taken)
+            )
         needs: list[Any] = [TIME, self.memory, *([self.x] if self.x else [])]
         for k, each in enumerate(facts.outputs):
             read = range(len(self._inputs)) if each.needs is None else each.needs
             calc = partial(self._calc_output, k, tuple(read))
             self._output(each, calc, [*needs, *(self._inputs[i] for i in read)])
         self.indicators = self.declare_cache_entry(
-            "indicators", self._calc_indicators, prerequisites=[*needs, *self._inputs]
+            free_name("indicators", self._taken),
+            self._calc_indicators,
+            prerequisites=[*needs, *self._inputs],
         )
         self.declare_unrestricted_update(self._start, Initialization())
         for k in range(facts.indicators):
@@ -206,7 +213,9 @@ class FMUBlock(LeafSystem):
             raise refusal(self, "a period in s, as the FMU suggests none", "None")
         self.period = step
         start = np.concatenate([np.zeros(0), *outputs])
-        self.held = self.declare_discrete_state("held", start, doc="outputs after the last step")
+        self.held = self.declare_discrete_state(
+            free_name("held", self._taken), start, doc="outputs after the last step"
+        )
         first = 0
         for each in self.facts.outputs:
             part = slice(first, first + each.size)

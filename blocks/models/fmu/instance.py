@@ -28,6 +28,7 @@ from flexure.diagrams.values.arrays import FloatArray
 
 _MOST_ITERATIONS = 1000  # of an event
 _MOST_HELD = 1000  # states that an instance holds itself
+_DISCARD, _TERMINATED = 2, 3  # of FMI 2.0
 _MOST_MESSAGES = 3  # of the log in an error
 
 #: What a context keeps of an FMU: plain values by name. None before the initialization.
@@ -75,6 +76,7 @@ class Instance:
         self._facts, self._folder = facts, folder
         self.log: list[str] = []
         self._fmu: Any = None
+        self._is_there = False
         self._key: Any = None  # memory, parameters and discrete inputs that it has
         self._held: dict[int, Any] = {}
         self._numbers = itertools.count()
@@ -82,11 +84,17 @@ class Instance:
         self._forget()
 
     def close(self) -> None:
-        """Free the instance."""
+        """Free the instance and the binary."""
+        self._free()
         if self._fmu is not None:
             fmu, self._fmu = self._fmu, None
+            fmu.freeLibrary()
+
+    def _free(self) -> None:
+        if self._is_there:
+            self._is_there = False
             self._held.clear()
-            fmu.freeInstance()
+            getattr(self._fmu, f"fmi{self._facts.version[0]}FreeInstance")(self._fmu.component)
 
     # Questions -----------------------------------------------------------------------------------
 
@@ -112,7 +120,7 @@ class Instance:
     def output(self, setting: Setting, k: int) -> FloatArray:
         """Return an output."""
         self._go(setting)
-        return self._get(self._facts.outputs[k])
+        return self._get_output(self._facts.outputs[k], setting.time)
 
     def indicators(self, setting: Setting) -> FloatArray:
         """Return the event indicators."""
@@ -154,8 +162,7 @@ class Instance:
         What it notes for itself then, such as the past of a delay, is not part of its memory.
         """
         self._go(setting)
-        asks, ends = self._fmu.completedIntegratorStep()
-        return bool(asks or ends)
+        return self._complete()
 
     def step(self, setting: Setting) -> tuple[Memory, FloatArray, list[Any]]:
         """Take a step of Co-Simulation from the time of the memory to that of the setting."""
@@ -164,9 +171,28 @@ class Instance:
         assert setting.memory is not None
         start = setting.memory["time"]
         self._key = None  # a step that fails leaves an unknown state
-        outcome = self._fmu.doStep(start, setting.time - start)
-        self._ended = bool(outcome[1]) if outcome is not None else False
+        self._ended = self._do_step(start, setting.time - start)
         return self._outcome(setting, [])
+
+    def _do_step(self, start: float, length: float) -> bool:
+        """Take a step; return whether the FMU asks to end the simulation."""
+        if not self._is_2:
+            _, ends, is_early, reached = self._fmu.doStep(start, length)
+            if is_early and not ends:
+                raise EvaluationError(
+                    "Cannot take a step of an FMU",
+                    expected=f"a step from {start:g} s to {start + length:g} s",
+                    found=f"an early return at {reached:g} s, which was not allowed",
+                )
+            return bool(ends)
+        try:
+            self._fmu.doStep(start, length)
+        except Exception as error:
+            discarded = getattr(error, "status", None) == _DISCARD
+            if discarded and self._fmu.getBooleanStatus(_TERMINATED):
+                return True
+            raise
+        return False
 
     # Getting there -------------------------------------------------------------------------------
 
@@ -205,7 +231,7 @@ class Instance:
         self._key = None
         kept = memory["state"]
         if isinstance(kept, str):
-            if self._fmu is None:
+            if not self._is_there:
                 self._instantiate()
                 if self._is_2:  # some FMUs allocate in this state only
                     self._fmu.setupExperiment(startTime=memory["time"])
@@ -222,7 +248,7 @@ class Instance:
                 else:
                     self._move(setting)
                     self._handle_event(setting)
-        elif kept in self._held:
+        elif self._is_there and kept in self._held:
             self._fmu.setFMUState(self._held[kept])
         else:
             raise EvaluationError(
@@ -234,20 +260,20 @@ class Instance:
             )
 
     def _instantiate(self) -> None:
-        """Load the binary and make an instance; an older one is freed."""
+        """Make an instance, and load the binary for the first one; an older one is freed."""
         fmi = import_extra(f"fmpy.fmi{self._facts.version[0]}", "fmi", "Cannot run an FMU")
-        self.close()
+        self._free()
         self._key = None
         self._forget()
         self.log.clear()
-        name = f"FMU{self._facts.version[0]}{'Model' if self._facts.kind == 'me' else 'Slave'}"
-        identifier = self._facts.identifier
-        fmu = getattr(fmi, name)(
-            guid=self._facts.token,
-            unzipDirectory=self._folder,
-            modelIdentifier=identifier,
-            instanceName=identifier,
-        )
+        if self._fmu is None:
+            name = f"FMU{self._facts.version[0]}{'Model' if self._facts.kind == 'me' else 'Slave'}"
+            self._fmu = getattr(fmi, name)(
+                guid=self._facts.token,
+                unzipDirectory=self._folder,
+                modelIdentifier=self._facts.identifier,
+                instanceName=self._facts.identifier,
+            )
         if self._is_2:
             callbacks = fmi.fmi2CallbackFunctions()
             callbacks.logger = fmi.fmi2CallbackLoggerTYPE(self._note_2)
@@ -255,10 +281,10 @@ class Instance:
             callbacks.freeMemory = fmi.fmi2CallbackFreeMemoryTYPE(fmi.free)
             logging = import_extra("fmpy.logging", "fmi", "Cannot run an FMU")
             logging.addLoggerProxy(ctypes.byref(callbacks))
-            fmu.instantiate(callbacks=callbacks)
+            self._fmu.instantiate(callbacks=callbacks)
         else:
-            fmu.instantiate(logMessage=self._note_3)
-        self._fmu = fmu
+            self._fmu.instantiate(logMessage=self._note_3)
+        self._is_there = True
 
     def _initialize(self, setting: Setting) -> None:
         """Make a new instance and initialize it with the values of a setting."""
@@ -282,14 +308,22 @@ class Instance:
 
     def _handle_event(self, setting: Setting) -> None:
         """Handle an event at the present point, at which parameters and inputs may jump."""
-        if self._facts.notes_steps:
-            self._fmu.completedIntegratorStep()
+        self._complete()
         self._key = None  # an event that fails leaves an unknown state
         self._fmu.enterEventMode()
         self._set_values(setting)
         self._iterate()
         self._fmu.enterContinuousTimeMode()
         self._forget()
+
+    def _complete(self) -> bool:
+        """Tell of a completed step, once at a point; FMUs may compare with the step before."""
+        point = (self._time, self._x)
+        if not self._facts.notes_steps or self._completed == point:
+            return False
+        asks, ends = self._fmu.completedIntegratorStep()
+        self._completed = point
+        return bool(asks or ends)
 
     def _iterate(self) -> None:
         """Update discrete states until they stay."""
@@ -312,6 +346,7 @@ class Instance:
         self._time = np.nan
         self._x: tuple[float, ...] | None = None
         self._inputs: dict[int, tuple[Any, ...]] = {}
+        self._completed: Any = None
 
     def _move(self, setting: Setting) -> None:
         """Set time, states and continuous inputs as far as they differ."""
@@ -374,7 +409,7 @@ class Instance:
             "ended": self._ended,
         }
         self._key = (memory, setting.parameters, setting.discrete)
-        return memory, x, [self._get(each) for each in self._facts.outputs]
+        return memory, x, [self._get_output(each, setting.time) for each in self._facts.outputs]
 
     _ended = False
     _next = np.inf
@@ -395,6 +430,17 @@ class Instance:
         read: Callable[..., Any] = getattr(self._fmu, f"get{variable.access}")
         arguments = () if self._is_2 else (variable.size,)
         return np.array(read([variable.reference], *arguments), dtype=float)
+
+    def _get_output(self, variable: Variable, time: float) -> FloatArray:
+        """Return the value of an output, or refuse what is no number."""
+        value = self._get(variable)
+        if np.isnan(value).any():
+            raise EvaluationError(
+                "Cannot use an output of an FMU",
+                expected=f"numbers of '{variable.name}'",
+                found=f"NaN at {time:g} s",
+            )
+        return value
 
     def _set(self, variable: Variable, value: tuple[Any, ...]) -> None:
         getattr(self._fmu, f"set{variable.access}")([variable.reference], list(value))
