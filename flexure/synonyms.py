@@ -161,6 +161,7 @@ Diagram.plot: draw plot_diagram PlotGraphviz plot_system_graphviz show
 load_result: load read_result
 equation: symbolic symbolic_equations equations
 to_javascript: to_js
+to_fmu: export_fmu fmu FMUExport
 plans.grid: meshgrid product full_factorial
 doctor: check lint diagnose
 """

@@ -116,7 +116,7 @@ CATALOG: dict[str, Recipe] = {
     "PassThrough": recipe(fx.PassThrough),
     "PassThrough of a vector": recipe(fx.PassThrough, size=2),
     "PortSwitch": recipe(fx.PortSwitch),
-    "PortSwitch of three vectors": recipe(fx.PortSwitch, count=3, size=2),
+    "PortSwitch of three vectors": recipe(fx.PortSwitch, num_inputs=3, size=2),
     "FunctionBlock": recipe(fx.FunctionBlock, bowl, inputs={"left": 2, "right": 2}, output_size=2),
     "FunctionBlock with time": recipe(
         fx.FunctionBlock, spiral, inputs={"radius": 1}, output_size=2, with_time=True

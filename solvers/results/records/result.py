@@ -18,6 +18,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.completion import HasSignals
 from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
@@ -227,8 +228,9 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
 
     # Analysis and plots --------------------------------------------------------------------
 
-    def fine_time(self, points: int = 2000) -> FloatArray:
-        """Return the step times with points between them, about ``points`` in all.
+    @answers_other_words
+    def fine_time(self, num_points: int = 2000) -> FloatArray:
+        """Return the step times with points between them, about ``num_points`` in all.
 
         Points are added inside of steps, so that jumps keep their two values.
         """
@@ -236,7 +238,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
         coarse = self.time
         if span <= 0.0 or len(coarse) < 2:
             return coarse
-        extra = np.linspace(self._history.start, self._history.end, points)
+        extra = np.linspace(self._history.start, self._history.end, num_points)
         extra = extra[~np.isin(extra, coarse)]
         merged = np.concatenate([coarse, extra])
         return merged[np.argsort(merged, kind="stable")]

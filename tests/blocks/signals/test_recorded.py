@@ -12,7 +12,7 @@ import pytest
 
 import flexure as fx
 from flexure.errors import DeclarationError, ValueRefusedError
-from tests.support.native import needs_llvmlite
+from tests.support.native.native import needs_llvmlite
 
 BENCH = {"t [s]": [0.0, 0.1, 0.3, 0.6], "u [V]": [0.0, 2.0, -1.0, 1.0], "i": [1.0, 1.5, 2.0, 0.0]}
 
