@@ -68,7 +68,7 @@ def _check(entries: list[zipfile.ZipInfo], attempt: str) -> None:
                 attempt,
                 expected="files inside of the archive",
                 found=f"{name!r:.200}, " + ("which leads out of it" if climbs else "a link"),
-                remedy="Do not use this file: somebody may have made it to harm",
+                remedy="Do not use this file: it may be meant to harm",
             )
     size = sum(entry.file_size for entry in entries)
     if size > _LARGEST:
@@ -91,5 +91,5 @@ def _check_xml(text: bytes, attempt: str) -> None:
             attempt,
             expected=f"{DESCRIPTION} without a document type",
             found="<!DOCTYPE ...>, which can declare entities",
-            remedy="Do not use this file: somebody may have made it to harm",
+            remedy="Do not use this file: it may be meant to harm",
         )

@@ -1,4 +1,4 @@
-"""What an FMU says of itself: variables, capabilities and structure, in the words of blocks."""
+"""Descriptions of FMUs: variables, capabilities and structure, in the terms of blocks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.models.fmu.archive import DESCRIPTION
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.values.arrays import FloatArray
@@ -74,12 +75,15 @@ class Variable:
 
     def numbers(self, value: Any) -> list[Any]:
         """Return components as the FMU takes them: integers are rounded, booleans true from 0.5."""
-        flat = np.ravel(value)
+        flat: Any = np.ravel(value)
+        found: list[Any]
         if self.access in ("Real", "Float32", "Float64"):
-            return flat.astype(float).tolist()
-        if self.access == "Boolean":
-            return (flat >= 0.5).tolist()
-        return np.rint(flat).astype(int).tolist()
+            found = flat.astype(float).tolist()
+        elif self.access == "Boolean":
+            found = (flat >= 0.5).tolist()
+        else:
+            found = np.rint(flat).astype(int).tolist()
+        return found
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,8 @@ def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
     """
     fmpy = import_extra("fmpy.model_description", "fmi", attempt)
     try:
-        version = re.search(
-            rb'fmiVersion\s*=\s*"([^"]*)', (folder / "modelDescription.xml").read_bytes()
-        )
+        text = (folder / DESCRIPTION).read_bytes()
+        version = re.search(rb'fmiVersion\s*=\s*"([^"]*)', text)
         if version is not None and version[1][:2] not in (b"2.", b"3."):
             raise DeclarationError(
                 attempt,
@@ -169,10 +172,14 @@ def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
             else f"an FMU of the kind {kind!r}, without clocks",
             found=f"{only}, and the clocks {quoted(clocks)}" if clocks else only,
         )
-    return _facts(model, chosen, kinds[chosen])
+    tag = {"me": b"ModelExchange", "cs": b"CoSimulation"}[chosen]
+    has_slopes = re.search(
+        rb"<" + tag + rb"\b[^>]*\bprovidesDirectionalDerivatives?\s*=\s*[\"'](true|1)", text
+    )
+    return _facts(model, chosen, kinds[chosen], has_slopes is not None)
 
 
-def _facts(model: Any, kind: str, interface: Any) -> Facts:
+def _facts(model: Any, kind: str, interface: Any, has_slopes: bool) -> Facts:
     """Translate a description of FMPy."""
     version = model.fmiVersion[:2] + "0"
     known = _NUMBERS[version]
@@ -221,7 +228,7 @@ def _facts(model: Any, kind: str, interface: Any) -> Facts:
     capabilities = {
         "restore": interface.canGetAndSetFMUstate,
         "serialize": interface.canSerializeFMUstate,
-        "derivatives": interface.providesDirectionalDerivative,
+        "derivatives": has_slopes,
         "vary": getattr(interface, "canHandleVariableCommunicationStepSize", False),
     }
     return Facts(

@@ -28,6 +28,7 @@ from flexure.diagrams.values.events import (
     Witness,
 )
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.state import ContinuousState
 
 Kind: TypeAlias = Literal["auto", "me", "cs"]
 _MOST_FIXED = 5  # parameters that a text names
@@ -157,7 +158,7 @@ class FMUBlock(LeafSystem):
         self.memory = self.declare_abstract_state(
             free_name("memory", self._taken), None, doc="hidden state of the FMU"
         )
-        self.x = None
+        self.x: ContinuousState | None = None
         if facts.kind == "me":
             if period is not None:
                 raise refusal(self, "no period with Model Exchange", f"{period!r}")
@@ -235,6 +236,38 @@ class FMUBlock(LeafSystem):
         memory: Memory | None = self.memory(context) if self.facts.kind == "me" else None
         is_ahead = memory is not None and memory["next"] > context.time
         return float(memory["next"]) if is_ahead and memory is not None else math.inf
+
+    def calc_slopes(
+        self, context: Any, output: LeafOutputPort | None
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return the directional derivatives of the FMU, if it has them."""
+        facts = self.facts
+        if "derivatives" not in facts.can or facts.kind != "me":
+            return None
+        sizes = [each.size for each in facts.inputs]
+        starts = np.cumsum([0, *sizes])
+        columns = [
+            k
+            for i, each in enumerate(facts.inputs)
+            if each.is_continuous
+            for k in range(starts[i], starts[i + 1])
+        ]
+        knowns = [(reference, size) for _, size, reference, _ in facts.states]
+        count = sum(size for _, size in knowns)
+        knowns += [(each.reference, each.size) for each in facts.inputs if each.is_continuous]
+        if output is None:
+            unknowns = [derivative for *_, derivative in facts.states]
+            rows = count
+        else:
+            variable = next(each for each in facts.outputs if each.port == output.name)
+            unknowns, rows = [variable.reference], variable.size
+            if not variable.is_continuous:
+                return np.zeros((rows, count)), np.zeros((rows, starts[-1]))
+        found = self._runtime.ask("slopes", self._setting(context), unknowns, knowns)
+        matrix = np.reshape(found, (rows, count + len(columns)))
+        by_inputs = np.zeros((rows, starts[-1]))
+        by_inputs[:, columns] = matrix[:, count:]
+        return matrix[:, :count], by_inputs
 
     def _calc_output(self, k: int, read: tuple[int, ...], context: Any) -> Any:
         return self._runtime.ask("output", self._setting(context, read), k)

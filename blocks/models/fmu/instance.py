@@ -4,10 +4,10 @@ An FMU has hidden state, and a context is a value. Every question to an instance
 the whole point in a `Setting`, and the instance is brought there first: where a step was tried, a
 context was copied, or an earlier instant of a result is read, no trace is left of it.
 
-What of an FMU cannot be set by time, states and inputs is its *memory*, which changes at events
-(Model Exchange) and steps (Co-Simulation) and is kept in contexts: the serialized state of the FMU
-where it can serialize one; else, for Model Exchange, the record of its events, which are played
-again; else the number of a state that the instance holds itself. What cannot be restored is
+Time, states and inputs can be set. The rest of an FMU is its *memory*, which changes at events
+(Model Exchange) and steps (Co-Simulation). Contexts hold it: as the serialized state of the FMU if
+it can serialize one; else, for Model Exchange, as the record of its events, which are played again;
+else as the number of a state that the instance holds itself. A state that cannot be restored is
 refused.
 """
 
@@ -71,6 +71,10 @@ class Instance:
     facts : Facts
         Its description.
     """
+
+    _ended = False
+    _next = np.inf
+    _completed: tuple[float, tuple[float, ...] | None] | None = None  # time and states
 
     def __init__(self, folder: str, facts: Facts) -> None:
         self._facts, self._folder = facts, folder
@@ -346,7 +350,7 @@ class Instance:
         self._time = np.nan
         self._x: tuple[float, ...] | None = None
         self._inputs: dict[int, tuple[Any, ...]] = {}
-        self._completed: Any = None
+        self._completed = None
 
     def _move(self, setting: Setting) -> None:
         """Set time, states and continuous inputs as far as they differ."""
@@ -410,9 +414,6 @@ class Instance:
         }
         self._key = (memory, setting.parameters, setting.discrete)
         return memory, x, [self._get_output(each, setting.time) for each in self._facts.outputs]
-
-    _ended = False
-    _next = np.inf
 
     def _read_indicators(self) -> FloatArray:
         count = self._facts.indicators

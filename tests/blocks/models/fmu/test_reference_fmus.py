@@ -139,16 +139,16 @@ def test_inputs_of_every_type_pass(version: str) -> None:
     for port in block.input_ports:
         builder.connect(sources.get(port.name, "jump.y"), port)
     result = fx.simulate(builder.build(), 0.7)
-    for port in block.output_ports:
-        before, after = result.sample(port, [0.3, 0.5]).tolist()
-        if port.name == "Float64_continuous_output":
+    for output in block.output_ports:
+        before, after = result.sample(output, [0.3, 0.5]).tolist()
+        if output.name == "Float64_continuous_output":
             assert (before, after) == pytest.approx((0.6, 1.0))
-        elif "Float" in port.name:
+        elif "Float" in output.name:
             assert (before, after) == pytest.approx((0.0, 0.6))
-        elif "Enumeration" in port.name:
+        elif "Enumeration" in output.name:
             assert (before, after) == (1.0, 2.0)
         else:
-            assert (before, after) == (0.0, 1.0), port.name  # rounded; a boolean is true
+            assert (before, after) == (0.0, 1.0), output.name  # rounded; a boolean is true
     assert any("String" in name for name in block.facts.left_out)
 
 
@@ -162,7 +162,7 @@ def test_arrays_are_vectors_and_matrices() -> None:
     result = fx.simulate(block, 1.0, context, **TIGHT)
     own = fx.StateSpace("own", A, np.eye(3), np.eye(3), np.eye(3), [1.0, -1.0, 0.5])
     start = own.create_default_context()
-    own.u.fix(start, [1.0, 2.0, 3.0])
+    start.set("u", [1.0, 2.0, 3.0])
     expected = fx.simulate(own, 1.0, start, **TIGHT)
     np.testing.assert_allclose(result["y"][-1], expected["y"][-1], rtol=1e-7)
     model = fx.linearize(block, context, inputs=["u"], outputs=["y"])
@@ -175,7 +175,7 @@ def test_arrays_are_vectors_and_matrices() -> None:
 def test_copies_of_contexts_do_not_see_each_other(version: str, kind: Any) -> None:
     """An FMU has hidden state: here whether the ball rests, and the whole motion with "cs"."""
     path = reference("BouncingBall", version)
-    block = fx.FMUBlock("ball", path, kind=kind, **({"period": 0.01} if kind == "cs" else {}))
+    block = fx.FMUBlock("ball", path, kind=kind, period=0.01 if kind == "cs" else None)
     whole = fx.simulate(block, 2.0)
     half = fx.simulate(block, 1.0)
     kept = half.context.clone()

@@ -21,7 +21,9 @@ RTOL = 1e-8
 EACH, TESTS = 5, 20
 
 
-def compare(folder: Path, system: fx.System, context: fx.Context, paths: list[str], end: float) -> dict[str, float]:
+def compare(
+    folder: Path, system: fx.System, context: fx.Context, paths: list[str], end: float
+) -> dict[str, float]:
     """Return the errors of both kinds in relative tolerances."""
     path = saved(folder, system, context, signals=paths)
     return {
@@ -50,4 +52,8 @@ def test_random_loops_run_as_units(first: int, tmp_path: Path) -> None:
         folder.mkdir()
         context = loop.diagram.create_default_context()
         errors = compare(folder, loop.diagram, context, [loop.output], 0.9)
-        assert all(errors[kind] < allowed for kind, allowed in ALLOWED.items()), (seed, loop.kinds, errors)
+        assert all(errors[kind] < allowed for kind, allowed in ALLOWED.items()), (
+            seed,
+            loop.kinds,
+            errors,
+        )
