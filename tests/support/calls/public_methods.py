@@ -270,8 +270,8 @@ def joining() -> Call:
     return Call(fx.results.OutputFeedbackDesign, parts_of_it)
 
 
-def of_lag(make: Callable[..., Any]) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (make(*lag()), lambda: None)
+def of_lag(make: Callable[..., Any], **options: Any) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (make(*lag(), **options), lambda: None)
 
 
 def forces() -> tuple[Any, Any]:
