@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -82,7 +83,8 @@ class Instance:
         self._fmu: Any = None
         self._is_there = False
         self._key: Any = None  # memory, parameters and discrete inputs that it has
-        self._held: dict[int, Any] = {}
+        self._held: dict[tuple[str, int], Any] = {}
+        self._label = secrets.token_hex(8)  # of no other instance in any process
         self._numbers = itertools.count()
         self._discrete = [each for each in facts.inputs if not each.is_continuous]
         self._forget()
@@ -396,7 +398,7 @@ class Instance:
             self._fmu.freeFMUState(held)
             events = []
         elif not is_model:
-            state = next(self._numbers)
+            state = (self._label, next(self._numbers))
             if "restore" in self._facts.can:
                 self._held[state] = self._fmu.getFMUState()
                 if len(self._held) > _MOST_HELD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import pickle
+import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.errors import DeclarationError
+from flexure.errors import DeclarationError, EvaluationError
 from tests.support.processes.fmus import reference
 
 VERSIONS = ["2.0", "3.0"]
@@ -220,3 +221,45 @@ def test_isolated_fmus_give_the_same_numbers() -> None:
     here = fx.simulate(fx.FMUBlock("ball", path), 1.0)
     there = fx.simulate(fx.FMUBlock("ball", path, isolated=True), 1.0)
     np.testing.assert_array_equal(here["h"], there["h"])
+
+
+def without(path: Path, folder: Path, *capabilities: str) -> Path:
+    """Return a copy of an FMU whose description denies some capabilities."""
+    copy = folder / f"{'-'.join(capabilities)}.fmu"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name == "modelDescription.xml":
+                for each in capabilities:
+                    text = text.replace(f'{each}="true"'.encode(), f'{each}="false"'.encode())
+            new.writestr(name, text)
+    return copy
+
+
+@pytest.mark.parametrize("kind", ["me", "cs"])
+@pytest.mark.parametrize(
+    "capabilities",
+    [("canSerializeFMUstate",), ("canSerializeFMUstate", "canGetAndSetFMUstate")],
+    ids=["held", "none"],
+)
+def test_states_are_restored_as_far_as_the_fmu_can(
+    kind: Any, capabilities: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = reference("BouncingBall", "2.0")
+    period = 0.01 if kind == "cs" else None
+    whole = fx.simulate(fx.FMUBlock("ball", path, kind=kind, period=period), 2.0)
+    less = without(path, tmp_path, *capabilities)
+    block = fx.FMUBlock("ball", less, kind=kind, period=period)
+    times = np.linspace(0.0, 2.0, 9)
+    found = fx.simulate(block, 2.0)
+    np.testing.assert_array_equal(found.sample("h", times), whole.sample("h", times))
+    half = fx.simulate(block, 1.0)
+    kept = half.context.clone()
+    on = fx.simulate(block, 2.0, half.context)
+    np.testing.assert_allclose(on["h"][-1], whole["h"][-1], rtol=1e-6)
+    if (kind, len(capabilities)) == ("cs", 2):
+        with pytest.raises(EvaluationError, match="Continue from the latest context only"):
+            fx.simulate(block, 2.0, kept)
+    else:
+        again = fx.simulate(block, 2.0, kept)
+        np.testing.assert_allclose(again["h"][-1], whole["h"][-1], rtol=1e-6)
