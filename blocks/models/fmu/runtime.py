@@ -109,7 +109,7 @@ class Runtime:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        self._finalizer = weakref.finalize(self, _remove, self._machine, folder)
+        self._finalizer = weakref.finalize(self, _remove, self._machine, folder, os.getpid())
 
 
 def require_binary(folder: Path, facts: Facts, attempt: str) -> None:
@@ -127,7 +127,10 @@ def require_binary(folder: Path, facts: Facts, attempt: str) -> None:
         )
 
 
-def _remove(machine: Any, folder: Path) -> None:
+def _remove(machine: Any, folder: Path, process: int) -> None:
+    """Free an instance and remove its folder, unless this is a fork of its process."""
+    if os.getpid() != process:
+        return
     with suppress(Exception):  # an FMU that failed may also fail to end
         machine.close()
     shutil.rmtree(folder, ignore_errors=True)

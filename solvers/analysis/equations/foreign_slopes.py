@@ -76,7 +76,7 @@ class ForeignSlopes:
         varied = {where for (what, where, _), _ in keys if what == PARAMETER}
         if len(symbolic.calls) > len(self._calls) or varied & blocks.keys():
             raise TraceError("Cannot differentiate blocks that cannot be traced")
-        self.how = f"exact derivatives, those of {quoted(blocks.values())} from the block itself"
+        self.how = f"exact derivatives, own ones of {quoted(blocks[k] for k in sorted(blocks))}"
         self._num_keys = len(keys)
         self._foreign = [
             ((FOREIGN, i, 0), k)

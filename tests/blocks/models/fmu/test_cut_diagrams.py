@@ -65,7 +65,7 @@ def test_linear_models_have_the_exact_derivatives_of_the_unit(unit: Path) -> Non
     places: Any = {"inputs": ["target.to", "plant.u"], "outputs": ["pid.u"]}
     whole = fx.linearize(servo(plant()), **places)
     cut = fx.linearize(servo(fx.FMUBlock("plant", unit, kind="me")), **places)
-    assert cut.how == "exact derivatives, those of 'plant' from the block itself"
+    assert cut.how == "exact derivatives, own ones of 'plant'"
     for s in (0.0, 3.0, 40.0):
         np.testing.assert_allclose(
             cut.frequency_response(s), whole.frequency_response(s), rtol=1e-12, atol=1e-13
