@@ -55,6 +55,8 @@ class CSize(NamedTuple):
 
     program: int
     memory: int
+
+
 #: Names that C or its library has.
 _TAKEN = (
     "auto bool break case char const continue default do double else enum exp extern float fma for "

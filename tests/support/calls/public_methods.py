@@ -588,7 +588,7 @@ NOT_CALLED = {
     *("TIME", *(name for name in fx.__all__ if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
+    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
     *("Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
