@@ -43,7 +43,7 @@ _ATTEMPT = "Cannot write C"
 
 
 class CSize(NamedTuple):
-    """What a model needs, in bytes.
+    """Sizes of a compiled model, in bytes.
 
     Attributes
     ----------
