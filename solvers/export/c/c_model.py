@@ -57,6 +57,15 @@ class CSize(NamedTuple):
     memory: int
 
 
+#: Names that C or its library has.
+_TAKEN = (
+    "auto bool break case char const continue default do double else enum exp extern float fma for "
+    "gamma goto if inline int j0 j1 jn log long main memory model pow register restrict return "
+    "round short signed sin sizeof static struct switch tan trunc typedef union unsigned variable "
+    "void volatile while y0 y1 yn instance function"
+)
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be written.
@@ -397,7 +406,8 @@ def _methods(equations: ModelEquations, method: str) -> tuple[str, ...]:
 def _identifier(name: str) -> str:
     """Return a name as C takes it."""
     plain = re.sub(r"\W+", "_", name.encode("ascii", "replace").decode()).strip("_").lower()
-    return plain if plain and not plain[0].isdigit() else f"model_{plain}"
+    taken = plain in _TAKEN.split() or plain[:1].isdigit() or not plain
+    return f"model_{plain}" if taken else plain
 
 
 def _run(command: Sequence[str], folder: str, attempt: str) -> str:
