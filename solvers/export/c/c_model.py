@@ -43,7 +43,7 @@ _ATTEMPT = "Cannot write C"
 
 
 class CSize(NamedTuple):
-    """Sizes of a compiled model, in bytes.
+    """Memory and code of a model, in bytes.
 
     Attributes
     ----------

@@ -2,9 +2,9 @@
 
 `flexure.solvers.native.language.language` describes the language of kernels. There is one lane.
 Structures become structures of C without pointers: arrays are in them, so that a copy of the memory
-of an instance is another instance. A `Memory` knows fields that are always the same number,
-constant table or function, which become part of the code. So only what a model needs is written,
-and the fields that are used are the memory that it takes.
+of an instance is another instance. Fields that a `Memory` knows become part of the code: numbers,
+constant tables or functions. So only what a model needs is written, and the fields that
+are used are the memory that it takes.
 
 Arrays that kernels exchange by assigning fields, as a step does with the states at its ends, are
 rows of one matrix; such a field holds where its row begins.
