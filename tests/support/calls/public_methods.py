@@ -561,6 +561,8 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
         "FMU.save": method(of_lag(partial(fx.to_fmu, platforms=())), "save", path="lag.fmu"),
+        "CModel.save": method(of_lag(partial(fx.to_c, step=0.01)), "save", path="code"),
+        "CModel.size": method(of_lag(partial(fx.to_c, step=0.01)), "size", compiler="gcc"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 
