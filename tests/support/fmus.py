@@ -119,7 +119,7 @@ def worst_error(
 
     The reference is a run with `simulate` of much smaller tolerances.
     """
-    exact = fx.simulate(system, end, context, rtol=1e-11, atol=1e-14, method=method)
+    exact = fx.simulate(system, end, context=context, rtol=1e-11, atol=1e-14, method=method)
     times = np.asarray(table["time"])
     apart = np.diff(times) > 0.0
     alone = np.concatenate([[True], apart]) & np.concatenate([apart, [True]])

@@ -40,13 +40,6 @@ from flexure.solvers.tracing.trace import PARAMETER, Key
 
 Part = Literal["step", "exchange", "run", "slopes"]
 _ATTEMPT = "Cannot write C"
-#: Names that C or its library has.
-_TAKEN = (
-    "auto bool break case char const continue default do double else enum exp extern float fma for "
-    "gamma goto if inline int j0 j1 jn log long main memory model pow register restrict return "
-    "round short signed sin sizeof static struct switch tan trunc typedef union unsigned variable "
-    "void volatile while y0 y1 yn instance function"
-)
 
 
 class CSize(NamedTuple):
@@ -62,6 +55,15 @@ class CSize(NamedTuple):
 
     program: int
     memory: int
+
+
+#: Names that C or its library has.
+_TAKEN = (
+    "auto bool break case char const continue default do double else enum exp extern float fma for "
+    "gamma goto if inline int j0 j1 jn log long main memory model pow register restrict return "
+    "round short signed sin sizeof static struct switch tan trunc typedef union unsigned variable "
+    "void volatile while y0 y1 yn instance function"
+)
 
 
 @dataclass(frozen=True)
