@@ -41,7 +41,15 @@ from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
+from flexure.solvers.tracing.trace import (
+    DISCRETE,
+    INPUT,
+    PARAMETER,
+    STATE,
+    Key,
+    number_behind,
+    trace,
+)
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
@@ -54,12 +62,12 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Variable:
-    """An input, parameter or initial state of a context by which equations are differentiated.
+    """An input, parameter or state of a context by which equations are differentiated.
 
     Attributes
     ----------
     place : Place
-        Of an input port, numeric parameter or continuous state, or of one of its components.
+        Of an input port, numeric parameter or state, or of one of its components.
     keys : tuple
         Where its components are in a trace.
     """
@@ -74,7 +82,7 @@ class Variable:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a state, or components of one."""
+        """Whether it is a continuous state, or components of one."""
         return self.keys[0][0][0] == STATE
 
     def read(self, store: Store) -> FloatArray:
@@ -86,14 +94,20 @@ class Variable:
     def write(self, store: Store, numbers: FloatArray) -> None:
         """Set the components without checking bounds."""
         (what, where, index), _ = self.keys[0]
-        before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
+        leaf = store.leaves[where] if what in (PARAMETER, DISCRETE) else None
+        if leaf is None:
+            before = store.value(where)
+        else:
+            before = (leaf.parameters if what == PARAMETER else leaf.discrete)[index]
         whole = np.array(before)
         whole.reshape(-1)[self.place.components] = numbers
         value = freeze(whole)[()]
-        if what == PARAMETER:
-            store.leaves[where].write_parameter(index, value)
-        else:
+        if leaf is None:
             store.fix(where, value)
+        elif what == PARAMETER:
+            leaf.write_parameter(index, value)
+        else:
+            leaf.write_discrete_state(index, value)
 
     def set(self, context: Context, numbers: FloatArray) -> None:
         """Set the components in a context, with all checks."""

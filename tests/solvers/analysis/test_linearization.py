@@ -221,8 +221,8 @@ def test_the_affine_block_moves_like_the_diagram_near_the_point() -> None:
     block = fx.linearize(pendulum, context).to_affine_system("near")
     near = block.create_default_context()
     near.set("u", 1.5)
-    true = fx.simulate(pendulum, 0.02, context, rtol=1e-10)
-    linear = fx.simulate(block, 0.02, near, rtol=1e-10)
+    true = fx.simulate(pendulum, 0.02, context=context, rtol=1e-10)
+    linear = fx.simulate(block, 0.02, context=near, rtol=1e-10)
     np.testing.assert_allclose(linear["y"][0], [true["angle"][0], true["position"][0]])
     np.testing.assert_allclose(linear["y"][-1][0], true["angle"][-1], rtol=1e-6)
 
