@@ -199,6 +199,10 @@ class Remote:
 
 def serve() -> None:
     """Answer questions from the standard input until it ends."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the FMU prints is no answer
     questions = sys.stdin.buffer

@@ -145,7 +145,7 @@ def test_fmus_without_saved_states_repeat_their_events(small: Path) -> None:
     np.testing.assert_array_equal(result.sample("n", at), [0.0, 1.0, 2.0, 3.0])
     again = pickle.loads(pickle.dumps(result.context))
     for context in (result.context, again, copy.deepcopy(result.context)):
-        assert fx.simulate(context.system, 6.0, context)["n"][-1] == 5.0
+        assert fx.simulate(context.system, 6.0, context=context)["n"][-1] == 5.0
 
 
 def test_jumping_inputs_and_parameters_are_events(small: Path) -> None:
@@ -158,12 +158,12 @@ def test_jumping_inputs_and_parameters_are_events(small: Path) -> None:
     assert result["motor.y"][-1] == pytest.approx(x + 6.0, rel=1e-7)
     context = fx.simulate(diagram, 0.5).context
     context.set("motor.a", 2.0)
-    after = fx.simulate(diagram, 0.9, context, **TIGHT)
+    after = fx.simulate(diagram, 0.9, context=context, **TIGHT)
     x = 2.0 * math.exp(-0.5) * math.exp(-2.0 * 0.4)
     assert after["motor.y"][-1] == pytest.approx(x, rel=1e-5)
     context.set("motor.trouble", 4.0)
     with pytest.raises(EvaluationError, match=r"fixed parameters .* other values of trouble"):
-        fx.simulate(diagram, 1.0, context)
+        fx.simulate(diagram, 1.0, context=context)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_fmus_that_fail_are_named_and_can_be_used_again(
     context = diagram.create_default_context()
     context.set("motor.trouble", trouble)
     with pytest.raises(EvaluationError, match=f"FMU 'd?/?.*motor'.*{found}"):
-        fx.simulate(diagram, 1.0, context)
+        fx.simulate(diagram, 1.0, context=context)
     fine = fx.simulate(diagram, 1.0, **TIGHT)
     assert fine["motor.y"][-1] == pytest.approx(2.0 * math.exp(-1.0), rel=1e-7)
 

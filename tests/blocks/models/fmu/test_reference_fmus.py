@@ -86,7 +86,7 @@ def test_model_exchange_follows_closed_forms_and_our_own_equations(version: str)
     start = fmu.create_default_context()
     start.set("mu", 0.0)  # a harmonic oscillator
     start.set("states", [0.0, 1.0])  # which starts where the context says
-    free = fx.simulate(fmu, 1.0, start, **TIGHT)
+    free = fx.simulate(fmu, 1.0, context=start, **TIGHT)
     assert free["x0"][-1] == pytest.approx(math.sin(1.0), rel=1e-8)
 
 
@@ -108,7 +108,7 @@ def test_every_bounce_of_the_ball_is_found_where_it_is(version: str) -> None:
     assert result.sample("h", [top])[0] == pytest.approx(0.49, abs=1e-7)
     context = block.create_default_context()
     context.set("e", 0.5)
-    assert fx.simulate(block, top, context, **TIGHT)["h"].max() == 1.0
+    assert fx.simulate(block, top, context=context, **TIGHT)["h"].max() == 1.0
     with pytest.raises(ValueError, match="e"):
         context.set("e", 2.0)  # beyond the bounds of the description
 
@@ -160,11 +160,11 @@ def test_arrays_are_vectors_and_matrices() -> None:
     A = np.array([[-1.0, 2.0, 0.0], [0.0, -2.0, 0.0], [0.5, 0.0, -3.0]])
     context.set("A", A)
     context.set("states", [1.0, -1.0, 0.5])
-    result = fx.simulate(block, 1.0, context, **TIGHT)
+    result = fx.simulate(block, 1.0, context=context, **TIGHT)
     own = fx.StateSpace("own", A, np.eye(3), np.eye(3), np.eye(3), [1.0, -1.0, 0.5])
     start = own.create_default_context()
     start.set("u", [1.0, 2.0, 3.0])
-    expected = fx.simulate(own, 1.0, start, **TIGHT)
+    expected = fx.simulate(own, 1.0, context=start, **TIGHT)
     np.testing.assert_allclose(result["y"][-1], expected["y"][-1], rtol=1e-7)
     model = fx.linearize(block, context, inputs=["u"], outputs=["y"])
     np.testing.assert_allclose(model.A, A, atol=1e-7)
@@ -180,11 +180,11 @@ def test_copies_of_contexts_do_not_see_each_other(version: str, kind: Any) -> No
     whole = fx.simulate(block, 2.0)
     half = fx.simulate(block, 1.0)
     kept = half.context.clone()
-    fx.simulate(block, 3.0, half.context)  # rests at the end
+    fx.simulate(block, 3.0, context=half.context)  # rests at the end
     other = pickle.loads(pickle.dumps(block))
     for system in (block, other):
         context = kept if system is block else _moved(kept, other)
-        again = fx.simulate(system, 2.0, context)
+        again = fx.simulate(system, 2.0, context=context)
         np.testing.assert_allclose(again["h"][-1], whole["h"][-1], rtol=1e-6)
     assert half.sample("h", [0.7]) == pytest.approx(whole.sample("h", [0.7]), rel=1e-6)
 
@@ -255,11 +255,11 @@ def test_states_are_restored_as_far_as_the_fmu_can(
     np.testing.assert_array_equal(found.sample("h", times), whole.sample("h", times))
     half = fx.simulate(block, 1.0)
     kept = half.context.clone()
-    on = fx.simulate(block, 2.0, half.context)
+    on = fx.simulate(block, 2.0, context=half.context)
     np.testing.assert_allclose(on["h"][-1], whole["h"][-1], rtol=1e-6)
     if (kind, len(capabilities)) == ("cs", 2):
         with pytest.raises(EvaluationError, match="Continue from the latest context only"):
-            fx.simulate(block, 2.0, kept)
+            fx.simulate(block, 2.0, context=kept)
     else:
-        again = fx.simulate(block, 2.0, kept)
+        again = fx.simulate(block, 2.0, context=kept)
         np.testing.assert_allclose(again["h"][-1], whole["h"][-1], rtol=1e-6)
