@@ -67,7 +67,7 @@ _MOST_DOUBTS = 8
 
 
 class DriverData(Structure):
-    """What belongs to a model beside its run."""
+    """Constants and functions of a model beside its run."""
 
     start: float  # the time of the first step
     period: float  # of steps

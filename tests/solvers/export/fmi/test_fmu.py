@@ -359,7 +359,8 @@ def test_steps_end_and_fail_as_the_standard_says(
                 time, ended = c_double(), c_int()
                 unit.fmi2GetRealStatus(unit.component, 2, byref(time))
                 unit.fmi2GetBooleanStatus(unit.component, 3, byref(ended))
-                assert (time.value, ended.value) == (pytest.approx(last, rel=1e-5), ends)
+                assert time.value == pytest.approx(last, rel=1e-5)
+                assert bool(ended.value) == ends
             if not ends:
                 assert f"Cannot simulate '{system.name}' beyond t = " in capfd.readouterr().out
             assert numbers
