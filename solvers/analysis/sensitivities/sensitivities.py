@@ -14,6 +14,7 @@ from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quot
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
@@ -88,12 +89,13 @@ class ParameterSensitivity(Answer):
         return f"<ParameterSensitivity of {what} to {quoted(self.derivatives)}, {when}>"
 
 
+@answers_other_words
 def parameter_sensitivity(
     system: System,
     t_final: float,
     parameters: Way | Iterable[Way],
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     outputs: Way | Iterable[Way] = (),
     times: npt.ArrayLike | None = None,
     method: Method = "auto",
@@ -170,7 +172,7 @@ def parameter_sensitivity(
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context)
+    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)
     >>> result["time_constant"].round(6)
     array([0.167348])
     """

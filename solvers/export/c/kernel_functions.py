@@ -146,7 +146,7 @@ def structures_text(module: CModule, whole: Any) -> str:
         return ""
     body = "".join(f"  {each};\n" for each in members)
     name = module.type_of(whole)
-    return f"{''.join(texts)}typedef struct {name} {{\n{body}}} {name};\n\n"
+    return f"{''.join(texts)}typedef struct {{\n{body}}} {name};\n\n"
 
 
 class _FunctionWriter(Expressions):

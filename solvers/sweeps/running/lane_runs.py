@@ -190,7 +190,7 @@ class LaneRuns:
             warn(
                 f"The state of run {part.runs[row]}, and perhaps of others, deviates by "
                 f"{outcome.left[row]:.3g} times its tolerance. fx.simulate(sweep.system, "
-                f"sweep.t_final, sweep.context({part.runs[row]})) shows where"
+                f"sweep.t_final, context=sweep.context({part.runs[row]})) shows where"
             )
         for row in np.flatnonzero(outcome.outcomes > 0).tolist():
             how, end = outcome.outcomes[row], outcome.ends[row]
@@ -374,5 +374,5 @@ def _explained(outcome: int, time: float, index: int) -> str:
     }.get(outcome, "the steps hardly advance time")
     return (
         f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
-        f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
+        f"fx.simulate(sweep.system, sweep.t_final, context=sweep.context({index}))."
     )

@@ -40,7 +40,9 @@ def by_differences(
         changed = context.clone()
         value = np.asarray(context.get(path))
         changed.set(path, value + sign * step)
-        result = fx.simulate(system, t_final, changed, method="DOP853", rtol=1e-11, atol=1e-13)
+        result = fx.simulate(
+            system, t_final, context=changed, method="DOP853", rtol=1e-11, atol=1e-13
+        )
         finals.append(result.context.continuous_state)
     return (finals[0] - finals[1]) / (2.0 * step)
 
@@ -56,7 +58,7 @@ def test_a_lag_has_the_sensitivities_of_its_closed_form(
     lag = fx.FirstOrderLag("lag", tau, gain=1.5, initial=start)
     context = lag.create_default_context()
     lag.u.fix(context, command)
-    result = fx.parameter_sensitivity(lag, t, ["time_constant", "gain", "u"], context)
+    result = fx.parameter_sensitivity(lag, t, ["time_constant", "gain", "u"], context=context)
     decay = math.exp(-t / tau)
     offset = start - 1.5 * command
     np.testing.assert_allclose(result.states[-1], [1.5 * command + offset * decay], atol=1e-7)
@@ -87,7 +89,7 @@ def test_the_matrices_of_a_state_space_have_the_variation_of_its_exponential() -
 @pytest.mark.parametrize("path", ["mass", "length", "damping", "torque"])
 def test_a_pendulum_agrees_with_simulations(path: str) -> None:
     pendulum, context = swinging()
-    result = fx.parameter_sensitivity(pendulum, 3.0, [path], context)
+    result = fx.parameter_sensitivity(pendulum, 3.0, [path], context=context)
     expected = by_differences(pendulum, context, path, 3.0)
     np.testing.assert_allclose(result[path].reshape(2), expected, rtol=2e-6, atol=1e-6)
 
@@ -98,7 +100,7 @@ def test_a_pendulum_agrees_with_simulations(path: str) -> None:
 def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: str) -> None:
     diagram = servo(2.0, 1.0, 0.5, derivative_filter=0.1, derivative_weight=0.5)
     context = diagram.create_default_context()
-    result = fx.parameter_sensitivity(diagram, 1.0, [path], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, [path], context=context)
     expected = by_differences(diagram, context, path, 1.0)
     np.testing.assert_allclose(result[path].reshape(-1), expected, rtol=2e-5, atol=1e-6)
 
@@ -106,9 +108,9 @@ def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: 
 def test_all_parameters_at_once_and_one_by_one_are_the_same() -> None:
     pendulum, context = swinging()
     paths = ["mass", "length", "damping"]
-    together = fx.parameter_sensitivity(pendulum, 2.0, paths, context)
+    together = fx.parameter_sensitivity(pendulum, 2.0, paths, context=context)
     for path in paths:
-        alone = fx.parameter_sensitivity(pendulum, 2.0, [path], context)
+        alone = fx.parameter_sensitivity(pendulum, 2.0, [path], context=context)
         np.testing.assert_allclose(together[path], alone[path], rtol=1e-6, atol=1e-7)
     assert together.state_names == ["x[angle]", "x[rate]"]
 
@@ -118,13 +120,13 @@ def test_a_component_has_its_part_of_the_sensitivity_to_the_whole() -> None:
     context = system.create_default_context()
     context.set("x", [1.0, -1.0])
     context.set("u", 0.5)
-    whole = fx.parameter_sensitivity(system, 2.0, ["A"], context)
-    part = fx.parameter_sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context)
+    whole = fx.parameter_sensitivity(system, 2.0, ["A"], context=context)
+    part = fx.parameter_sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context=context)
     np.testing.assert_allclose(part["A[1,0]"], whole["A"][:, 1, 0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(part["A[0, 1]"], whole["A"][:, 0, 1], rtol=1e-7, atol=1e-9)
     assert list(part.derivatives) == ["A[1, 0]", "A[0, 1]"]
     with pytest.raises(UnknownNameError, match="every name once"):
-        fx.parameter_sensitivity(system, 2.0, ["A", "A[1,0]"], context)
+        fx.parameter_sensitivity(system, 2.0, ["A", "A[1,0]"], context=context)
 
 
 def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
@@ -148,23 +150,23 @@ def test_a_stiff_loop_is_integrated_by_a_stiff_method() -> None:
 
 def test_the_final_context_continues_the_motion() -> None:
     pendulum, context = swinging()
-    result = fx.parameter_sensitivity(pendulum, 1.0, ["mass"], context)
+    result = fx.parameter_sensitivity(pendulum, 1.0, ["mass"], context=context)
     assert result.context.time == 1.0
     np.testing.assert_array_equal(result.context.get("x"), result.states[-1])
     assert context.time == 0.0
-    expected = fx.simulate(pendulum, 1.0, context, rtol=1e-10)
+    expected = fx.simulate(pendulum, 1.0, context=context, rtol=1e-10)
     np.testing.assert_allclose(result.states[-1], expected.context.get("x"), rtol=1e-7)
 
 
 def test_the_representation_tells_what_was_differentiated() -> None:
     pendulum, context = swinging()
-    last = fx.parameter_sensitivity(pendulum, 1.0, ["mass", "length"], context)
+    last = fx.parameter_sensitivity(pendulum, 1.0, ["mass", "length"], context=context)
     assert (
         repr(last)
         == "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 'length', t = 1 s>"
     )
     many = fx.parameter_sensitivity(
-        pendulum, 2.0, ["mass"], context, times=np.linspace(0.5, 2.0, 400)
+        pendulum, 2.0, ["mass"], context=context, times=np.linspace(0.5, 2.0, 400)
     )
     assert repr(many) == (
         "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 400 times from 0.5 to 2 s>"
@@ -173,17 +175,17 @@ def test_the_representation_tells_what_was_differentiated() -> None:
 
 def test_no_time_and_no_parameter_are_borders_that_work() -> None:
     pendulum, context = swinging()
-    at_once = fx.parameter_sensitivity(pendulum, 0.0, ["mass"], context)
+    at_once = fx.parameter_sensitivity(pendulum, 0.0, ["mass"], context=context)
     assert at_once["mass"].tolist() == [0.0, 0.0]
     assert at_once.states.tolist() == [[1.0, 0.0]]
-    assert fx.parameter_sensitivity(pendulum, 1.0, [], context).derivatives == {}
+    assert fx.parameter_sensitivity(pendulum, 1.0, [], context=context).derivatives == {}
 
 
 def test_a_gain_alone_has_no_states_to_differentiate() -> None:
     gain = fx.Gain("gain", 2.0)
     context = gain.create_default_context()
     gain.u.fix(context, 1.0)
-    assert fx.parameter_sensitivity(gain, 1.0, ["gain"], context)["gain"].shape == (0,)
+    assert fx.parameter_sensitivity(gain, 1.0, ["gain"], context=context)["gain"].shape == (0,)
 
 
 # Jumps and bends in time -------------------------------------------------------------------------
@@ -219,7 +221,7 @@ def test_a_jump_after_the_end_does_not_matter() -> None:
 def test_a_parameter_that_moves_a_bend_is_followed() -> None:
     diagram = driven(fx.Ramp("source", slope=2.0, start=0.3))
     context = diagram.create_default_context()
-    result = fx.parameter_sensitivity(diagram, 1.0, ["source.start"], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, ["source.start"], context=context)
     expected = by_differences(diagram, context, "source.start", 1.0)
     np.testing.assert_allclose(result["source.start"].reshape(1), expected, rtol=1e-6)
 
@@ -276,7 +278,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "a port that carries a vector",
     ),
     "a foreign context": (
-        lambda: fx.parameter_sensitivity(servo(), 1.0, [], servo().create_default_context()),
+        lambda: fx.parameter_sensitivity(
+            servo(), 1.0, [], context=servo().create_default_context()
+        ),
         ContextError,
         "a root context of the same system",
     ),
@@ -496,5 +500,5 @@ def test_equations_that_only_bend_are_not_warned_of(function: Callable[[Any], An
     for a in (3.0 - 1e-4, 3.0 + 1e-4):
         context = bent.create_default_context()
         context.set("a", a)
-        ends.append(fx.simulate(bent, 1.3, context, rtol=1e-11).context.continuous_state)
+        ends.append(fx.simulate(bent, 1.3, context=context, rtol=1e-11).context.continuous_state)
     np.testing.assert_allclose(found, (ends[1] - ends[0]) / 2e-4, rtol=1e-5)

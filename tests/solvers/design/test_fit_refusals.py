@@ -31,7 +31,7 @@ def fitted(record: Any = GOOD, parameters: Any = "length", **options: Any) -> An
     context.set("torque", 0.2)
     before = context.clone()
     try:
-        return fx.fit(pendulum, record, parameters, context, **options)
+        return fx.fit(pendulum, record, parameters, context=context, **options)
     finally:
         assert context == before
 
@@ -197,12 +197,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
         "for 'position'",
     ),
     "too few contexts": (
-        lambda: fx.fit(Pendulum(), [GOOD, GOOD], "length", []),
+        lambda: fx.fit(Pendulum(), [GOOD, GOOD], "length", context=[]),
         ValueRefusedError,
         "2 contexts, one for each record; found 0",
     ),
     "a foreign context": (
-        lambda: fx.fit(Pendulum(), GOOD, "length", Pendulum().create_default_context()),
+        lambda: fx.fit(Pendulum(), GOOD, "length", context=Pendulum().create_default_context()),
         ContextError,
         "a root context of the same system",
     ),
@@ -233,7 +233,7 @@ def test_a_parameter_without_influence_is_named() -> None:
     context = lag.create_default_context()
     context.set("x", [0.9])
     with pytest.raises(ValueRefusedError, match="no influence of 'gain' where the search starts"):
-        fx.fit(lag, record, ["time_constant", "gain"], context)
+        fx.fit(lag, record, ["time_constant", "gain"], context=context)
 
 
 FILES = {

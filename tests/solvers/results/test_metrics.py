@@ -147,7 +147,7 @@ def test_a_metric_of_a_result_is_that_of_its_signals() -> None:
     lag = fx.FirstOrderLag("lag", 0.5)
     context = lag.create_default_context()
     context.set("u", 2.0)
-    result = fx.simulate(lag, 4.0, context, rtol=1e-9)
+    result = fx.simulate(lag, 4.0, context=context, rtol=1e-9)
     exact = 2.0 * 0.5 * (1.0 - np.exp(-8.0))
     assert metrics.iae("y", target=2.0)(result) == pytest.approx(exact, rel=1e-5)
     info = result.step_info("y", target=2.0)

@@ -237,11 +237,11 @@ def test_the_failure_of_a_run_says_when_and_how_to_get_the_whole_error() -> None
     sweep = fx.sweep(UntilEdge(), {"edge": [9.0, -1.0, 0.5]}, 1.5)
     assert sweep.failures[1] == (
         "Cannot integrate past t = 0 s: the equations are not finite there. The whole error comes "
-        "with fx.simulate(sweep.system, sweep.t_final, sweep.context(1))."
+        "with fx.simulate(sweep.system, sweep.t_final, context=sweep.context(1))."
     )
     assert re.match(r"Cannot integrate past t = 0\.(5|49\d*) s: the eq", sweep.failures[2])
     with pytest.raises(fx.errors.NonFiniteError, match=r"flow\.x\[0\]"):
-        fx.simulate(sweep.system, sweep.t_final, sweep.context(1))
+        fx.simulate(sweep.system, sweep.t_final, context=sweep.context(1))
 
 
 @needs_llvmlite
