@@ -345,7 +345,7 @@ def test_a_sampled_loop_has_the_sensitivities_of_its_closed_form(method: Any) ->
         diagram,
         1.0,
         ["gain.gain", "sum.x"],
-        context,
+        context=context,
         outputs="gain.y",
         times=times,
         method=method,

@@ -73,7 +73,7 @@ def test_sampled_controllers_are_fitted() -> None:
     context.set("pid.kp", 1.0)
     context.set("pid.ki", 1.0)
     record = {"time": TIMES, "r": r, "plant.y": run.sample("plant.y", TIMES)}
-    found = fx.fit(context.system, record, ["pid.kp", "pid.ki"], context)
+    found = fx.fit(context.system, record, ["pid.kp", "pid.ki"], context=context)
     assert found.constants == pytest.approx({"pid.kp": 2.0, "pid.ki": 1.5}, rel=1e-5)
 
 
