@@ -107,7 +107,8 @@ def parameter_sensitivity(
     Parameters
     ----------
     system : System
-        A block or diagram without events that change states, other than at the beginning.
+        A block or diagram in which no events change states but periodic updates, and those at the
+        beginning.
     t_final : float
         End time in seconds.
     parameters : Handle, str or iterable of them
@@ -136,8 +137,8 @@ def parameter_sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event changes a state, a parameter moves the time of a jump, or a block such as a
-        `Quantizer` has an output that jumps.
+        When an event other than a periodic update changes a state, a parameter moves the time of a
+        jump, or a block such as a `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -155,11 +156,13 @@ def parameter_sensitivity(
 
     Notes
     -----
-    The initial state counts as independent of the parameters, except where a block sets its own
-    state at the beginning. Where it does so whatever the state was, the sensitivity to an initial
-    state is zero. Publishes, such as those of logs, are left out. The derivatives must be
-    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or
-    ``np.floor`` the sensitivities would jump as well, which these equations do not know.
+    At a periodic update, the sensitivities jump by the derivatives of what it computes, as its
+    instants do not depend on parameters. The initial state counts as independent of the parameters,
+    except where a block sets its own state at the beginning. Where it does so whatever the state
+    was, the sensitivity to an initial state is zero. Publishes, such as those of logs, are left
+    out. The derivatives must be continuous where the motion crosses a border of the equations: at a
+    jump of ``np.sign`` or ``np.floor`` the sensitivities would jump as well, which these equations
+    do not know.
 
     Examples
     --------

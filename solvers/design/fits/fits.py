@@ -140,7 +140,8 @@ def fit(
     Parameters
     ----------
     system : System
-        A block or diagram without events that change states, other than at the beginning.
+        A block or diagram in which no events change states but periodic updates, and those at the
+        beginning.
     records : mapping, DataFrame, str, Path, SimulationResult, or iterable of them
         One record or several: a mapping of paths to values with the times in s as "time", a pandas
         DataFrame with a column "time" or the times as its index, the name of a CSV file, or the

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,13 +325,105 @@ def test_refusal_says_what_is_wrong(name: str) -> None:
         attempt()
 
 
-def test_a_delay_by_samples_is_refused_with_one_that_is_continuous() -> None:
+# Periodic updates --------------------------------------------------------------------------------
+
+BOTH_WAYS = pytest.mark.parametrize("method", ["auto", scipy.integrate.DOP853])
+
+
+@BOTH_WAYS
+def test_a_sampled_loop_has_the_sensitivities_of_its_closed_form(method: Any) -> None:
+    # With the integrator behind a hold, x(t) = (1 - k T)^n x0 (1 - k (t - n T)) in the n-th period.
+    builder = fx.DiagramBuilder("sampled")
+    hold, gain, sum_ = fx.ZeroOrderHold("hold", 0.1), fx.Gain("gain", -3.0), fx.Integrator("sum")
+    builder.add_all(hold, gain, sum_)
+    builder.connect_chain("sum", "hold", "gain", "sum")
+    diagram = builder.build()
+    context = diagram.create_default_context()
+    context.set("sum.x", 2.0)
+    times = np.array([0.0, 0.1, 0.2, 0.34, 0.5, 0.501, 1.0])
+    result = fx.parameter_sensitivity(
+        diagram,
+        1.0,
+        ["gain.gain", "sum.x"],
+        context=context,
+        outputs="gain.y",
+        times=times,
+        method=method,
+    )
+    n = np.array([0, 1, 2, 3, 5, 5, 9])  # at the end, the last update has not run
+    k, late, held = 3.0, times - 0.1 * n, 0.7**n
+    steeper = -0.1 * n * 0.7 ** (n - 1.0)
+    by_gain = -2.0 * (steeper * (1.0 - k * late) - held * late)
+    np.testing.assert_allclose(result.derivatives["gain.gain"].ravel(), by_gain, rtol=0, atol=1e-9)
+    by_x = held * (1.0 - k * late)
+    np.testing.assert_allclose(result.derivatives["sum.x"].ravel(), by_x, rtol=0, atol=1e-9)
+    output = result.output_derivatives["gain.y"]["gain.gain"]
+    expected = 2.0 * (held + k * steeper)
+    np.testing.assert_allclose(output.ravel(), expected, rtol=0, atol=1e-9)
+
+
+class TwoRates(fx.LeafSystem):
+    """A state that is kicked by what a discrete one was, which may be updated at that instant."""
+
+    def __init__(self) -> None:
+        super().__init__("rates")
+        self.k = self.declare_numeric_parameter("k", 1.3)
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.level = self.declare_discrete_state("level", default=[0.3])
+        self.declare_discrete_update(self.add, fx.Periodic(0.1))
+        self.declare_unrestricted_update(self.kick, fx.Periodic(0.3, offset=0.1))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.level(context) - self.k(context) * self.x(context) ** 2
+
+    def add(self, context: Any) -> Any:
+        return {self.level: 0.5 * self.level(context) + self.k(context) * self.x(context)}
+
+    def kick(self, context: Any) -> Any:
+        return {self.x: np.sin(self.x(context)) + 0.1 * self.k(context) * self.level(context)}
+
+
+def sampled_pid() -> fx.System:
     builder = fx.DiagramBuilder("loop")
-    builder.add_all(fx.Sine("drive"), fx.TimeDelay("late", 0.2, 0.1), fx.Integrator("sum"))
-    builder.connect_chain("drive", "late", "sum")
-    told = r"'late\.sample'\. Use a PadeDelay instead, or take differences"
-    with pytest.raises(EvaluationError, match=told):
-        fx.parameter_sensitivity(builder.build(), 1.0, "drive.frequency")
+    builder.add_all(
+        fx.Step("source", at=0.3),  # a spacing before a tick
+        fx.SampledPIDController("pid", 0.05, kp=1.0, ki=0.5, kd=0.1, lower=-1.1, upper=1.05),
+        fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
+    )
+    builder.connect("source.y", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    return builder.build()
+
+
+def delayed_loop() -> fx.System:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Sine("source", frequency=3.0),
+        fx.Sum("error", "+-"),
+        fx.TimeDelay("late", 0.113, 0.01, max_delay=0.2),
+        fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
+    )
+    builder.connect("source.y", "error.u1")
+    builder.connect_chain("error", "late", "plant", "error.u2")
+    return builder.build()
+
+
+SAMPLED: dict[str, tuple[Callable[[], fx.System], list[str]]] = {
+    "two rates": (TwoRates, ["k"]),
+    "controller": (sampled_pid, ["pid.kp", "pid.ki", "pid.kd", "source.to"]),
+    "delay": (delayed_loop, ["late.delay", "source.amplitude"]),
+}
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_sensitivities_go_through_periodic_updates(kind: str, method: Any) -> None:
+    make, paths = SAMPLED[kind]
+    system = make()
+    found = fx.parameter_sensitivity(system, 0.75, paths, method=method)
+    for path in paths:
+        expected = by_differences(system, system.create_default_context(), path, 0.75, 1e-5)
+        np.testing.assert_allclose(found[path].ravel(), expected, rtol=1e-6, atol=1e-7)
 
 
 class Starter(fx.LeafSystem):

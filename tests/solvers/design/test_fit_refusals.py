@@ -42,10 +42,10 @@ def changed(name: str, index: Any, value: Any) -> dict[str, Any]:
     return record
 
 
-def sampled() -> Any:
-    builder = fx.DiagramBuilder("sampled")
-    builder.add_all(fx.Sine("sine"), fx.DiscreteIntegrator("sum", period=0.1))
-    builder.connect_chain("sine", "sum")
+def relayed() -> Any:
+    builder = fx.DiagramBuilder("relayed")
+    builder.add_all(fx.Sine("sine"), fx.Relay("relay", 0.2, -0.2), fx.Integrator("sum"))
+    builder.connect_chain("sine", "relay", "sum")
     return fx.fit(builder.build(), {"time": TIME, "sum.y": TIME}, "sine.amplitude")
 
 
@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
         EvaluationError,
         "least squares that converge",
     ),
-    "a sampled block": (sampled, EvaluationError, "a motion without events"),
+    "a relay": (relayed, EvaluationError, "a motion without events"),
 }
 
 

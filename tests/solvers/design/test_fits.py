@@ -51,6 +51,32 @@ def test_exact_data_give_the_truth_back() -> None:
     assert fresh.get("mass") == found["mass"] == found[pendulum.mass]
 
 
+def test_sampled_controllers_are_fitted() -> None:
+    def loop(*source: fx.System) -> fx.Diagram:
+        builder = fx.DiagramBuilder("loop")
+        builder.add_all(
+            fx.SampledPIDController("pid", 0.1, kp=2.0, ki=1.5),
+            fx.TransferFunction("plant", [2.0], [1.0, 0.8, 1.0]),
+            *source,
+        )
+        builder.connect_chain("pid", "plant", "pid.measurement")
+        if source:
+            builder.connect("source.y", "pid.setpoint")
+        else:
+            builder.export_input("pid.setpoint", name="r")
+        return builder.build()
+
+    r = np.cos(TIMES)
+    driven = loop(fx.Trajectory("source", TIMES, r, kind="linear"))
+    run = fx.simulate(driven, TIMES[-1], method="DOP853", rtol=1e-11, atol=1e-13)
+    context = loop().create_default_context()
+    context.set("pid.kp", 1.0)
+    context.set("pid.ki", 1.0)
+    record = {"time": TIMES, "r": r, "plant.y": run.sample("plant.y", TIMES)}
+    found = fx.fit(context.system, record, ["pid.kp", "pid.ki"], context=context)
+    assert found.constants == pytest.approx({"pid.kp": 2.0, "pid.ki": 1.5}, rel=1e-5)
+
+
 def test_a_linear_fit_is_that_of_linear_algebra() -> None:
     rng = np.random.default_rng(3)
     u = np.sin(2.0 * TIMES) + 1.0

@@ -362,6 +362,7 @@ def function_calls() -> dict[str, Make]:
             fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
         ),
         "compiled_equations": of_lag(fx.compiled_equations),
+        "to_c": of_lag(fx.to_c, signals=["lag.y"], method="rk2", step=0.01),
         "to_fmu": of_lag(fx.to_fmu, signals=["lag.y"], inputs=(), parameters=(), platforms=()),
         "to_javascript": of_lag(fx.to_javascript, signals=["lag.y"]),
         "doctor": of_lag(fx.doctor),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -560,7 +560,9 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
-        "FMU.save": method(of_lag(fx.to_fmu, platforms=()), "save", path="lag.fmu"),
+        "CModel.save": method(of_lag(partial(fx.to_c, step=0.01)), "save", path="code"),
+        "CModel.size": method(of_lag(partial(fx.to_c, step=0.01)), "size", compiler="gcc"),
+        "FMU.save": method(of_lag(partial(fx.to_fmu, platforms=())), "save", path="lag.fmu"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 
@@ -586,7 +588,7 @@ NOT_CALLED = {
     *("TIME", *(name for name in fx.__all__ if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
+    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
     *("Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
