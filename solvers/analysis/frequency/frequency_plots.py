@@ -42,6 +42,7 @@ from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SCALES = ("dB", "absolute")
 _LEAST = 1.0  # dB or degrees that an axis shows
@@ -56,7 +57,7 @@ def bode(
     margins: bool = True,
     ax: Sequence[Axes] | None = None,
     path: str | Path | None = None,
-) -> tuple[Axes, Axes]:
+) -> Figure:
     """Plot magnitude and phase over frequency: a Bode plot.
 
     Parameters
@@ -84,8 +85,8 @@ def bode(
 
     Returns
     -------
-    tuple of matplotlib.axes.Axes
-        The axes of magnitude and phase.
+    matplotlib.figure.Figure
+        Its axes are those of magnitude and phase.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def bode(
     >>> plant = fx.TransferFunction("plant", [3.0], [1.0, 3.0, 3.0, 1.0])
     >>> context = plant.create_default_context()
     >>> context.set("u", 0.0)
-    >>> magnitude, phase = fx.bode(fx.linearize(plant, context), [0.1, 1.0, 10.0])
+    >>> magnitude, phase = fx.bode(fx.linearize(plant, context), [0.1, 1.0, 10.0]).axes
     >>> phase.lines[0].get_ydata().round(1)
     array([ -17.1, -135. , -252.9])
     """
@@ -161,8 +162,7 @@ def bode(
     if len(curves) == 1:
         for panel, texts in zip((upper, lower), said, strict=True):
             place_labels(panel, texts, panel.lines)
-    saved(upper, path)
-    return upper, lower
+    return saved(upper.figure.figure, path)
 
 
 def _pair(ax: Any, attempt: str) -> tuple[Axes, Axes] | None:
