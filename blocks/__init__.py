@@ -142,6 +142,7 @@ if TYPE_CHECKING:
         Saturation,
     )
     from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
+    from flexure.blocks.signals.recorded import Recorded
     from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
     from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.signals.waveforms import Chirp, Sine, Square
@@ -244,6 +245,7 @@ __all__ = [
     "QuaternionFloatingJoint",
     "Ramp",
     "RateLimiter",
+    "Recorded",
     "RectangleSection",
     "Relay",
     "RevoluteJoint",

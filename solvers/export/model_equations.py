@@ -389,6 +389,25 @@ class ModelEquations:
         """The values that the expressions read."""
         return frozenset(cast("set[Key]", scalars.sources(self.expressions())))
 
+    def signal_rows(self) -> list[dict[str, Any]]:
+        """Describe the signals as plain data."""
+        return [
+            {
+                "path": each.path,
+                "labels": [str(label) for label in each.reader.labels],
+                "unit": each.reader.unit,
+                "size": each.reader.size,
+                "doc": each.reader.doc,
+            }
+            for each in self.signals
+        ]
+
+    def event_rows(self) -> list[dict[str, Any]]:
+        """Describe the events as plain data."""
+        return [
+            {"path": each.path, "kind": each.kind, "trigger": each.trigger} for each in self.events
+        ]
+
     def expressions(self) -> list[Any]:
         """Return all expressions."""
         return [

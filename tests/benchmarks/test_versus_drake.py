@@ -82,12 +82,14 @@ def solved(workload: Workload, horizon: float, start: Any, **options: Any) -> An
 # The reference ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workload", SMOOTH, ids=name)
 def test_exact_motion_is_what_scipy_integrates(workload: Workload) -> None:
     solution = solved(workload, workload.horizon, workload.initial, method="Radau")
     assert reference.error(workload, solution.t, solution.y.T) < 1e-6
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chain", [PlanarLinks(d=0.0), SpatialLinks(d=0.0)], ids=name)
 def test_links_without_damping_keep_their_energy(chain: LinkChain) -> None:
     n = len(chain.axes)
@@ -181,6 +183,7 @@ def test_error_refuses_other_signals_than_those_that_are_compared() -> None:
 # Our side -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workload", SHORT, ids=name)
 def test_our_diagram_moves_as_the_reference(workload: Workload) -> None:
     diagram = ours.build(workload)
@@ -189,6 +192,7 @@ def test_our_diagram_moves_as_the_reference(workload: Workload) -> None:
     assert ours.run_error(workload, result) < 1e-6
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_mechanisms_of_ours_move_natively_by_the_fastest_method() -> None:
     side = ours.simulator(PlanarLinks(horizon=0.2))

@@ -93,6 +93,7 @@ GIMBAL_LOCKS: dict[str, tuple[Callable[[], tuple[fx.Plant, fx.Context]], str]] =
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "method", "compiled"),
     thinned(by_turn(GIMBAL_LOCKS, ["auto", "Rodas5P", "DOP853"], last=READINGS), fast=4),
@@ -204,6 +205,7 @@ def driven(bad: float, port: str) -> fx.Diagram:
     return rig.build()
 
 
+@pytest.mark.full
 @every_reading
 @pytest.mark.parametrize("bad", thinned([np.nan, np.inf], fast=1))
 @pytest.mark.parametrize("port", ["motor", "push", "generalized_force"])
@@ -415,6 +417,7 @@ def test_a_stiff_hinge_gets_a_method_for_stiff_equations(compiled: Any) -> None:
     assert simulator.statistics.steps < 1000
 
 
+@pytest.mark.full
 @every_reading
 @pytest.mark.parametrize("damping", thinned([1.0, 0.0, 1e3], fast=1))
 def test_a_ball_bounces_on_a_stop_without_end(damping: float, compiled: Any) -> None:
@@ -500,6 +503,7 @@ JUMPING: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "method", "compiled"),
     thinned(by_turn(JUMPING, ["auto", "Rodas5P", "rk4"], last=READINGS), fast=5),

@@ -199,7 +199,10 @@ def test_a_ring_of_joints_is_refused_and_spelled_out() -> None:
     ) in text
     builder.add_force_element(
         fx.LinearBushing.from_constants(  # the way out
-            "closing", last, builder.world, fx.BushingConstants.revolute("y", k012=1e3, kxyz=1e5)
+            "closing",
+            last,
+            builder.world,
+            fx.BushingConstants.revolute("y", torque_stiffness=1e3, force_stiffness=1e5),
         )
     )
     assert builder.build().num_positions == 4

@@ -270,6 +270,7 @@ def test_copies_of_a_system_answer_for_themselves() -> None:
     assert numbers(fx.loop_gain(diagram, "pid.u")) == expected
 
 
+@pytest.mark.full
 def test_threads_get_the_answers_of_their_own_contexts() -> None:
     shared = {sampled: asked(SAMPLED[0] if sampled else "") for sampled in (False, True)}
     wrong: list[str] = []
@@ -300,6 +301,7 @@ def test_threads_get_the_answers_of_their_own_contexts() -> None:
     assert not wrong
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_system_that_nobody_needs_leaves_nothing_behind(question: str) -> None:
     diagram = asked(question)
@@ -315,6 +317,7 @@ def test_a_system_that_nobody_needs_leaves_nothing_behind(question: str) -> None
     assert system() is layout() is None
 
 
+@pytest.mark.full
 def test_many_different_questions_take_no_more_than_some_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -91,6 +91,7 @@ def assert_close(found: Any, expected: Any, part: float) -> None:
 # Closed forms ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", NATIVE)
 def test_entries_of_a_matrix_and_initial_states_have_their_closed_forms(method: str) -> None:
     block, context = oscillator()
@@ -145,6 +146,7 @@ def test_a_damping_that_is_zero_has_its_derivative() -> None:
 # Divided leaves ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize(
     ("segments", "ways"),
@@ -165,6 +167,7 @@ def test_divided_leaves_have_the_derivatives_of_accurate_runs(
         assert_close(result[way], expected, 2e-5)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_an_undivided_leaf_has_the_numbers_of_the_way_by_python() -> None:
     plant, context = leaf(1)

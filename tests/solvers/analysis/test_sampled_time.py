@@ -42,6 +42,7 @@ def predicted(model: fx.LinearModel, u: float, count: int) -> Any:
     return np.array(found[1:])
 
 
+@pytest.mark.full
 @settings(max_examples=8, deadline=None)
 @given(
     DELAYS,
@@ -223,6 +224,7 @@ def moving(kind: str) -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["unit", "hold", "delay", "multiplying"])
 def test_derivatives_at_moving_points_are_those_of_whole_simulated_periods(kind: str) -> None:
     diagram, period = moving(kind), 0.1

@@ -320,6 +320,6 @@ def test_an_element_with_powers_beyond_numbers_is_not_passive() -> None:
     ends = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("body", "other")]
     points = (ends[0], (0, 0, 0), ends[1], (0, 0, 1))
     spring = fx.LinearSpringDamper("spring", *points, free_length=1.0, stiffness=1e308, damping=0)
-    report = fx.check_passivity(spring, count=5)
+    report = fx.check_passivity(spring, num_motions=5)
     assert report.power_scale == np.inf
     assert not report.is_passive

@@ -241,7 +241,7 @@ FILES = {
     "a name twice": ("time,angle,angle\n0,1,2\n", "each once"),
     "a short row": (
         "time,angle\n0,1\n1\n",
-        "2 entries in each row .* found 1 entries in row 1",
+        "2 entries in each row .* found 1 entries in line 3",
     ),
     "a text": ("time,angle\n0,1\n1,much\n", "numbers in the column 'angle'"),
     "an empty cell": ("time,angle\n0,1\n1,\n", r"found \[nan\] at 1 s"),

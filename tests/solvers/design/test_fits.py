@@ -201,6 +201,7 @@ def test_what_cannot_be_told_apart_is_named() -> None:
 # Statistics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 200 experiments with the same truth 190 should have it in their intervals of 95 %.
 

@@ -72,6 +72,7 @@ def sampled_loop() -> fx.Diagram:
 # Known optima -----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_damping_with_the_least_squared_error_is_a_half() -> None:
     found = optimized(m.ise("y", target=1.0), rtol=1e-6)
     assert found[DAMPING] == pytest.approx(-1.0, abs=2e-3)  # J = ζ + 1/(4 ζ)

@@ -65,6 +65,7 @@ def contains(found: Any, wanted: Any, atol: float) -> None:
 # A free body --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "period", "wanted", "factor"),
     [

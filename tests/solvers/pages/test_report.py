@@ -73,6 +73,7 @@ def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
         assert 3 <= len(re.findall(rb"/Type /Page\b", printed)) <= 6
 
 
+@pytest.mark.full
 def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
     def told(result: fx.results.SimulationResult) -> str:
         html = fx.report(result).html
@@ -84,6 +85,7 @@ def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
         assert section(first, title) != section(other, title)
 
 
+@pytest.mark.full
 def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failures(
     tmp_path: Path,
 ) -> None:

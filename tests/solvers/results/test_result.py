@@ -290,6 +290,7 @@ def test_to_pandas(result: fx.results.SimulationResult) -> None:
     assert result.to_pandas(["step.y"], [0.5, 0.6]).to_numpy().tolist() == [[0.0], [1.0]]
 
 
+@pytest.mark.full
 def test_to_xarray(result: fx.results.SimulationResult) -> None:
     pytest.importorskip("xarray")
     data = result.to_xarray()

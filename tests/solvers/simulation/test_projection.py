@@ -57,6 +57,7 @@ def energy_error(result: fx.results.SimulationResult) -> Any:
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
+@pytest.mark.full
 @for_each(
     ("method", "compiled"),
     [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],

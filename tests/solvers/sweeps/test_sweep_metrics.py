@@ -62,6 +62,7 @@ def test_metrics_rest_on_the_runs_and_not_on_what_is_kept() -> None:
         found["arm.y"]
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("compiled", [True, False])
 def test_figures_do_not_depend_on_the_length_of_the_runs_nor_on_samples(compiled: bool) -> None:
@@ -85,6 +86,7 @@ def test_figures_do_not_depend_on_the_length_of_the_runs_nor_on_samples(compiled
     np.testing.assert_allclose(list(free.metrics.values()), expected, rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"metrics": [*WANTED, "overshoot"], "signals": "arm.y"}

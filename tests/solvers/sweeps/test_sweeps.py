@@ -191,6 +191,7 @@ def test_the_number_of_runs_does_not_change_them() -> None:
     assert_like_singles(everything, [0, 499, 999], compiled="native", method="RK45")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("system", [driven_pendulum, servo, lambda: together(ball(), Pendulum())])
 def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Diagram]) -> None:
     diagram = system()
@@ -212,6 +213,7 @@ def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Dia
         np.testing.assert_array_equal(run[signals[0]], runs[0][signals[0]])
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_that_become_undefined_spoil_no_others(method: str) -> None:

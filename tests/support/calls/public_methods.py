@@ -160,7 +160,11 @@ def gridded() -> tuple[Any, Any]:
 @cache
 def indices() -> tuple[Any, Any]:
     system, context = lag()
-    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 16}
+    options: dict[str, Any] = {
+        **SWEEP,
+        "metrics": {"end": fx.metrics.final("lag.y")},
+        "num_samples": 16,
+    }
     values = {"lag.time_constant": (1.0, 2.0), "lag.gain": (0.5, 1.0)}
     return fx.sobol_indices(system, values, context=context, **options), lambda: None
 
@@ -490,7 +494,7 @@ def method_calls() -> dict[str, Make]:
         "LoadPath.plot": method(
             path, "plot", x="tip.position[z]", y="generalized_force[0]", ax=None, path="p.png"
         ),
-        "LoadPath.plot_mechanism": method(path, "plot_mechanism", count=3, path="m.png"),
+        "LoadPath.plot_mechanism": method(path, "plot_mechanism", num_equilibria=3, path="m.png"),
         "LoadPath.animate": method(path, "animate", view="xz", fps=2, stress=False, path="m.gif"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
@@ -556,6 +560,7 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
+        "FMU.save": method(of_lag(fx.to_fmu, platforms=()), "save", path="lag.fmu"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 

@@ -70,7 +70,7 @@ def stiffness_calls() -> dict[str, Make]:
             "system": made,
             "loads": loads,
             "context": context,
-            "count": 1,
+            "num_factors": 1,
             "refine": True,
         }
         return Call(fx.buckling, options, context.to_dict)

@@ -201,7 +201,8 @@ def follow_jumps(run: Run) -> int:
         for k in range(witnesses.count):
             mask += bit * witnesses.leaping[k]
             bit *= 2
-        add_row(run, CROSSING, mask, run.step.time, run.step.x)
+        if run.rows.room > 0:
+            add_row(run, CROSSING, mask, run.step.time, run.step.x)
     return status
 
 
@@ -241,7 +242,7 @@ def replace(run: Run, first: int, last: int) -> None:
     n = run.system.n
     for g in range(first, last):
         target, new = updates.targets[g], updates.results[g]
-        if target >= n:
+        if n == 0 or target >= n:
             if env[target - n] != new:
                 env[target - n] = new
                 run.motion.changed = 1

@@ -285,7 +285,9 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     bob = builder.add_body("bob", ball)
     builder.add_joint(fx.PlanarJoint("plane", builder.world, bob))
     for name, length in (("rod", 1.0), ("other", 1.00001)):
-        builder.add_constraint(fx.DistanceConstraint(name, builder.world, bob, length))
+        builder.add_constraint(
+            fx.DistanceConstraint(name, builder.world, (0, 0, 0), bob, (0, 0, 0), length)
+        )
     plant = builder.build()
     context = plant.create_default_context()
     plant.set_positions(context, [1.0, 0.0, 0.0])

@@ -27,7 +27,9 @@ def massless_rod() -> tuple[fx.Plant, fx.Context]:
     mass = builder.add_body("mass", fx.SpatialInertia.point_mass(1.0))
     builder.add_joint(fx.PrismaticJoint("x", builder.world, guide, axis=(1, 0, 0)))
     builder.add_joint(fx.PrismaticJoint("y", guide, mass, axis=(0, 1, 0)))
-    builder.add_constraint(fx.DistanceConstraint("rod", builder.world, mass, 1.0))
+    builder.add_constraint(
+        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), mass, (0, 0, 0), 1.0)
+    )
     plant = builder.build()
     context = plant.create_default_context()
     plant.set_positions(context, [-1.0, 0.0])

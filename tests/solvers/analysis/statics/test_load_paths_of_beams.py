@@ -271,7 +271,7 @@ def test_all_statics_begin_where_the_load_of_a_context_bends_a_beam_to(
         "path": lambda: fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0),
         "equilibrium": lambda: fx.equilibrium(plant, context).context,
         "stiffness": lambda: fx.stiffness(plant, "tip", context).context,
-        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context, count=1).context,
+        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context, num_factors=1).context,
     }
     begun = {}
     for name, calculate in statics.items():

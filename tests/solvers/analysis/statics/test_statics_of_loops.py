@@ -160,7 +160,7 @@ def test_a_column_in_a_guide_buckles_under_twice_its_stiffness_over_its_length()
     """V = k (2 θ)²/2 - P 2 L (1 - cos θ), and so P = 2 k/L, and P = 2 k/L θ/sin θ behind it."""
     plant = column()
     critical = 2.0 * 5.0 / 0.4
-    (first,) = fx.buckling(plant, {"press": [-1.0]}, count=1)
+    (first,) = fx.buckling(plant, {"press": [-1.0]}, num_factors=1)
     assert first.factor == pytest.approx(critical, rel=1e-9)
     assert first.kind == "bifurcation"
     assert first.shape["base.angle"] / first.shape["knee.angle"] == pytest.approx(-0.5)
@@ -209,7 +209,7 @@ def test_a_toggle_clamp_snaps_through_where_the_cosine_is_the_cube_root() -> Non
     assert loads == pytest.approx([force(extreme), -force(extreme)], rel=1e-6)
     between = np.abs(path["first.angle"]) < extreme - 1e-3
     assert np.all(path.num_unstable == between)
-    (first,) = fx.buckling(plant, {"hand": [0.0, 0.0, 0.0, 0.0, 0.0, -1.0]}, count=1)
+    (first,) = fx.buckling(plant, {"hand": [0.0, 0.0, 0.0, 0.0, 0.0, -1.0]}, num_factors=1)
     assert first.kind == "limit"
     assert first.factor == pytest.approx(force(extreme), rel=1e-6)
 

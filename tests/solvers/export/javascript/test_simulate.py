@@ -440,6 +440,7 @@ def dithering() -> fx.System:
     )
 
 
+@pytest.mark.full
 def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
     """Where Python warns that it may have missed some."""
     result = simulate(fx.to_javascript(dithering(), method="RK45"), tFinal=0.1, times=[0.1])
@@ -504,6 +505,7 @@ def test_bad_calls_are_refused_with_what_was_expected() -> None:
             raise ValueError(result.get("error", f"{options} is taken"))
 
 
+@pytest.mark.full
 def test_loops_that_are_open_are_refused_by_name_as_in_python() -> None:
     plant = MECHANISMS["loops and couplings"]()
     context = random_contexts(plant, 1, seed=3)[0]

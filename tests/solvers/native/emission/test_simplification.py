@@ -285,6 +285,7 @@ def test_what_an_equation_guards_stays_native(factor: Any, how: str) -> None:
 # Random expressions ------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @settings(max_examples=25)
 @given(outputs=expressions(), seed=st.integers(0, 99))
 def test_finite_numbers_of_random_expressions_stay_the_same(outputs: list[Any], seed: int) -> None:

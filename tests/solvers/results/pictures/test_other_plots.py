@@ -152,7 +152,7 @@ def test_the_amplitude_of_a_sine_is_at_its_frequency(
 
 
 def test_the_integral_of_the_density_is_the_variance(sine: fx.results.SimulationResult) -> None:
-    found = sine.spectrum("sine.y", kind="psd", samples=8192)
+    found = sine.spectrum("sine.y", kind="psd", num_samples=8192)
     area = np.sum(found.values) * (found.frequency[1] - found.frequency[0])
     assert area == pytest.approx(0.5 * AMPLITUDE**2, rel=0.01)
     assert found.peak == pytest.approx(FREQUENCY, abs=found.frequency[1])

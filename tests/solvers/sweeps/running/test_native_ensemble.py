@@ -224,6 +224,7 @@ def another_processor(monkeypatch: Any) -> Iterator[Callable[..., None]]:
     lane_equations.ensemble_loop.cache_clear()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "functions"), [(8, False), (4, True), (2, True), (2, False)])
 def test_other_processors_give_the_same_up_to_rounding(
     width: int, functions: bool, another_processor: Callable[..., None]
@@ -238,6 +239,7 @@ def test_other_processors_give_the_same_up_to_rounding(
     np.testing.assert_allclose(found["energy"], expected["energy"], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", METHODS)
 def test_pauses_change_nothing(method: str, monkeypatch: Any) -> None:
     expected = run_springs(method=method)

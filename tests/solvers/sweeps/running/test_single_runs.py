@@ -80,6 +80,7 @@ def various_contexts(system: fx.System) -> list[fx.Context]:
     return [made[k] for k in (0, 1, 0, 2, 1, 0)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", WITH_EVENTS)
 def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(
