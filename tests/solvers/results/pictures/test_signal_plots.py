@@ -258,3 +258,26 @@ class Sensor(fx.LeafSystem):
     def __init__(self, unit: str) -> None:
         super().__init__("sensor")
         self.u = self.declare_vector_input("u", 1, unit=unit)
+
+
+def test_a_bare_mechanism_shows_coordinates_by_unit_and_energies_and_folds_constants() -> None:
+    builder = fx.PlantBuilder("stone", gravity=(0.0, 0.0, -9.81))
+    inertia = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.2, 0.3))
+    stone = builder.add_body("stone", inertia)
+    builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, stone))
+    system = builder.build()
+    context = system.create_default_context()
+    context.set("free.v", [0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    result = fx.simulate(system, 0.5, context)
+    figure = result.plot()
+    shown = {ax.get_ylabel(): {line.get_label() for line in ax.lines} for ax in figure.axes}
+    energies = {"kinetic_energy", "potential_energy", "mechanical_energy"}
+    moving = {"free.q [m]": {"x", "z"}, "free.v [m/s]": {"vx", "vz"}, "[J]": energies}
+    assert shown == moving
+    title = figure.get_suptitle()
+    assert "9 constant curves left out" in title
+    assert "plot('free.q')" in title
+    page = str(fx.page(system, 0.5, context).html)
+    assert '["free.q[x]", "free.q[y]", "free.q[z]"]' in page.replace('","', '", "')
+    (named,) = result.plot("free.q[y]").axes  # what is asked for is shown
+    assert not np.any(named.lines[0].get_ydata())
