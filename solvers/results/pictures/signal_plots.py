@@ -105,7 +105,10 @@ def plot_signals(
         axes = given
         figure = axes[0].figure.figure
     unit, scale = scales("s")
-    rows = [_draw(each, panel, sampled, scale) for each, panel in zip(axes, panels, strict=True)]
+    rows = [
+        _draw(each, panel, sampled, scale, names_runs=each is axes[0] or given is not None)
+        for each, panel in zip(axes, panels, strict=True)
+    ]
     for each in axes if given is not None else axes[-1:]:
         each.set_xlabel(f"time [{unit}]")
     if given is None:
@@ -218,8 +221,12 @@ def _draw(
     panel: Panel,
     sampled: Mapping[str, Mapping[Curve | None, FloatArray]],
     scale: float,
+    *,
+    names_runs: bool,
 ) -> int:
     """Draw the curves of a panel; return the number of rows of its legend.
+
+    Of several panels in one figure, the legend of the first one names the runs.
 
     Signals that jump have two values at one time, so that held samples are drawn as steps. If a
     signal is the same in several runs, such as a setpoint, it is drawn once.
@@ -239,7 +246,7 @@ def _draw(
                 time,
                 values[curve],
                 **style,
-                label=names[curve] if not several else run if k == 0 else None,
+                label=names[curve] if not several else run if k == 0 and names_runs else None,
             )
     if several:
         longest = max(sampled.values(), key=lambda values: float(values[None][-1]))

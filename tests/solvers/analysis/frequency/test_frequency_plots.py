@@ -172,16 +172,33 @@ def test_singular_values_are_the_gains_in_all_directions() -> None:
         np.testing.assert_allclose(np.square(found), np.linalg.eigvalsh(G.conj().T @ G)[::-1])
 
 
-def test_each_pair_of_inputs_and_outputs_gets_a_curve_in_a_bode_plot() -> None:
-    model = free_model(fx.StateSpace("block", -np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2))))
-    upper, lower = fx.bode({"both": model}, FREQUENCY).axes
-    legend = upper.get_legend()
-    assert legend is not None
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert labels[1] == f"both: {model.output_names[0]} / {model.input_names[1]}"
-    assert len(labels) == 4
-    for ax in (upper, lower):  # nothing goes from the second to the first
-        assert np.isnan(data(ax.lines[1])[1]).all()
+def test_a_bode_plot_of_several_channels_is_a_grid_of_them() -> None:
+    A, B, C = np.diag([-1.0, -2.0]), np.array([[1.0, 0.0], [0.5, 2.0]]), np.eye(2)
+    model = free_model(fx.StateSpace("block", A, B, C, np.zeros((2, 2))))
+    figure = fx.bode({"one": model, "half": replace(model, B=0.5 * model.B)}, FREQUENCY)
+    axes = np.reshape(np.array(figure.axes, dtype=object), (4, 2))
+    w = FREQUENCY[3]
+    for i, j in ((0, 0), (1, 0), (1, 1)):
+        upper, lower = axes[2 * i, j], axes[2 * i + 1, j]
+        exact = (C @ np.linalg.solve(1j * w * np.eye(2) - A, B))[i, j]
+        assert upper.get_title() == f"{model.output_names[i]} / {model.input_names[j]}"
+        sizes = [data(line)[1][3] for line in upper.lines]
+        np.testing.assert_allclose(sizes, 20.0 * np.log10(np.abs(exact) / np.array([1.0, 2.0])))
+        np.testing.assert_allclose(data(lower.lines[1])[1][3], np.rad2deg(np.angle(exact)))
+    assert texts(axes[0, 1]) == ["no response"]  # nothing goes from the second to the first
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "half"]
+    _, ax = plt.subplots(2)
+    fx.bode(model, FREQUENCY, ax=ax)  # axes of one's own take all channels
+    assert len(ax[0].lines) == 4
+
+
+def test_the_critical_points_of_a_nichols_plot_are_not_at_its_edge() -> None:
+    for count in (3, 4, 5, 6, 7):
+        ax = fx.nichols(transfer_model([3.0], np.poly(-np.ones(count))))
+        (points,) = (line for line in ax.lines if line.get_marker() == "+")
+        edges = np.subtract.outer(data(points)[0], ax.get_xlim())
+        assert np.min(np.abs(edges)) >= 15.0
 
 
 # Margins ----------------------------------------------------------------------------------------

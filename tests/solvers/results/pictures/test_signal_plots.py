@@ -203,7 +203,7 @@ def runs() -> dict[str, fx.results.SimulationResult]:
 def test_runs_are_compared_in_the_same_axes(runs: dict[str, fx.results.SimulationResult]) -> None:
     figure = fx.compare(runs, "target.y", "pendulum.angle", "pid.u", units={"rad": "deg"})
     angle, torque = figure.axes
-    assert legend(torque) == ["kp = 10", "kp = 30"]
+    assert torque.get_legend() is None  # the first panel names the runs
     assert legend(angle) == ["kp = 10", "kp = 30", "target.y"]  # which is the same in both
     assert angle.get_ylabel() == "pendulum.angle [deg]"
     for line, result in zip(angle.lines, runs.values(), strict=False):
@@ -281,3 +281,17 @@ def test_a_bare_mechanism_shows_coordinates_by_unit_and_energies_and_folds_const
     assert '["free.q[x]", "free.q[y]", "free.q[z]"]' in page.replace('","', '", "')
     (named,) = result.plot("free.q[y]").axes  # what is asked for is shown
     assert not np.any(named.lines[0].get_ydata())
+
+
+def test_a_comparison_names_its_runs_once() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    runs = {}
+    for level in (1.0, 2.0, 3.0):
+        context = lag.create_default_context()
+        lag.u.fix(context, level)
+        runs[f"u = {level:g}"] = fx.simulate(lag, 1.0, context)
+    upper, lower = fx.compare(runs, ["y"], ["x"]).axes
+    legend = upper.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [*runs]
+    assert lower.get_legend() is None
