@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
     from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
+    from flexure.blocks.models.fmu.fmu_block import FMUBlock
     from flexure.blocks.models.mjcf.mjcf import load_mjcf
     from flexure.blocks.models.sdf.sdf import load_sdf
     from flexure.blocks.models.urdf.urdf import load_urdf
@@ -184,6 +185,7 @@ __all__ = [
     "EllipticNotch",
     "EnergyLedger",
     "EnergyTotals",
+    "FMUBlock",
     "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",

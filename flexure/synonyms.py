@@ -112,6 +112,7 @@ PlantBuilder.add_frame: FixedOffsetFrame OffsetFrame AddFrame
 PlantBuilder.add_loop_joint: LoopClosure WeldConstraint BallConstraint
 load_urdf: Parser URDF parse_urdf AddModels from_urdf
 load_mjcf: MjModel MJCF from_xml_path
+FMUBlock: load_fmu from_fmu ModelExchange CoSimulation ModelicaFMU
 load_sdf: SDF
 save_urdf: to_urdf write_urdf
 SpatialInertia: Inertia UnitInertia RotationalInertia InertiaTensor InertiaCuboid

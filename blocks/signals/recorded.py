@@ -37,8 +37,8 @@ class Recorded(Trajectory):
         Name within the surrounding diagram.
     source : str, Path, mapping, DataFrame, SimulationResult or StoredResult
         The name of a file: CSV (a row of names, rows of numbers below), a NumPy archive (.npz), a
-        MAT file, also with the result of a Modelica tool, Parquet or Arrow; or columns by name. Of
-        a result, the values after a jump are played.
+        MAT file, also with the result of a Modelica tool, Parquet or Arrow; or columns by name.
+        Where a result jumps, the value after the jump is played.
     signals : str, iterable of str, or mapping, optional
         Columns; all but the time when omitted. A mapping gives ports other names:
         ``{"current": "Motor Current [A]"}``.

@@ -29,6 +29,10 @@ num_factors: n count
 num_inputs: n count
 num_equilibria: n count
 num_points: n points
+interval: step
+step_to: step
+location: at
+where: at
 """
 
 #: The options that a word may mean.
@@ -46,12 +50,19 @@ def unknown_option(function: str, word: str, options: Iterable[str]) -> TypeErro
 
 
 def answers_other_words(function: _F) -> _F:
-    """Let a function name its own option when it is called with another word for it."""
+    """Let a function name its own option when it is called with another word or without one."""
+    code = function.__code__
+    most, name = code.co_argcount, function.__name__
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if not OPTIONS.keys().isdisjoint(named):
-            _check(function.__name__, function, named)
+            _check(name, function, named)
+        if len(args) > most and code.co_kwonlyargcount:
+            raise TypeError(
+                f"{name}() takes {most} positional arguments but {len(args)} were given: give "
+                f"{code.co_varnames[most]!r} and what follows by name"
+            )
         return function(*args, **named)
 
     return call  # type: ignore[return-value]

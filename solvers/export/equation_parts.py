@@ -164,12 +164,17 @@ class PartWriter:
     def _put(self, node: Node, text: str, *, compound: bool) -> None:
         """Give a name to a value, unless it can be written where it is used."""
         if self._uses[node.index] > 1 or len(text) > _LONGEST:
-            self._names += 1
-            self._lines.append(self.declaration(node, f"v{self._names}", text))
-            text, compound = f"v{self._names}", False
+            self._name(node, text)
+            return
         self._texts[node.index] = text
         if compound:
             self._compound.add(node.index)
+
+    def _name(self, node: Node, text: str) -> None:
+        """Give a name to a value."""
+        self._names += 1
+        self._lines.append(self.declaration(node, f"v{self._names}", text))
+        self._texts[node.index] = f"v{self._names}"
 
     def _value(self, node: Node) -> str:
         """Return how a value is written."""

@@ -109,8 +109,8 @@ class Page(Answer):
 def page(
     system: System,
     t_final: float = 10.0,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
     units: Mapping[str, str] | None = None,

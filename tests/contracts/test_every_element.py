@@ -280,7 +280,7 @@ def free_bodies() -> tuple[fx.Plant, fx.Context]:
 
 def test_bodies_that_only_act_on_each_other_keep_their_momentum() -> None:
     plant, context = free_bodies()
-    result = fx.simulate(plant, 3.0, context, method="DOP853", rtol=1e-11, atol=1e-12)
+    result = fx.simulate(plant, 3.0, context=context, method="DOP853", rtol=1e-11, atol=1e-12)
     momentum = result["momentum"]
     assert np.all(np.abs(momentum[0]) > 0.01)
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(momentum), 1)), atol=1e-9)

@@ -66,7 +66,7 @@ FOREIGN_CONTEXT: dict[str, Callable[[Parts, fx.Context], object]] = {
     "kinetic energy": lambda own, other: own[0].calc_kinetic_energy(other),
     "contribution": lambda own, other: own[0].calc_force_elements_contribution(other),
     "input": lambda own, other: own[0].input_port("generalized_force").fix(other, [1.0]),
-    "simulation": lambda own, other: fx.simulate(own[0], 1.0, other),
+    "simulation": lambda own, other: fx.simulate(own[0], 1.0, context=other),
 }
 
 

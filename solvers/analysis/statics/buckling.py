@@ -144,8 +144,8 @@ class Buckling(Answer):
 def buckling(
     system: System,
     loads: Mapping[Any, npt.ArrayLike],
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     num_factors: int = 4,
     refine: bool = True,
 ) -> Buckling:

@@ -410,11 +410,12 @@ class LoadPath(Answer):
 
 
 @in_one_thread
+@answers_other_words
 def load_path(
     system: System,
     along: Mapping[Any, Any],
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     signals: Way | Iterable[Way] = (),
     branch: int = 0,
     max_points: int = 1000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -27,11 +27,13 @@ from flexure.solvers.export.c.equation_functions import (
     number,
 )
 from flexure.solvers.export.c.fixed_steps import StepPlan
+from flexure.solvers.export.c.kernel_code import Memory
 from flexure.solvers.export.c.kernel_functions import CModule, structures_text
 from flexure.solvers.export.c.memory import ROTATING, ModelMemory
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import SEED, Environment, Place
+from flexure.solvers.native.kernels.parts import elementary
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
 from flexure.solvers.native.kernels.parts.run import StepData, StiffnessData, SystemData
 from flexure.solvers.native.programs.method_programs import METHODS
@@ -58,6 +60,7 @@ _EXCHANGED = {
 _BESIDE_LOOPS = {
     "settle_now": "Run what is due now, and would else wait for the next values of inputs.",
 }
+_ELEMENTARY = ("exp_of", "log_of", "sin_of", "cos_of", "pow_of")
 _SLOPES = {
     "directional": "Compute slopes of derivatives and signals by states and inputs, along one.",
     "adjoint": "Compute slopes of a weighted sum of derivatives and signals by states and inputs.",
@@ -88,6 +91,8 @@ class CSource:
         What the model computes.
     drives : sequence of str, optional
         Paths of the inputs; all when omitted.
+    fixed : collection of str
+        Paths of the parameters that keep their values.
     adaptive : bool
         Whether loops of adaptive methods are among what is written.
 
@@ -104,8 +109,9 @@ class CSource:
         name: str,
         context: Context,
         equations: ModelEquations,
-        drives: Sequence[str] | None = None,
         *,
+        drives: Sequence[str] | None = None,
+        fixed: Collection[str] = (),
         adaptive: bool = False,
     ) -> None:
         self.name = name
@@ -114,7 +120,7 @@ class CSource:
         slots = frozenset(slot for _, slot in each_free_input(context))
         discrete = equations.discrete
         self._environment = Environment(discrete.count, discrete.starts, slots)
-        self.values = ModelValues(context, equations, self._environment)
+        self.values = ModelValues(context, equations, self._environment, fixed)
         wanted = [
             row for row in self.values.info["inputs"] if drives is None or row["path"] in drives
         ]
@@ -149,16 +155,18 @@ class CSource:
 
     def write_loops(self, methods: Sequence[str]) -> None:
         """Write the loop of a method, or of one for equations that become stiff after it."""
-        found = [METHODS[each] for each in methods]
-        statics = {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
         what = "Go on to a time by steps within a tolerance; return how that ended."
-        self._module.translate(driver.advance_to, f"{self.name}_advance", statics, what)
+        self._module.translate(driver.advance_to, f"{self.name}_advance", _both(methods), what)
         self._translate(_BESIDE_LOOPS)
 
-    def write_steps(self, plan: StepPlan) -> None:
-        """Write the function of fixed steps."""
+    def write_steps(self, plan: StepPlan, methods: Sequence[str]) -> None:
+        """Write the function of steps, fixed ones or those of adaptive methods."""
         what = "Take the inputs, run what is due, compute the outputs, and go on by one step."
-        self._module.translate(driver.step, f"{self.name}_step", {"method": plan.kernel}, what)
+        kernel: Any = driver.step
+        statics: dict[str, Any] = {"method": plan.kernel}
+        if methods:
+            kernel, statics = driver.adaptive_step, _both(methods)
+        self._module.translate(kernel, f"{self.name}_step", statics, what)
 
     def write_slopes(self) -> None:
         """Write derivatives of derivatives and signals by states and inputs."""
@@ -201,10 +209,8 @@ class CSource:
         types = structures_text(self._module, Instance)
         kind = f"typedef void (*equation)({SIGNATURE});\n\n" if "equation " in tables else ""
         title = f"/* {comment(self._context.system.label)}, written by Flexure. */\n\n"
-        source = (
-            f'{title}#include "{name}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
-            f"{helpers(body)}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
-        )
+        source = f"{helpers(body)}{body}{kind}{tables}\n{kernels}{self._reset()}{_problem(name)}"
+        own = _elementary(body, single=single)
         guard = f"{name.upper()}_H"
         header = (
             f"{title}#ifndef {guard}\n#define {guard}\n\n"
@@ -215,8 +221,9 @@ class CSource:
             "#endif\n"
         )
         if single:
-            return in_single_precision(header), in_single_precision(source)
-        return header, source
+            header, source = in_single_precision(header), in_single_precision(source)
+        includes = f'#include "{name}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
+        return header, f"{title}{includes}{own}{source}"
 
     def _equations_text(self, words: set[str]) -> list[str]:
         """Write the equations that are called."""
@@ -350,6 +357,30 @@ class CSource:
         lines += [f"m->run.{to} = {v};" for key, (to, v) in values.items() if key in memory.used]
         body = "".join(f"  {line}\n" for line in lines)
         return f"void {self.name}_reset({self.name} *m)\n{{\n{tables}{body}}}\n\n"
+
+
+def _both(methods: Sequence[str]) -> dict[str, Any]:
+    """Return a method, and the one for stiff equations if there are two."""
+    found = [METHODS[each] for each in methods]
+    return {"method": found[0], "stiff_method": found[1] if len(found) > 1 else None}
+
+
+def _elementary(text: str, *, single: bool) -> str:
+    """Return the elementary functions that a text calls; they compute in double precision."""
+    module = CModule("", Memory(), "")
+    names = [name for name in _ELEMENTARY if re.search(rf"\b{name}\(", text)]
+    for name in names:
+        module.translate(getattr(elementary, name), name)
+    found = "".join(module.functions.values())
+    if single:
+        for name in names:
+            given = ("a", "b") if name == "pow_of" else ("a",)
+            arguments = ", ".join(f"(double){each}" for each in given)
+            found += (
+                f"static float {name}_single({', '.join(f'float {each}' for each in given)})\n"
+                f"{{\n  return (float){name}({arguments});\n}}\n\n"
+            )
+    return found
 
 
 def _problem(name: str) -> str:

@@ -28,10 +28,12 @@ from flexure.solvers.native.kernels.parts.run import (
 from flexure.solvers.native.kernels.parts.run_samples import triggers
 from flexure.solvers.native.kernels.runs.advance import (
     DISCRETE,
+    GOING,
     UNRESTRICTED,
     advance,
     finish_motion,
     follow_jumps,
+    place_start,
     settle,
     update,
 )
@@ -65,10 +67,12 @@ _MOST_DOUBTS = 8
 
 
 class DriverData(Structure):
-    """What belongs to a model beside its run."""
+    """Constants and functions of a model beside its run."""
 
     start: float  # the time of the first step
     period: float  # of steps
+    rtol: float  # of adaptive steps between them
+    atol: float
     count: int  # steps that were taken
     begun: int  # whether initialization updates have run
     status: int  # what the last step has returned
@@ -119,13 +123,15 @@ def refresh(m: Instance) -> None:
 
 def get(m: Instance, place: int) -> float:
     """Return a discrete value, parameter or input."""
-    return m.run.system.env[place]
+    value: float = m.run.system.env[place]
+    return value
 
 
 def put(m: Instance, place: int, value: float) -> None:
     """Set a discrete value, parameter or input."""
     m.run.system.env[place] = value
-    if place >= m.driver.first_parameter and place < m.driver.behind_parameters:
+    first, behind = m.driver.first_parameter, m.driver.behind_parameters
+    if behind > 0 and place >= first and place < behind:
         m.driver.prepared = 0
 
 
@@ -141,7 +147,8 @@ def set_time(m: Instance, value: float) -> None:
 
 def state(m: Instance, place: int) -> float:
     """Return a state."""
-    return m.run.step.x[place]
+    value: float = m.run.step.x[place]
+    return value
 
 
 def set_state(m: Instance, place: int, value: float) -> None:
@@ -210,12 +217,17 @@ def expect_clock(m: Instance, c: int) -> None:
 # Fixed steps -------------------------------------------------------------------------------
 
 
+def take_inputs(m: Instance, inputs: Floats) -> None:
+    """Take the values of inputs."""
+    for i in range(m.driver.inputs):
+        m.run.system.env[m.driver.places[i]] = inputs[i]
+    refresh(m)
+
+
 def step(m: Instance, inputs: Floats, outputs: Floats, method: Static) -> int:
     """Take the inputs, run what is due, compute the outputs, and go on by one step."""
     run, driver = m.run, m.driver
-    for i in range(driver.inputs):
-        run.system.env[driver.places[i]] = inputs[i]
-    refresh(m)
+    take_inputs(m, inputs)
     if driver.status == DONE:
         driver.status = fixed_events(m)
     driver.signals(run.step.time, run.step.x, run.system.env, outputs)
@@ -258,7 +270,8 @@ def fixed_events(m: Instance) -> int:
 def ticks_now(m: Instance, c: int) -> bool:
     """Tell whether a clock ticks at the present step."""
     since = m.driver.count - m.driver.first[c]
-    return since >= 0 and since % m.driver.every[c] == 0
+    ticks: bool = since >= 0 and since % m.driver.every[c] == 0
+    return ticks
 
 
 def take_fixed_step(m: Instance, later: float, method: Static) -> int:
@@ -271,6 +284,9 @@ def take_fixed_step(m: Instance, later: float, method: Static) -> int:
         if step.work[0] == later:
             step.clip = nextafter(later, -INFINITY)
     method(run)
+    run.step.time = later
+    if run.manifold.count > 0 and place_start(run) != GOING:
+        return ASTRAY
     return DONE if all_finite(run.system.n, step.x) else NOT_FINITE
 
 
@@ -447,6 +463,26 @@ def advance_to(
         if found != DONE:
             return found
     return DONE
+
+
+def adaptive_step(
+    m: Instance, inputs: Floats, outputs: Floats, method: Static, stiff_method: Static
+) -> int:
+    """Take the inputs, run what is due, compute the outputs, and go on by one period."""
+    driver = m.driver
+    take_inputs(m, inputs)
+    if driver.status == DONE:
+        if driver.begun == 0:
+            found = initialize(m)
+            driver.status = found if found < DONE else found // FINISHED
+        else:
+            driver.status = settle_events(m)
+    driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, outputs)
+    if driver.status == DONE:
+        driver.count += 1
+        end = driver.start + driver.count * driver.period
+        driver.status = advance_to(m, end, driver.rtol, driver.atol, method, stiff_method)
+    return driver.status
 
 
 def settle_now(m: Instance) -> int:

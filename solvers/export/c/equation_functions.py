@@ -1,8 +1,10 @@
 """Expressions of a trace as C functions ``f(t, x, env, out)``.
 
 Every operation rounds as NumPy's does, one by one, when the compiler fuses none of them
-(``-ffp-contract=off``). Values that have a name keep it: ``p_`` begins that of a parameter, ``u_``
-of an input, ``x_`` of a state and ``d_`` of a discrete value.
+(``-ffp-contract=off``). The functions exp, log, sin, cos and pow are those of the kernels in
+`flexure.solvers.native.kernels.parts.elementary`, with the same bits on every processor; all others
+are those of the C library. Values that have a name keep it: ``p_`` begins that of a parameter,
+``u_`` of an input, ``x_`` of a state and ``d_`` of a discrete value.
 """
 
 from __future__ import annotations
@@ -43,7 +45,11 @@ _OPERATORS = {
 }
 _CALLS = {
     "absolute": "fabs({})",
-    "power": "pow({}, {})",
+    "exp": "exp_of({})",
+    "log": "log_of({})",
+    "sin": "sin_of({})",
+    "cos": "cos_of({})",
+    "power": "pow_of({}, {})",
     "arcsin": "asin({})",
     "arccos": "acos({})",
     "arctan": "atan({})",
@@ -55,8 +61,8 @@ _CALLS = {
 } | {
     name: f"{name}({', '.join(['{}'] * count)})"
     for count, names in (
-        (1, "sign sqrt cbrt floor ceil trunc rint exp exp2 expm1 log log2 log10 log1p"),
-        (1, "sin cos tan sinh cosh tanh"),
+        (1, "sign sqrt cbrt floor ceil trunc rint exp2 expm1 log2 log10 log1p"),
+        (1, "tan sinh cosh tanh"),
         (2, "hypot copysign fmod fmax fmin maximum minimum floor_divide"),
     )
     for name in names.split()
@@ -86,6 +92,7 @@ def _name_of(function: str) -> str:
 
 def in_single_precision(text: str) -> str:
     """Return the text of a program with all numbers in single precision."""
+    text = re.sub(r"\b((?:exp|log|sin|cos|pow)_of)\(", r"\1_single(", text)
     text = re.sub(r"\bdouble\b", "float", text)
     text = re.sub(rf"\b({_OF_THE_LIBRARY})\(", r"\1f(", text)
     return re.sub(r"(?<![\w.])\d+(\.\d*(e[-+]?\d+)?|e[-+]?\d+)(?![\w.])", _single, text)
@@ -213,9 +220,17 @@ class _Writer(PartWriter):
     def declaration(self, node: Node, name: str, text: str) -> str:
         return f"const {'bool' if node.op in CONDITIONS else 'double'} {name} = {text};"
 
+    def _operation(self, node: Node) -> str:
+        if node.op == "where":  # whose precedence is to be seen
+            for each in node.args[1:]:
+                if each.index in self._compound:
+                    self._compound.discard(each.index)
+                    self._name(each, self._texts[each.index])
+        return super()._operation(node)
+
     def _value(self, node: Node) -> str:
         place = self._places.get(node.index)
-        if node.index not in self._texts and place in self._names_of and node.op == "input":
+        if node.index not in self._texts and place is not None and place in self._names_of:
             name = self._names_of[place]
             self._lines.append(f"const double {name} = {place[0]}[{place[1]}];")
             self._texts[node.index] = name

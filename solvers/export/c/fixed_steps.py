@@ -11,7 +11,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.native.kernels.steps.fixed import FIXED, ROWS
 
-_CLOSE = 1e-9  # of a period, by which a clock may miss a step
+_CLOSE = 1e-6  # of a step, by which a clock may miss a step
 _LARGEST = 1_000_000  # denominator of a ratio of periods
 
 
@@ -29,6 +29,8 @@ class StepPlan:
         Time of the first step, and time between steps.
     first, every : list of int
         The step at which each clock ticks first, and how many steps are between its ticks.
+    rtol : float
+        Of adaptive steps between them.
     """
 
     kernel: Any
@@ -38,52 +40,48 @@ class StepPlan:
     first: list[int]
     every: list[int]
 
+    rtol: float
+
     @classmethod
-    def of(cls, equations: ModelEquations, method: str | None, step: float | None) -> StepPlan:
-        """Plan the steps of a model.
+    def of(
+        cls, equations: ModelEquations, method: str, step: float | None, *, adaptive: bool
+    ) -> StepPlan:
+        """Plan the steps of a model, between which an adaptive method goes on if there is one.
 
         Raises
         ------
         ValueRefusedError
-            When there is no such method, no step follows from the clocks, or the clocks do not tick
-            at steps.
+            When no step follows from the clocks, or the clocks do not tick at steps.
         """
-        name, start = equations.context.system.label, equations.context.time
-        attempt = f"Cannot write '{name}' with fixed steps"
-        states, clocks = equations.layout.num_states, equations.clocks
-        method = method or "rk4"
-        if method not in FIXED:
-            expected = f"a method with fixed steps: {', '.join(FIXED)}"
-            raise ValueRefusedError(attempt, expected=expected, found=repr(method))
+        context, clocks = equations.context, equations.clocks
+        attempt, start = f"Cannot write steps of '{context.system.label}' as C", context.time
+        states = equations.layout.num_states
         if step is None:
-            step = _base_period([x for c in clocks for x in (c.period, c.offset - start) if x > 0])
-            if states or step is None:
-                raise ValueRefusedError(
-                    attempt,
-                    expected="the time from one step to the next, step=, in seconds",
-                    found=f"{states} continuous states and {len(clocks)} clocks, and no step",
-                    remedy="Give the period at which the function is called, such as step=1e-3",
-                )
-        if not (isinstance(step, (int, float)) and 0.0 < step < math.inf):
+            lengths = [each for c in clocks for each in (c.period, c.offset - start) if each > 0.0]
+            step = None if states else _base_period(lengths)
+        if step is None:
             raise ValueRefusedError(
-                attempt, expected="a positive step, in seconds", found=f"step={step!r}"
+                attempt,
+                expected="the time from one step to the next, step=..., in seconds",
+                found=f"{states} continuous states and {len(clocks)} clocks, and no step",
+                remedy="Give the period at which the function is called, such as step=1e-3",
             )
         first, every = [], []
-        for clock in clocks:
-            for length, found in ((max(clock.offset - start, 0.0), first), (clock.period, every)):
-                count = round(length / step)
-                if abs(length - count * step) > _CLOSE * clock.period or (
-                    found is every and not count
-                ):
-                    raise ValueRefusedError(
-                        attempt,
-                        expected=f"clocks that tick at multiples of the step of {step:g} s",
-                        found=f"a period of {clock.period:g} s, an offset of {clock.offset:g} s",
-                        remedy="Take a step that divides all periods and offsets",
-                    )
-                found.append(count)
-        kernel = FIXED[method] if states else None
-        return cls(kernel, ROWS[method] if states else 0, start, float(step), first, every)
+        for clock in () if adaptive else clocks:
+            counts = [(clock.offset - start) / step, clock.period / step]
+            if max(abs(each - round(each)) for each in counts) > _CLOSE or round(counts[1]) < 1:
+                raise ValueRefusedError(
+                    attempt,
+                    expected=f"clocks that tick at multiples of the step of {step:g} s",
+                    found=f"a period of {clock.period:g} s, an offset of {clock.offset:g} s",
+                    remedy="Take a step that divides all periods and offsets",
+                )
+            begin, between = map(round, counts)
+            first.append(begin if begin >= 0 else begin % between)
+            every.append(between)
+        kernel = None if adaptive or not states else FIXED[method]
+        rows = 0 if kernel is None else ROWS[method]
+        return cls(kernel, rows, start, float(step), first, every, context.accuracy or 1e-6)
 
 
 def _base_period(lengths: list[float]) -> float | None:

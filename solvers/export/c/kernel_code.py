@@ -44,6 +44,8 @@ class Memory:
         Lengths of arrays.
     rotating : frozenset of FieldKey
         Arrays that are exchanged.
+    aliases : dict
+        Names of the parameters that are the same array, wherever a field is read.
     ignored : frozenset of FieldKey
         Numbers that nothing asks for.
     used : dict
@@ -55,6 +57,7 @@ class Memory:
     functions: dict[FieldKey, Any] = field(default_factory=dict)
     sizes: dict[FieldKey, int] = field(default_factory=dict)
     rotating: frozenset[FieldKey] = frozenset()
+    aliases: dict[FieldKey, str] = field(default_factory=dict)
     ignored: frozenset[FieldKey] = frozenset()
     used: dict[FieldKey, None] = field(default_factory=dict)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -23,12 +24,14 @@ from flexure.solvers.export.c.kernel_code import (
 from flexure.solvers.native.language.language import (
     any_lane,
     ceil,
+    exponent,
     is_structure,
     lane,
     local,
     nextafter,
     power,
     rint,
+    scaled,
     sqrt,
     types_of,
     where,
@@ -47,10 +50,13 @@ _CALLS: dict[Any, str] = {
     rint: "rint",
     power: "pow",
     nextafter: "nextafter",
+    math.sin: "sin",
+    math.cos: "cos",
 }
 #: What gives one of its arguments, and which one.
 _SAME: dict[Any, int] = {any_lane: 0, lane: 0, with_lane: 2}
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
 _WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
 _ORDER = {
     ast.Lt: "<",
@@ -201,7 +207,8 @@ class Expressions(Reading):
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
         whole = self._value(node.value)
-        kinds = types_of(whole.kind) if is_structure(whole.kind) else {}
+        structure: Any = whole.kind
+        kinds = types_of(structure) if is_structure(whole.kind) else {}
         if node.attr not in kinds:
             self._refuse(node)
         kind, key = kinds[node.attr], (whole.kind, node.attr)
@@ -210,6 +217,8 @@ class Expressions(Reading):
             found = memory.functions[key]
             name = found if isinstance(found, str) else found(self.module, self.statics)
             return Code("", FunctionName(name))
+        if key in memory.aliases:
+            return self.locals[memory.aliases[key]]  # type: ignore[no-any-return]
         if key in memory.tables:
             return Code(memory.tables[key], kind)
         if key not in memory.ignored:
@@ -222,7 +231,8 @@ class Expressions(Reading):
         return Code(text, kind, root=whole.root)
 
     def _Subscript(self, node: ast.Subscript) -> Code:  # noqa: N802
-        array, cut = self._value(node.value), node.slice
+        array: Code = self._value(node.value)
+        cut = node.slice
         if not isinstance(cut, ast.Slice):
             if array.kind == "Functions":
                 at = self._value(cut).text
@@ -250,8 +260,10 @@ class Expressions(Reading):
             kind = "float"
         left, right = self._as(left, kind), self._as(right, kind)
         sign = _ARITHMETIC[type(node.op)]
-        if kind == "int" and right.text == "0" and sign in "+-":
+        if kind == "int" and (sign, right.text) in _NEUTRAL:
             return left
+        if kind == "int" and (sign, left.text) in (("+", "0"), ("*", "1")):
+            return right
         return Code(f"{left.operand} {sign} {right.operand}", kind, True)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Code:  # noqa: N802
@@ -289,6 +301,8 @@ class Expressions(Reading):
         condition, a, b = (self._value(each) for each in nodes)
         kind = "float" if a.kind != b.kind else a.kind
         a, b = self._as(a, kind), self._as(b, kind)
+        if is_literal(a.text) and is_literal(b.text):
+            a, b = (Code(f"(int64_t){each.operand}", kind) for each in (a, b))
         return Code(f"{condition.operand} ? {a.operand} : {b.operand}", kind, True)
 
     def _Call(self, node: ast.Call) -> Code:  # noqa: N802
@@ -308,6 +322,11 @@ class Expressions(Reading):
             return self._as(self._value(node.args[0]), "float")
         if target is int:
             return Code(f"(int64_t){self._value(node.args[0]).operand}", "int")
+        if target is scaled:
+            value, power_of_two = (self._value(each) for each in node.args)
+            return Code(f"ldexp({value.text}, (int){power_of_two.operand})", "float")
+        if target is exponent:
+            return Code(f"(int64_t)ilogb({self._value(node.args[0]).text})", "int")
         if target in _CALLS:
             values = (self._as(self._value(each), "float").text for each in node.args)
             return Code(f"{_CALLS[target]}({', '.join(values)})", "float")

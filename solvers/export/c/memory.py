@@ -15,7 +15,8 @@ from flexure.solvers.export.c.driver import (
 )
 from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.c.fixed_steps import StepPlan
-from flexure.solvers.export.c.kernel_functions import CModule, Memory
+from flexure.solvers.export.c.kernel_code import Memory
+from flexure.solvers.export.c.kernel_functions import CModule
 from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.integration.guard.progress_kernel import MARKS
 from flexure.solvers.native.kernels.parts.clocks import ClockData
@@ -122,7 +123,8 @@ class ModelMemory(Memory):
         count = len(equations.deviations)
         self.put(ManifoldData, count=count, coded=1, discrete=0, farthest=math.inf)
         self.put(ManifoldData, deviations="deviations_of", projection="projection_of")
-        self.room(ManifoldData, values=count, landed=n, shift=n, slope=n, env=1)
+        self.room(ManifoldData, values=count, landed=n, shift=n, slope=n)
+        self.aliases = {(ManifoldData, "env"): "env"}
 
     def _describe_clocks(self) -> None:
         clocks = self._equations.clocks
@@ -240,6 +242,7 @@ class ModelMemory(Memory):
         if plan is not None:
             self.room(StepData, k=plan.rows * self.n)
             self.put(DriverData, start=plan.start, period=plan.period)
+            self.put(DriverData, rtol=plan.rtol, atol=plan.rtol / 1000.0)
             self.put(DriverData, first=plan.first, every=plan.every)
         if methods:
             self._take_adaptive_steps(methods)

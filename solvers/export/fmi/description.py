@@ -15,16 +15,17 @@ NOMINAL = "0.001"
 #: What the functions can do, by version, kind and attribute.
 _ABILITIES = {
     "2.0": {
-        "": ("canNotUseMemoryManagementFunctions", "canGetAndSetFMUstate")
-        + ("canSerializeFMUstate", "providesDirectionalDerivative"),
-        "CoSimulation": ("canHandleVariableCommunicationStepSize",),
+        "": "canNotUseMemoryManagementFunctions canGetAndSetFMUstate canSerializeFMUstate "
+        "providesDirectionalDerivative",
+        "ModelExchange": "",
+        "CoSimulation": "canHandleVariableCommunicationStepSize",
     },
     "3.0": {
-        "": ("canGetAndSetFMUState", "canSerializeFMUState")
-        + ("providesDirectionalDerivatives", "providesAdjointDerivatives"),
-        "ModelExchange": ("needsCompletedIntegratorStep",),
-        "CoSimulation": ("canHandleVariableCommunicationStepSize", "providesIntermediateUpdate")
-        + ("mightReturnEarlyFromDoStep", "canReturnEarlyAfterIntermediateUpdate"),
+        "": "canGetAndSetFMUState canSerializeFMUState providesDirectionalDerivatives "
+        "providesAdjointDerivatives",
+        "ModelExchange": "needsCompletedIntegratorStep",
+        "CoSimulation": "canHandleVariableCommunicationStepSize providesIntermediateUpdate "
+        "mightReturnEarlyFromDoStep canReturnEarlyAfterIntermediateUpdate",
     },
 }
 KINDS = {"me": "ModelExchange", "cs": "CoSimulation"}
@@ -88,16 +89,18 @@ class Description:
             count = sum(e.trigger == "witness" for e in variables.model.equations.events)
             self.root.set("numberOfEventIndicators", str(count))
         for kind in kinds:
-            names = (*_ABILITIES[version][""], *_ABILITIES[version].get(KINDS[kind], ()))
+            names = " ".join(_ABILITIES[version][each] for each in ("", KINDS[kind])).split()
             element = SubElement(self.root, KINDS[kind], {"modelIdentifier": identifier})
             element.attrib |= dict.fromkeys(names, "true")
             if self._is_old and sources:
                 listed = SubElement(element, "SourceFiles")
                 for name in sources:
                     SubElement(listed, "File", {"name": name})
-        units = SubElement(self.root, "UnitDefinitions")
-        for unit in sorted({each.unit for each in rows if each.unit}):
-            _add_unit(units, unit)
+        units = sorted({each.unit for each in rows if each.unit})
+        if units:
+            defined = SubElement(self.root, "UnitDefinitions")
+            for unit in units:
+                _add_unit(defined, unit)
         categories = SubElement(self.root, "LogCategories")
         SubElement(categories, "Category", {"name": "logStatusError", "description": "Errors"})
         experiment = {"startTime": numbers([start_time]), "tolerance": numbers([tolerance])}

@@ -85,6 +85,13 @@ API(fmi3EnterEventMode)(fmi3Instance c) { return (void)c, OK; }
 API(fmi3EnterConfigurationMode)(fmi3Instance c) { return (void)c, OK; }
 API(fmi3ExitConfigurationMode)(fmi3Instance c) { return (void)c, OK; }
 
+static size_t length(const uint32_t *references, size_t count) {
+    size_t total = 0;
+    for (size_t r = 0; r < count; r++)
+        if (references[r] < COUNT) total += (size_t)VARIABLES[references[r]].size;
+    return total;
+}
+
 API(fmi3GetFloat64)(fmi3Instance c, REFS, fmi3Float64 v[], size_t nv) {
     return nv == length(r, n) ? get_numbers(c, r, n, v) : refuse(c, "There are %zu numbers", nv);
 }

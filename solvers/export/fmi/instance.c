@@ -118,13 +118,6 @@ static int set_numbers(instance *s, const uint32_t *references, size_t count, co
     return OK;
 }
 
-static size_t length(const uint32_t *references, size_t count) {
-    size_t total = 0;
-    for (size_t r = 0; r < count; r++)
-        if (references[r] < COUNT) total += (size_t)VARIABLES[references[r]].size;
-    return total;
-}
-
 static int get_all(instance *s, int32_t array, size_t count, double values[], size_t n) {
     for (size_t i = 0; i < count && i < n; i++) values[i] = number(s, array, (int32_t)i);
     return n == count ? OK : refuse(s, "There are %zu numbers, not %zu", count, n);

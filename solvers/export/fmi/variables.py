@@ -14,6 +14,7 @@ import numpy as np
 from flexure.diagrams.contexts.inventory import Paths, each_free_input
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.solvers.export.c.c_model import CModel
+from flexure.solvers.native.emission.emission import key_of
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, STATE, TIME
 
 #: Arrays of numbers, in the order of the enumeration in C.
@@ -140,10 +141,10 @@ class Variables:
                 self.rates[k] = len(self.rows)
                 name = self._unique(f"der({each.name})", "rate")
                 self.rows.append(Variable(name, "rate", each.at, each.shape))
-        witnesses = [each for each in model.equations.events if each.trigger == "witness"]
-        for each in witnesses if arrays else ():  # which are no variables otherwise
-            name = self._unique(f"{each.path}.indicator", "indicator")
-            self.rows.append(Variable(name, "indicator", each.number))
+        for event in model.equations.events:
+            if event.trigger == "witness" and arrays:  # which are no variables otherwise
+                name = self._unique(f"{event.path}.indicator", "indicator")
+                self.rows.append(Variable(name, "indicator", event.number))
 
     @property
     def convention(self) -> str:
@@ -213,40 +214,49 @@ class Variables:
             ("discrete", "value", "discrete"),
         ):
             for rows, base in _groups(info[kind]):
-                start = tuple(row["initial"] for row in rows)
-                shape = (len(rows),) if len(rows) > 1 else ()
-                whole = Variable(
-                    *(base, array, rows[0]["at"], shape, "local", variability, "exact"),
-                    unit=rows[0]["unit"],
-                    start=start,
+                yield from self._pieces(
+                    Variable(
+                        base,
+                        array,
+                        rows[0]["at"],
+                        (len(rows),) if len(rows) > 1 else (),
+                        variability=variability,
+                        initial="exact",
+                        unit=rows[0]["unit"],
+                        start=tuple(row["initial"] for row in rows),
+                    ),
+                    [str(k) for k in range(len(rows))],
                 )
-                yield from self._pieces(whole, [str(k) for k in range(len(rows))])
-        for row in info["parameters"]:
+        for row in (*info["parameters"], *info["inputs"]):
             values = tuple(row["value"])
-            if row["path"] not in self._settable or np.isnan(values).any() or not values:
+            if row["path"] not in self._settable or not values or np.isnan(values).any():
                 continue
-            largest = math.inf if row["infinite"] else _LARGEST
             whole = Variable(
-                *(row["path"], "value", row["at"], tuple(row["shape"]) if row["labels"] else ()),
-                *("parameter", "tunable", "exact", row["unit"], row["doc"], values),
-                lower=tuple(-largest if each is None else each for each in row["lower"]),
-                upper=tuple(largest if each is None else each for each in row["upper"]),
-                exclusive=row["exclusive"],
+                row["path"],
+                "value",
+                row["at"],
+                tuple(row.get("shape", [len(values)])) if row["labels"] else (),
+                causality="input",
+                initial="",
+                unit=row["unit"],
+                doc=row["doc"],
+                start=values,
             )
-            yield from self._pieces(whole, row["labels"])
-        for row in info["inputs"]:
-            if row["path"] not in self._settable:
-                continue
-            values = tuple(row["value"])
-            shape = (len(values),) if row["labels"] else ()
-            whole = Variable(
-                *(row["path"], "value", row["at"], shape, "input", "continuous", ""),
-                *(row["unit"], row["doc"], values),
-            )
+            if "shape" in row:
+                largest = math.inf if row["infinite"] else _LARGEST
+                whole = replace(
+                    whole,
+                    causality="parameter",
+                    variability="tunable",
+                    initial="exact",
+                    lower=tuple(-largest if each is None else each for each in row["lower"]),
+                    upper=tuple(largest if each is None else each for each in row["upper"]),
+                    exclusive=row["exclusive"],
+                )
             yield from self._pieces(whole, row["labels"])
 
 
-def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], str]]:
+def _groups(rows: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], str]]:
     """Yield numbered components that follow each other, with their common path."""
     k = 0
     while k < len(rows):
@@ -280,7 +290,7 @@ def _dependencies(model: CModel) -> dict[str, dict[int, Any]]:
     for node in reachable(e for part in computed for e in part if isinstance(e, Symbol)):
         found = 0
         if node.op == "input":
-            (what, where, index), component = node.key
+            (what, where, index), component = key_of(node)
             if what == STATE:
                 found, shown[node.index] = 1 << component, ("state", component)
             elif what == DISCRETE:

@@ -35,6 +35,11 @@ CALLS: list[tuple[Callable[..., Any], str, str]] = [
     (fx.check_passivity, "count", "num_motions"),
     (fx.buckling, "count", "num_factors"),
     (fx.PortSwitch, "count", "num_inputs"),
+    (fx.Quantizer, "step", "interval"),
+    (fx.tune_pid, "step", "step_to"),
+    (fx.loop_gain, "at", "location"),
+    (fx.sensitivity_function, "at", "location"),
+    (fx.results.Sweep.plot_map, "at", "where"),
 ]
 
 
@@ -45,6 +50,15 @@ def test_other_words_lead_to_the_option() -> None:
             called(**{word: 1.0})
         expected = f"got an unexpected keyword argument '{word}': here it is '{option}'"
         assert str(refused.value).endswith(expected), called
+
+
+def test_the_context_is_given_by_name_behind_other_arguments() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    context = lag.create_default_context()
+    lag.u.fix(context, 1.0)
+    with pytest.raises(TypeError, match=r"simulate\(\) takes 2 .* 3 were given: give 'context' "):
+        fx.simulate(lag, 1.0, context)  # type: ignore[call-arg]
+    assert fx.simulate(lag, 1.0, context=context).system is lag
 
 
 def test_every_word_of_the_table_is_an_option_somewhere() -> None:

@@ -28,7 +28,7 @@ def run(stiffness: float = 7.5) -> fx.results.SimulationResult:
     servo = door()
     context = servo.create_default_context()
     context.set("door.hinge.spring_constant", stiffness)
-    return fx.simulate(servo, 10.0, context)
+    return fx.simulate(servo, 10.0, context=context)
 
 
 def section(html: str, title: str) -> str:
@@ -130,7 +130,7 @@ def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(
         raise RuntimeError("no <pictures> today")
 
     monkeypatch.setattr(fx.results.SimulationResult, "plot", fails)
-    html = fx.report(fx.simulate(system, 1.0, context)).html
+    html = fx.report(fx.simulate(system, 1.0, context=context)).html
     assert "no &lt;pictures&gt; today" in section(html, "Signals")
     assert "swing" in section(html, "Equations")
     assert "fingerprint" in section(html, "Where the numbers come from")

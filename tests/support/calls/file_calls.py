@@ -30,7 +30,7 @@ def stored_study() -> Call:
 def stored_result() -> Call:
     """A result in a file."""
     system, context = lag()
-    fx.simulate(system, 0.01, context).save("lag.npz")
+    fx.simulate(system, 0.01, context=context).save("lag.npz")
     return Call(fx.load_result, {"path": "lag.npz"})
 
 

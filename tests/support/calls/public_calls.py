@@ -178,7 +178,7 @@ def tuning() -> Call:
         "parts": "PI",
         "component": 0,
         "filter_ratio": 10.0,
-        "step": {"target.value": 1.0},
+        "step_to": {"target.value": 1.0},
         "t_final": 0.1,
     }
     return Call(fx.tune_pid, arguments, context.to_dict)
@@ -322,9 +322,11 @@ def function_calls() -> dict[str, Make]:
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),
-        "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
-        "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
-        "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
+        "loop_gain": of_lag(fx.loop_gain, location="lag.u", period=0.1),
+        "sensitivity_function": of_lag(fx.sensitivity_function, location="lag.u", period=0.1),
+        "complementary_sensitivity": of_lag(
+            fx.complementary_sensitivity, location="lag.u", period=0.1
+        ),
         "root_locus": of_lag(
             fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
         ),
@@ -360,6 +362,7 @@ def function_calls() -> dict[str, Make]:
             fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
         ),
         "compiled_equations": of_lag(fx.compiled_equations),
+        "to_c": of_lag(fx.to_c, signals=["lag.y"], method="rk2", step=0.01),
         "to_fmu": of_lag(fx.to_fmu, signals=["lag.y"], inputs=(), parameters=(), platforms=()),
         "to_javascript": of_lag(fx.to_javascript, signals=["lag.y"]),
         "doctor": of_lag(fx.doctor),
@@ -407,7 +410,7 @@ def function_calls() -> dict[str, Make]:
 
     def compared() -> Call:
         diagram, context = lag()
-        run = fx.simulate(diagram, 0.01, context, method="RK45", compiled=False)
+        run = fx.simulate(diagram, 0.01, context=context, method="RK45", compiled=False)
         options: dict[str, Any] = {"units": {}, "title": "runs", "ax": None, "path": "runs.png"}
         return Call(fx.compare, {"runs": {"a": run, "b": run}, **options}, context.to_dict)
 

@@ -13,7 +13,7 @@ from tests.support.calls.public_calls import BOX, Make, lag, method, of_lag, who
 @cache
 def result() -> tuple[Any, Any]:
     system, context = lag()
-    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
+    return fx.simulate(system, 0.01, context=context, method="RK45", compiled=False), lambda: None
 
 
 @cache

@@ -194,15 +194,14 @@ def follow_jumps(run: Run) -> int:
         found = find_jumps(run)
     if found == UNDEFINED:
         return DOUBTFUL
-    if rounds > 0:
+    if rounds > 0 and run.rows.room > 0:
         note_change(run)
         mask = 0
         bit = 1
         for k in range(witnesses.count):
             mask += bit * witnesses.leaping[k]
             bit *= 2
-        if run.rows.room > 0:
-            add_row(run, CROSSING, mask, run.step.time, run.step.x)
+        add_row(run, CROSSING, mask, run.step.time, run.step.x)
     return status
 
 

@@ -38,7 +38,7 @@ def test_a_weight_on_a_drum_falls_as_slowly_as_the_drum_lets_it() -> None:
     tension = MASS * (9.81 + fall)
     multiplier = plant.output_port("rope.multipliers").eval(context)
     assert abs(multiplier[0]) == pytest.approx(tension * radius, rel=1e-9)
-    result = fx.simulate(plant, 1.0, context)
+    result = fx.simulate(plant, 1.0, context=context)
     assert result["slide.translation"][-1] == pytest.approx(0.5 * fall, rel=1e-7)
     assert np.ptp(result["ledger.balance"]) < 1e-9
 
@@ -75,7 +75,7 @@ def test_constraints_that_move_with_time_do_the_work_that_the_ledger_shows() -> 
     context = plant.create_default_context()
     plant.assemble(context)
     assert plant.get_velocities(context)[1] == pytest.approx(0.3, abs=1e-10)
-    result = fx.simulate(plant, 2.0, context, rtol=1e-9, atol=1e-11)
+    result = fx.simulate(plant, 2.0, context=context, rtol=1e-9, atol=1e-11)
     assert result["slide.translation"][-1] == pytest.approx(0.1 * np.sin(6.0), abs=1e-8)
     assert np.ptp(result["mechanical_energy"]) > 0.1
     assert np.ptp(result["ledger.balance"]) < 1e-7

@@ -81,7 +81,7 @@ def test_a_prestress_stays_and_shifts_the_factors() -> None:
     plant = column(2)
     context = plant.create_default_context()
     plant.input_port("push").fix(context, 0.25 * np.array(DOWN))
-    found = fx.buckling(plant, {"push": DOWN}, context, num_factors=1)
+    found = fx.buckling(plant, {"push": DOWN}, context=context, num_factors=1)
     assert found.factors[0] == pytest.approx((3.0 - np.sqrt(5.0)) / 2.0 - 0.25, rel=1e-9)
     np.testing.assert_allclose(
         plant.input_port("push").eval(found[0].context),
@@ -120,7 +120,12 @@ def test_a_steep_arch_bends_aside_before_it_snaps_through() -> None:
     assert [each.kind for each in found] == ["bifurcation", "limit"]
     assert found[0].shape["side.translation"] == 1.0
     assert abs(found[0].shape["slot.translation"]) < 1e-6
-    assert np.linalg.norm(fx.stiffness(found.context.system, "top", found[0].context).matrix[3]) < 1
+    assert (
+        np.linalg.norm(
+            fx.stiffness(found.context.system, "top", context=found[0].context).matrix[3]
+        )
+        < 1
+    )
 
 
 def test_factors_of_what_never_buckles_are_beyond_or_none() -> None:

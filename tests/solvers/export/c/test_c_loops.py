@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import flexure as fx
 from flexure.solvers.export.c.c_model import CModel, Wanted
-from tests.support.c_models import Running, compile_all
+from tests.solvers.export.c.systems import Ball
+from tests.support.native.c_models import Running, compile_all
 
 END = 2.0
-
-
-class Ball(fx.LeafSystem):
-    """A ball that bounces."""
-
-    def __init__(self) -> None:
-        super().__init__("ball")
-        self.restitution = self.declare_numeric_parameter("restitution", 0.8)
-        self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
-        self.height = self.declare_vector_output("height", 1, self.x.q, unit="m")
-        self.declare_unrestricted_update(self.bounce, fx.Witness(self.x.q, "falling"))
-
-    def calc_time_derivatives(self, context: Any) -> Any:
-        return [self.x.v(context)[0], -9.81]
-
-    def bounce(self, context: Any) -> Any:
-        return {self.x: [0.0, -self.restitution(context) * self.x.v(context)[0]]}
 
 
 def servo(controller: fx.LeafSystem) -> fx.Diagram:
@@ -49,11 +32,14 @@ def servo(controller: fx.LeafSystem) -> fx.Diagram:
 
 
 def systems() -> dict[str, tuple[fx.System, list[str]]]:
-    gains = {"kp": 60.0, "ki": 60.0, "kd": 12.0}
     found = ["door.axis.angle", "pid.u"]
+    sampled = fx.SampledPIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0)
     return {
-        "smooth": (servo(fx.PIDController("pid", **gains)), found),
-        "sampled": (servo(fx.SampledPIDController("pid", period=0.01, **gains)), found),
+        "smooth": (servo(fx.PIDController("pid", kp=60.0, ki=60.0, kd=12.0)), found),
+        "sampled": (
+            servo(sampled),
+            found,
+        ),
         "ball": (Ball(), ["height"]),
     }
 

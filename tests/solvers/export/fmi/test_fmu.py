@@ -8,9 +8,10 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from ctypes import byref, c_double, c_int
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -55,6 +56,8 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tupl
     return of
 
 
+fmpy = pytest.importorskip("fmpy")
+FMU3Slave = pytest.importorskip("fmpy.fmi3").FMU3Slave
 Units = Callable[..., tuple[Any, str]]
 
 
@@ -70,8 +73,8 @@ def test_units_have_no_findings_and_run_as_in_flexure(
     system, path = units(name, version)
     assert validate_fmu(path) == []
     context = system.create_default_context()
-    for kind, allowed in ALLOWED.items():
-        table = run(path, kind, END, RTOL)
+    for kind, rtol in (("me", 0.1 * RTOL), ("cs", RTOL)):  # errors of CVode add up
+        table, allowed = run(path, kind, END, rtol), ALLOWED[kind]
         error = worst_error(table, system, context, CASES[name][1], END)
         assert error < allowed * RTOL, (kind, error / RTOL)
 
@@ -202,7 +205,7 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     builder.export_output("plant.y", name="position")
     rig = builder.build()
     description = fx.to_fmu(rig, platforms=()).files["modelDescription.xml"].decode()
-    root = ElementTree.fromstring(description)
+    root = ET.fromstring(description)
     rows = {each.get("name"): each for each in root.iter("ScalarVariable")}
     assert rows["force"].get("causality") == "input"
     assert rows["position"].get("causality") == "output"
@@ -211,7 +214,7 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     assert lower is not None
     assert (lower.get("start"), lower.get("min")) == ("-INF", None)
     assert {f"plant.A[{i},{j}]" for i in range(2) for j in range(2)} <= set(rows)
-    arrays = ElementTree.fromstring(
+    arrays = ET.fromstring(
         fx.to_fmu(rig, platforms=(), version="3.0").files["modelDescription.xml"].decode()
     )
     sizes = {
@@ -220,11 +223,12 @@ def test_variables_say_what_they_are(tmp_path: Path) -> None:
     }
     assert (sizes["plant.A"], sizes["plant.x"], sizes["force"]) == (["2", "2"], ["2"], [])
     lag = fx.to_fmu(fx.FirstOrderLag("lag", 2.0), platforms=()).files["modelDescription.xml"]
-    root = ElementTree.fromstring(lag.decode())
+    root = ET.fromstring(lag.decode())
     constant = next(e for e in root.iter("ScalarVariable") if e.get("name") == "time_constant")
     assert constant.get("variability") == "tunable"
     real, unit = constant.find("Real"), root.find("UnitDefinitions/Unit[@name='s']/BaseUnit")
-    assert real is not None and unit is not None
+    assert real is not None
+    assert unit is not None
     assert (real.get("start"), real.get("min"), unit.attrib) == ("2.0", "0.0", {"s": "1"})
     structure = root.find("ModelStructure/Derivatives/Unknown")
     assert structure is not None
@@ -251,7 +255,6 @@ def test_numbers_out_of_bounds_are_refused(units: Units, tmp_path: Path) -> None
     _, path = units("ball")
     unit, numbers = instance(path, tmp_path)
     restitution = [numbers["restitution"]]
-    told: list[str] = []
     for bad in (-0.1, 1.5, np.nan):
         with pytest.raises(Exception, match="fmi2SetReal"):
             unit.setReal(restitution, [bad])
@@ -260,7 +263,6 @@ def test_numbers_out_of_bounds_are_refused(units: Units, tmp_path: Path) -> None
     assert unit.getReal(restitution) == [0.65]
     unit.setReal(restitution, [0.5])
     assert unit.getReal(restitution) == [0.5]
-    assert told == []
 
 
 class Odd(fx.LeafSystem):
@@ -280,7 +282,7 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
     with pytest.raises(fx.errors.TraceError, match=r"test_fmu\.py:\d+(.|\n)*'odd'"):
         fx.to_fmu(builder.build(), platforms=())
     lag = fx.FirstOrderLag("lag", 2.0)
-    for options, words in (
+    bad: list[tuple[dict[str, Any], str]] = [
         ({"kinds": ("me", "se")}, "kinds.*'me', 'cs'"),
         ({"kinds": "me"}, "kinds"),
         ({"kinds": ()}, "at least one of the kinds"),
@@ -289,12 +291,14 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
         ({"platforms": ("amiga",)}, "platforms.*'linux'"),
         ({"platforms": (), "sources": False}, "platforms to compile for"),
         ({"sources": "yes"}, "sources"),
-    ):
+    ]
+    for options, words in bad:
         with pytest.raises(fx.errors.ValueRefusedError, match=words):
             fx.to_fmu(lag, **options)
-    for options in ({"signals": ["lag.z"]}, {"inputs": ["lag.z"]}, {"parameters": ["lag.z"]}):
+    for name in ("signals", "inputs", "parameters"):
+        unknown: dict[str, Any] = {name: ["lag.z"]}
         with pytest.raises(fx.errors.UnknownNameError, match="z"):
-            fx.to_fmu(lag, platforms=(), **options)
+            fx.to_fmu(lag, platforms=(), **unknown)
     monkeypatch.setattr("shutil.which", lambda *_: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"flexure\[compiler\].*platforms=\(\)"):
@@ -316,3 +320,74 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["parameters"] == ["time_constant", "gain"]
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
+
+
+class Escape(fx.LeafSystem):
+    """x' = x², which is infinite at t = 1, and the end of a run at x = 2."""
+
+    def __init__(self, name: str, ends: bool) -> None:
+        super().__init__(name)
+        self.state = self.declare_continuous_state(q=1, default=[1.0])
+        self.declare_vector_output("y", 1, self.state.q)
+        if ends:
+            self.declare_publish(self.stop, fx.Witness(lambda c: self.state(c)[0] - 2.0, "rising"))
+
+    def calc_time_derivatives(self, context: fx.Context) -> Any:
+        return self.state(context) ** 2
+
+    def stop(self, context: fx.Context) -> fx.Terminate:
+        return fx.Terminate("x is 2")
+
+
+def test_steps_end_and_fail_as_the_standard_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for ends, last in ((True, 0.5), (False, 1.0)):
+        for version in ("2.0", "3.0"):
+            system = Escape(f"escape_{'ends' if ends else 'fails'}", ends)
+            path = saved(tmp_path, system, version=version)
+            unit, numbers = instance(path, tmp_path, "cs", version)
+            capfd.readouterr()
+            if version == "3.0" and ends:
+                _, terminate, early, time = unit.doStep(0.0, 2.0)
+                assert (terminate, early) == (True, True)
+                assert time == pytest.approx(last, rel=1e-6)
+                continue
+            with pytest.raises(Exception, match="status 2"):  # discarded
+                unit.doStep(0.0, 2.0)
+            if version == "2.0":
+                time, ended = c_double(), c_int()
+                unit.fmi2GetRealStatus(unit.component, 2, byref(time))
+                unit.fmi2GetBooleanStatus(unit.component, 3, byref(ended))
+                assert time.value == pytest.approx(last, rel=1e-5)
+                assert bool(ended.value) == ends
+            if not ends:
+                assert f"Cannot simulate '{system.name}' beyond t = " in capfd.readouterr().out
+            assert numbers
+
+
+def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_path: Path) -> None:
+    _, path = units("sampled", "3.0")
+    description = fmpy.read_model_description(path)
+    unpacked = fmpy.extract(path, unzipdir=tmp_path / "unpacked")
+    identifier = description.coSimulation.modelIdentifier
+    unit = FMU3Slave(
+        guid=description.guid, unzipDirectory=unpacked, modelIdentifier=identifier,
+        instanceName="one",
+    )  # fmt: skip
+    seen: list[float] = []
+
+    def update(_: Any, time: float, *rest: Any) -> None:
+        seen.append(time)
+        assert rest[:4] == (False, True, True, True)  # a finished step, at which tools may stop
+        if time > 0.11:
+            rest[4][0] = True
+            rest[5][0] = time
+
+    unit.instantiate(earlyReturnAllowed=True, intermediateUpdate=update)
+    unit.enterInitializationMode(startTime=0.0, tolerance=1e-8)
+    unit.exitInitializationMode()
+    _, terminate, early, time = unit.doStep(0.0, 1.0)
+    assert (terminate, early) == (False, True)
+    np.testing.assert_allclose(seen, 0.02 * np.arange(1, 7), rtol=1e-12)  # the ticks
+    assert time == seen[-1]

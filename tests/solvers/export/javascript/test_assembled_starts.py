@@ -66,7 +66,7 @@ def test_plants_that_are_told_to_begin_assembled_do_so_unasked() -> None:
     context.set("pivot.rate", 0.4)
     context.set("tree.link_distance", 2.0)
     model = fx.to_javascript(plant, context, method="RK45")
-    expected = fx.simulate(plant, 0.1, context, method="RK45")
+    expected = fx.simulate(plant, 0.1, context=context, method="RK45")
     asked = {"times": [0.0, 0.1], "signals": ["guide.translation"]}
     found = simulate(model, tFinal=0.1, **asked)
     sampled = expected.sample("guide.translation", [0.0, 0.1])

@@ -33,7 +33,7 @@ def swing(torque: float = 0.0) -> fx.results.SimulationResult:
     context = system.create_default_context()
     context.set("axis.angle", 2.0)
     context.set("motor", torque)
-    return fx.simulate(system, 3.0, context, rtol=1e-8)
+    return fx.simulate(system, 3.0, context=context, rtol=1e-8)
 
 
 @pytest.fixture(autouse=True)

@@ -298,7 +298,7 @@ def test_breaks_interrupt_each_run_where_it_asks_for_it() -> None:
     assert " lanes on " in sweep.how
     # While the slope is constant every method is exact.
     expected = [
-        fx.simulate(pushed, 1.3, sweep.context(k), method="RK23").context.continuous_state
+        fx.simulate(pushed, 1.3, context=sweep.context(k), method="RK23").context.continuous_state
         for k in range(4)
     ]
     np.testing.assert_allclose(sweep.final_states, expected, rtol=1e-14, atol=1e-14)

@@ -21,6 +21,19 @@ STRICT = (
     *("-Werror", "-ffp-contract=off"),
 )
 
+#: A source that shows what is hidden in that of a model.
+_SHOWN = """
+#include "NAME.c"
+#include <stddef.h>
+size_t NAME_room(void);
+size_t NAME_room(void) { return sizeof(NAME); }
+void NAME_update(NAME *m, int64_t number, double out[]);
+void NAME_update(NAME *m, int64_t number, double out[])
+{
+  UPDATE
+}
+"""
+
 
 def needed(tool: str) -> str:
     """Return the path of a program; skip the test, and say so, where it is missing."""
@@ -32,21 +45,30 @@ def needed(tool: str) -> str:
 
 def compile_all(models: Sequence[Any], folder: Path, *options: str, compiler: str = "gcc") -> Path:
     """Compile models into one shared library."""
+    folder.mkdir(exist_ok=True)
     library = folder / f"{compiler}.so"
     sources = []
     for model in models:
         model.save(folder)
-        size = folder / f"{model.name}_size.c"
-        size.write_text(
-            f'#include <stddef.h>\n#include "{model.name}.h"\nsize_t {model.name}_room(void);\n'
-            f"size_t {model.name}_room(void) {{ return sizeof({model.name}); }}\n"
-        )
-        sources += [str(folder / f"{model.name}.c"), str(size)]
+        source = folder / f"{model.name}_shown.c"
+        source.write_text(_shown(model))
+        sources.append(str(source))
     command = [needed(compiler), *STRICT, "-O1", *options, "-shared", "-fPIC", *sources]
     command += ["-o", str(library), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return library
+
+
+def _shown(model: Any) -> str:
+    """Write a source that shows the updates of a model, and how much memory an instance takes."""
+    x = "&m->run.step.rooms[m->run.step.x]" if "rooms" in model.header else "m->run.step.x"
+    values = f"m->run.step.time, {x}, m->run.system.env"
+    update = f"refresh(m);\n  update_functions[number]({values}, out);"
+    if "update_functions[" not in model.source:
+        update = "(void)m;\n  (void)number;\n  (void)out;"
+    text = _SHOWN.replace("NAME", model.name).replace("UPDATE", update)
+    return text if "double" in model.header else text.replace("double", "float")
 
 
 class Running:
