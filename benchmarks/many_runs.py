@@ -114,7 +114,7 @@ class Plant:
         """Return the motions of the first runs."""
         options: Any = {"method": "Rodas5P", "rtol": 1e-10, "atol": 1e-12}
         contexts = map(self.context, range(CHECKED))
-        return [fx.simulate(self.diagram, self.end, each, **options) for each in contexts]
+        return [fx.simulate(self.diagram, self.end, context=each, **options) for each in contexts]
 
     def error(self, motions: Sequence[fx.results.SimulationResult], runs: Sequence[Any]) -> float:
         """Return the largest error of times and angles of some runs, as a part of the target."""
@@ -170,7 +170,7 @@ def single_runs(
     ) -> Iterator[fx.results.SimulationResult]:
         options: Any = {"method": method, "rtol": tolerance, "atol": 1e-2 * tolerance}
         for context in contexts[:count]:
-            yield fx.simulate(plant.diagram, plant.end, context, **options)
+            yield fx.simulate(plant.diagram, plant.end, context=context, **options)
 
     def angles(method: str, tolerance: float) -> list[tuple[Array, Array]]:
         found = simulated(method, tolerance, CHECKED)

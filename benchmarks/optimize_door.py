@@ -63,7 +63,7 @@ def our_numbers(gains: FloatArray, **options: Any) -> FloatArray:
     context = compliant_door.build().create_default_context()
     for path, gain in zip(BOUNDS, gains, strict=True):
         context.set(path, gain)
-    result = fx.simulate(context.system, END, context, **options)
+    result = fx.simulate(context.system, END, context=context, **options)
     return measured(result.sample(ANGLE, TIMES), result.sample("pid.u", TIMES))
 
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
     from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
+    from flexure.blocks.models.fmu.fmu_block import FMUBlock
     from flexure.blocks.models.mjcf.mjcf import load_mjcf
     from flexure.blocks.models.sdf.sdf import load_sdf
     from flexure.blocks.models.urdf.urdf import load_urdf
@@ -142,6 +143,7 @@ if TYPE_CHECKING:
         Saturation,
     )
     from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
+    from flexure.blocks.signals.recorded import Recorded
     from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
     from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.signals.waveforms import Chirp, Sine, Square
@@ -183,6 +185,7 @@ __all__ = [
     "EllipticNotch",
     "EnergyLedger",
     "EnergyTotals",
+    "FMUBlock",
     "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",
@@ -244,6 +247,7 @@ __all__ = [
     "QuaternionFloatingJoint",
     "Ramp",
     "RateLimiter",
+    "Recorded",
     "RectangleSection",
     "Relay",
     "RevoluteJoint",

@@ -220,7 +220,7 @@ def live_page(script: Path) -> fx.results.Page:
     context = given[0].clone() if given else system.create_default_context()
     for path, value in live.values.items():
         context.set(path, value)
-    return fx.page(system, live.end, context, title=_title(script), **live.options)
+    return fx.page(system, live.end, context=context, title=_title(script), **live.options)
 
 
 def _pictures(folder: Path) -> Iterator[str]:

@@ -57,7 +57,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.folder
     chain, context = build()
-    result = fx.simulate(chain, 10.0, context, method="DOP853", rtol=1e-9, atol=1e-9)
+    result = fx.simulate(chain, 10.0, context=context, method="DOP853", rtol=1e-9, atol=1e-9)
     print(result.message)
 
     energy = result["mechanical_energy"]

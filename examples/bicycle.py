@@ -106,7 +106,7 @@ def main() -> None:
 
     plant.joint("free").velocities.set(context, [0.5, 0.0, 0.0, 5.0, 0.0, 0.0])
     plant.assemble(context)
-    result = fx.simulate(plant, 6.0, context, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(plant, 6.0, context=context, rtol=1e-8, atol=1e-10)
     result.plot("steer.angle", "frame.position[1]").savefig(folder / "bicycle_push.png", dpi=150)
     energy = result["mechanical_energy"]
     slip = max(np.max(np.abs(result[f"{name}_contact.error"])) for name in RADII)

@@ -73,7 +73,7 @@ def main() -> None:
         print(f"{mine:8.4f} Hz    by hand {hand:8.4f} Hz")
 
     machine.joint("float").velocities.set(context, [0.02, 0.01, 0.0, 0.0, 0.0, 0.01])
-    result = fx.simulate(machine, 2.0, context, rtol=1e-8)
+    result = fx.simulate(machine, 2.0, context=context, rtol=1e-8)
     times = np.linspace(0.0, 2.0, 4000)
     height = result.sample("block.position", times)[:, 2]
     spectrum = np.abs(np.fft.rfft(height * np.hanning(times.size), 8 * times.size))

@@ -88,11 +88,11 @@ def main() -> None:
     controller = design()
     loop = build_loop(controller)
     start = loop.create_default_context()
-    margins = fx.margins(fx.loop_gain(loop, "plant.motor", start, period=PERIOD))
+    margins = fx.margins(fx.loop_gain(loop, "plant.motor", context=start, period=PERIOD))
     print(margins)
 
     start.set("plant.tree.x", [0.0, 0.15, 0.0, 0.0])
-    result = fx.simulate(loop, 60.0, start, rtol=1e-8)
+    result = fx.simulate(loop, 60.0, context=start, rtol=1e-8)
     times = np.arange(10.0, 60.0, PERIOD)  # when what it was released with is over
     paths = [f"plant.{port}" for port in MEASURED]
     found = np.array([np.std(result.sample(path, times)) for path in paths])
@@ -100,7 +100,7 @@ def main() -> None:
     for path, scatter, predicted in zip(paths, found, expected, strict=True):
         print(f"{path}: scatters by {scatter:.2e}, predicted {predicted:.2e}")
 
-    first = fx.simulate(loop, 5.0, start)
+    first = fx.simulate(loop, 5.0, context=start)
     figure = first.plot(*paths, "controller.u")
     figure.savefig(folder / "cart_and_pole.png", dpi=150)
     fx.animate(first, path=folder / "cart_and_pole.gif", fps=10)

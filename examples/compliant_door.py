@@ -49,7 +49,7 @@ def run(settings: list[str], folder: Path) -> fx.results.StepResponse:
     for setting in settings:
         path, _, value = setting.partition("=")
         context.set(path.strip(), float(value))
-    result = fx.simulate(servo, 10.0, context, rtol=1e-7)
+    result = fx.simulate(servo, 10.0, context=context, rtol=1e-7)
     response = result.step_response("door.axis.angle")
     print(result.message)
     print(response.info)

@@ -133,7 +133,7 @@ def draw(bistable: fx.results.LoadPath, path: fx.results.LoadPath, file: Path) -
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
-    path.plot_mechanism(count=3, view="xy", stress=True, ax=left, title="at three strokes")
+    path.plot_mechanism(num_equilibria=3, view="xy", stress=True, ax=left, title="at three strokes")
     for each, label in ((bistable, "leaves that buckle"), (path, "with the guide")):
         right.plot(1e3 * each[STROKE], each.required[STROKE], label=label)
     stroke = 1e3 * path[STROKE]

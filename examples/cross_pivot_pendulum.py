@@ -79,7 +79,7 @@ def swing(plant: fx.Plant, rate: float) -> tuple[float, float]:
     """Return amplitude in rad and frequency in Hz of a pendulum that is hit, from a simulation."""
     context = plant.create_default_context()
     context.set("swing.v", [0.0, 0.0, rate])
-    result = fx.simulate(plant, 2.0, context, rtol=1e-6)
+    result = fx.simulate(plant, 2.0, context=context, rtol=1e-6)
     angle = CubicSpline(result.time, result["swing.q"][:, 2])
     crossings = angle.roots(extrapolate=False)[1:]
     amplitude = float(np.max(np.abs(angle(np.linspace(0.0, 2.0, 20_001)))))

@@ -41,7 +41,7 @@ def main() -> None:
 
     context = servo.create_default_context()
     context.set("pid.kp", 110.0)
-    result = fx.simulate(servo, 10.0, context)
+    result = fx.simulate(servo, 10.0, context=context)
     file = folder / "door_run.html"
     result.page(file, parameters=CHOSEN, units=DEGREES, title="A stiffer servo")
     print(f"saved {file}: overshoot ", end="")

@@ -99,7 +99,7 @@ def main() -> None:
     errors, steps = {}, {}
     for name, gap in (("bushing", "pin.position"), ("joint", "pin.error")):
         linkage, context = build(with_bushing=name == "bushing")
-        result = fx.simulate(linkage, 6.0, context, rtol=1e-7, atol=1e-9)
+        result = fx.simulate(linkage, 6.0, context=context, rtol=1e-7, atol=1e-9)
         print(f"pin as {name}: {result.message}")
         crank, rocker, opening = result.sample_all(["shaft.angle", "foot.angle", gap], times)
         expected = np.unwrap([rigid_linkage(angle)[1] for angle in crank])

@@ -51,7 +51,7 @@ def records() -> list[dict[str, np.ndarray]]:
         context = door.create_default_context()
         context.set("axis.angle", angle)
         context.set("motor", 0.0)
-        swing = fx.simulate(door, TIMES[-1], context, rtol=1e-8).sample("axis.angle", TIMES)
+        swing = fx.simulate(door, TIMES[-1], context=context, rtol=1e-8).sample("axis.angle", TIMES)
         measured = swing + NOISE * rng.normal(size=TIMES.size)
         found.append({"time": TIMES, "axis.angle": measured})
     return found
@@ -67,7 +67,7 @@ def identify() -> fx.results.Fit:
         context.set("motor", 0.0)
         begins.append(context)
     wanted = [f"hinge.{name}" for name in TRUE]
-    return fx.fit(door, records(), [*wanted, "axis.angle"], begins)
+    return fx.fit(door, records(), [*wanted, "axis.angle"], context=begins)
 
 
 def build(constants: dict[str, float] = TRUE) -> fx.Diagram:
@@ -102,9 +102,9 @@ def main() -> None:
     context = servo.create_default_context()
     for gain in ("kp", "ki", "kd"):
         context.set(f"pid.{gain}", getattr(tuning, gain))
-    loop = fx.loop_gain(servo, "pid.u", context)
+    loop = fx.loop_gain(servo, "pid.u", context=context)
     peak = 1.0 / fx.margins(loop).modulus_margin
-    result = fx.simulate(servo, 8.0, context)
+    result = fx.simulate(servo, 8.0, context=context)
     info = result.step_info("door.axis.angle")
     print(info)
     print(f"peak of the sensitivity with the true door: {peak:.3f}")

@@ -104,7 +104,7 @@ def main() -> None:
     tuning = fx.tune_pid(servo, "pid", parts="PI", max_sensitivity=1.4)
     context = servo.create_default_context()
     tuning.apply(context)
-    result = fx.simulate(servo, END, context)
+    result = fx.simulate(servo, END, context=context)
     info = result.step_info(PLACE)
     print(f"settles within {1e3 * info.settling_time:.1f} ms, overshoot {info.overshoot:.2f} %")
 

@@ -68,7 +68,7 @@ def main() -> None:
     # The peg is pushed back with its force on the ground: that makes the wires softer, until the
     # table twists aside.
     down = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    critical = fx.buckling(wrist, {"press": down}, count=2)
+    critical = fx.buckling(wrist, {"press": down}, num_factors=2)
     print(critical)
     force = min((each.factor for each in critical if each.factor > 0.0), key=abs)
     steps = np.linspace(0.0, 0.95 * force, 12)

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the picture")
     folder = parser.parse_args().folder
     diagram, context = build()
-    result = fx.simulate(diagram, LAST, context, rtol=1e-9)
+    result = fx.simulate(diagram, LAST, context=context, rtol=1e-9)
 
     mode = result["mass.belt.mode"]
     begins = result.time[np.flatnonzero((mode[1:] != 0.0) & (mode[:-1] == 0.0))]

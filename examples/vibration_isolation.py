@@ -66,7 +66,7 @@ def build() -> fx.Diagram:
 def peak_of_sensitivity(diagram: fx.Diagram, context: fx.Context, gain: float) -> float:
     """Return the peak for a gain; infinity when the loop is not stable."""
     context.set("skyhook.gain", -gain)
-    found = fx.margins(fx.loop_gain(diagram, "up.u", context))
+    found = fx.margins(fx.loop_gain(diagram, "up.u", context=context))
     return 1.0 / found.modulus_margin if found.is_stable else np.inf
 
 
@@ -92,7 +92,7 @@ def simulated(diagram: fx.Diagram, context: fx.Context, frequency: float) -> flo
     """Shake the floor at a frequency in Hz, and return the ratio of the amplitudes."""
     context.set("source.frequency", 2.0 * np.pi * frequency)
     context.set("source.amplitude", 1e-4 * FLOOR * (2.0 * np.pi * frequency) ** 2)  # 0.1 mm
-    result = fx.simulate(diagram, 60.0 / frequency, context, rtol=1e-9, atol=1e-12)
+    result = fx.simulate(diagram, 60.0 / frequency, context=context, rtol=1e-9, atol=1e-12)
     times = np.linspace(50.0, 60.0, 2000, endpoint=False) / frequency  # ten whole periods
     wave = np.exp(-2j * np.pi * frequency * times)
     heights = [result.sample(f"plant.{body}.position[2]", times) for body in ("machine", "floor")]

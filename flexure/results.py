@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.feedback import FeedbackDesign
     from flexure.solvers.design.state_space.observers import ObserverDesign
     from flexure.solvers.design.state_space.output_feedback import OutputFeedbackDesign
+    from flexure.solvers.export.c.c_model import CModel, CSize
+    from flexure.solvers.export.fmi.fmu import FMU
     from flexure.solvers.export.javascript.javascript_model import JavaScriptModel
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations
     from flexure.solvers.pages.pages import Page
@@ -46,7 +48,10 @@ else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")
 
 __all__ = [
+    "FMU",
     "Buckling",
+    "CModel",
+    "CSize",
     "Checkup",
     "CompiledEquations",
     "CriticalLoad",

@@ -44,7 +44,8 @@ Ramp: RampSource
 Chirp: ChirpSignal SweptSine
 Noise: RandomSource WhiteNoise RandomNumber UniformRandomNumber GaussianNoise
 BandLimitedNoise: BandLimitedWhiteNoise ColoredNoise
-Trajectory: TrajectorySource FromWorkspace TimeSeries Playback FromFile InterpolatedSource
+Trajectory: TrajectorySource FromWorkspace TimeSeries InterpolatedSource
+Recorded: FromFile FromSpreadsheet Playback CombiTimeTable RecordedSignal
 TimeFunction: Clock SignalGenerator Source
 FunctionBlock: MATLABFunction Function Fcn PythonFunction SymbolicVectorSystem Lambda Expression
 FunctionBlock: NonlinearSystem
@@ -111,6 +112,7 @@ PlantBuilder.add_frame: FixedOffsetFrame OffsetFrame AddFrame
 PlantBuilder.add_loop_joint: LoopClosure WeldConstraint BallConstraint
 load_urdf: Parser URDF parse_urdf AddModels from_urdf
 load_mjcf: MjModel MJCF from_xml_path
+FMUBlock: load_fmu from_fmu ModelExchange CoSimulation ModelicaFMU
 load_sdf: SDF
 save_urdf: to_urdf write_urdf
 SpatialInertia: Inertia UnitInertia RotationalInertia InertiaTensor InertiaCuboid
@@ -151,6 +153,8 @@ animate: Animation MeshcatVisualizer animation Visualizer Meshcat
 plot_mechanism: plot_plant draw_mechanism
 results.SimulationResult.plot: plot figure Plot
 results.SimulationResult.to_csv: to_csv export_csv
+results.SimulationResult.to_mat: to_mat savemat
+results.SimulationResult.to_parquet: to_parquet
 results.SimulationResult.to_pandas: to_pandas DataFrame to_dataframe
 results.SimulationResult.save: save savez
 System.parameters: parameters list_parameters get_params
@@ -158,6 +162,7 @@ Diagram.plot: draw plot_diagram PlotGraphviz plot_system_graphviz show
 load_result: load read_result
 equation: symbolic symbolic_equations equations
 to_javascript: to_js
+to_fmu: export_fmu fmu FMUExport
 plans.grid: meshgrid product full_factorial
 doctor: check lint diagnose
 """

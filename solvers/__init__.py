@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.feedback import lqr, place
     from flexure.solvers.design.state_space.observers import lqe, place_observer
     from flexure.solvers.design.state_space.output_feedback import lqg
+    from flexure.solvers.export.c.c_model import to_c
+    from flexure.solvers.export.fmi.fmu import to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block
@@ -105,6 +107,8 @@ __all__ = [
     "step_response",
     "stiffness",
     "sweep",
+    "to_c",
+    "to_fmu",
     "to_javascript",
     "track_modes",
     "track_stiffness",

@@ -92,6 +92,7 @@ def test_importing_flexure_loads_no_slow_or_optional_package() -> None:
     assert outcome.stdout.strip() == "[]", outcome.stderr
 
 
+@pytest.mark.full
 def test_building_and_running_a_divided_leaf_loads_no_slow_package() -> None:
     slow = {"matplotlib", "networkx", "scipy", "ssl", "pandas", "xarray", "tqdm"}
     outcome = run_python(
@@ -124,6 +125,7 @@ def test_checkout_without_links_fails_with_the_repair(
     assert "`git checkout -- flexure`" in outcome.stderr
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("git") is None, reason="the repair is made with git")
 def test_the_repair_brings_the_links_back(checkout_without_links: Path, tmp_path: Path) -> None:
     # Neither a surrounding git command (a hook, say) nor the user's own settings reach this one.

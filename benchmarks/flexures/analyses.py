@@ -95,7 +95,7 @@ def loaded(plant: fx.Plant) -> fx.Context:
 ANALYSES: dict[str, Callable[[fx.Plant], Any]] = {
     "load path": lambda plant: fx.load_path(plant, across(plant)),
     "equilibrium": lambda plant: fx.equilibrium(plant, loaded(plant)),
-    "stiffness": lambda plant: fx.stiffness(plant, "tip", loaded(plant)),
+    "stiffness": lambda plant: fx.stiffness(plant, "tip", context=loaded(plant)),
     "modes": fx.modes,
     "linearize": lambda plant: fx.linearize(plant, None, ["load"], ["tip.position"]),
     "buckling": lambda plant: fx.buckling(plant, {"load": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}),

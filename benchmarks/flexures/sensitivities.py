@@ -68,10 +68,14 @@ def motion_row(segments: int, rounds: int) -> Row:
     ways = ["leaf0.thickness", "leaf0.damping_time"]
 
     def plain() -> object:
-        return fx.simulate(made, HORIZON, context, method="ESDIRK4", rtol=RTOL, atol=1e-3 * RTOL)
+        return fx.simulate(
+            made, HORIZON, context=context, method="ESDIRK4", rtol=RTOL, atol=1e-3 * RTOL
+        )
 
     def derived() -> object:
-        return fx.parameter_sensitivity(made, HORIZON, ways, context, method="ESDIRK4", rtol=RTOL)
+        return fx.parameter_sensitivity(
+            made, HORIZON, ways, context=context, method="ESDIRK4", rtol=RTOL
+        )
 
     columns = in_rounds([lambda: seconds(derived), lambda: seconds(plain)], rounds)
     metric = "with derivatives / plain motion"
@@ -95,7 +99,7 @@ def short_motion() -> Callable[[], object]:
     """Return the motion of a leaf in one segment."""
     made, context = leaf(1)
     ways = ["leaf0.thickness", "leaf0.damping_time"]
-    return lambda: fx.parameter_sensitivity(made, SHORT, ways, context, rtol=RTOL)
+    return lambda: fx.parameter_sensitivity(made, SHORT, ways, context=context, rtol=RTOL)
 
 
 def lag_fit() -> Callable[[], object]:
@@ -119,7 +123,7 @@ def arm_fit(*, driven: bool) -> Callable[[], object]:
     start.set("motor", 0.0)
     start.set("axis.angle", 0.3)
     noise = np.random.default_rng(0).normal(0.0, 0.005, time.size)
-    seen = 0.03 + fx.simulate(arm, 2.0, start, rtol=1e-9).sample("axis.angle", time) + noise
+    seen = 0.03 + fx.simulate(arm, 2.0, context=start, rtol=1e-9).sample("axis.angle", time) + noise
     record: dict[str, Any] = {"time": time, "axis.angle": seen}
     if driven:
         record["motor"] = 0.01 * np.sin(7.0 * time)
@@ -127,7 +131,7 @@ def arm_fit(*, driven: bool) -> Callable[[], object]:
     start.set("spring.damping", 0.05)
     start.set("axis.angle", 0.25)
     wanted = ["spring.stiffness", "spring.damping", "axis.angle"]
-    return lambda: fx.fit(arm, record, wanted, start, offsets=["axis.angle"])
+    return lambda: fx.fit(arm, record, wanted, context=start, offsets=["axis.angle"])
 
 
 def main() -> None:

@@ -484,7 +484,7 @@ def one(*, planar: bool) -> None:
     built = time.process_time()
     context = made.create_default_context()
     made.input_port("load").fix(context, np.array([0.0, 0.0, 0.0, 0.0, CASES[0].force, 0.0]))
-    fx.simulate(made, 1e-3, context)
+    fx.simulate(made, 1e-3, context=context)
     done = time.process_time()
     parts = f"imports {imported:.2f}, building {built - imported:.2f}, run {done - built:.2f} s"
     print(json.dumps({"all": done, "parts": parts}))

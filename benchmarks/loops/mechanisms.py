@@ -167,8 +167,8 @@ def as_loop(case: Case) -> Loop:
     closings = [
         Closing(
             kind="ball",
-            bodies=(numbers[each.frame_F.body.name], numbers[each.frame_M.body.name]),
-            anchors=(place(each.frame_F), place(each.frame_M)),
+            bodies=(numbers[each.frame_a.body.name], numbers[each.frame_c.body.name]),
+            anchors=(place(each.frame_a), place(each.frame_c)),
         )
         for each in plant.constraints
         if isinstance(each, FrameConstraint)

@@ -38,7 +38,9 @@ def build(loop: Loop) -> tuple[fx.Plant, fx.Context]:
         F, M = frame(f"P{k}", a, p), frame(f"Q{k}", b, q)
         if closing.kind == "rod":
             distance = float(np.linalg.norm(q - p))
-            builder.add_constraint(fx.DistanceConstraint(f"closing{k}", F, M, distance))
+            builder.add_constraint(
+                fx.DistanceConstraint(f"closing{k}", F, (0, 0, 0), M, (0, 0, 0), distance)
+            )
         else:
             joint = fx.BallQuaternionJoint if closing.kind == "ball" else fx.WeldJoint
             builder.add_loop_joint(joint(f"closing{k}", F, M))

@@ -217,7 +217,7 @@ def by_us(case: Case) -> Contender:
     done = prepared()
     done.advance_to(case.horizon)
     options: dict[str, Any] = {"method": chosen.method, "rtol": chosen.rtol, "atol": chosen.rtol}
-    result = fx.simulate(plant, case.horizon, context.clone(), **options)
+    result = fx.simulate(plant, case.horizon, context=context.clone(), **options)
     opened = max(float(np.max(np.abs(result[f"{each.name}.error"]))) for each in plant.constraints)
     assert opened <= OPENING * case.size, "MuJoCo may open its loops farther than we do"
     equations = fx.compiled_equations(plant, context)

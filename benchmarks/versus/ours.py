@@ -271,7 +271,7 @@ def _simulated(workload: Workload, diagram: fx.Diagram, method: str) -> Contende
         for each in workload.members:
             context = start(each, diagram)
             result = fx.simulate(
-                diagram, each.horizon, context, method=method, rtol=rtol, atol=rtol
+                diagram, each.horizon, context=context, method=method, rtol=rtol, atol=rtol
             )
             errors.append(run_error(each, result))
             native.append(result.statistics.native_steps > 0)

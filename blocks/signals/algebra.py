@@ -401,7 +401,7 @@ class PortSwitch(LeafSystem):
     ----------
     name : str
         Name within the surrounding diagram.
-    count : int
+    num_inputs : int
         Number k >= 2 of the inputs ``u1``, ``u2``, ...
     size : int
         Size of each of them and of y.
@@ -409,7 +409,7 @@ class PortSwitch(LeafSystem):
     Raises
     ------
     DeclarationError
-        When ``count`` is no integer >= 2.
+        When ``num_inputs`` is no integer >= 2.
 
     Notes
     -----
@@ -429,11 +429,11 @@ class PortSwitch(LeafSystem):
     array([20.])
     """
 
-    def __init__(self, name: str, count: int = 2, size: int = 1) -> None:
+    def __init__(self, name: str, num_inputs: int = 2, size: int = 1) -> None:
         super().__init__(name)
-        if not (_is_integer(count) and count >= 2):
-            raise refusal(self, "an integer count >= 2", repr(count))
-        count = check_size(count, f"'{name}'")
+        if not (_is_integer(num_inputs) and num_inputs >= 2):
+            raise refusal(self, "num_inputs to be an integer >= 2", repr(num_inputs))
+        count = check_size(num_inputs, f"'{name}'")
         self.inputs = _numbered_inputs(self, [size] * count)
         self.select = self.declare_vector_input("select", 1, doc="number of the input that passes")
         self.y = self.declare_vector_output(

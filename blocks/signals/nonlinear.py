@@ -148,7 +148,7 @@ class DeadZone(_Limited):
 
 
 class Quantizer(LeafSystem):
-    """Quantizer: rounds to multiples of a step, ``y = step round(u / step)``.
+    """Quantizer: rounds to multiples of an interval, ``y = q round(u / q)``.
 
     Halfway between two multiples, the even one is taken, as ``np.rint`` does.
 
@@ -156,10 +156,10 @@ class Quantizer(LeafSystem):
     ----------
     name : str
         Name within the surrounding diagram.
-    step : float or array_like, shape (size,)
-        Distance between two levels, the parameter ``step``, positive, in units of u.
+    interval : float or array_like, shape (size,)
+        Distance q between two levels, the parameter ``interval``, positive, in units of u.
     size : int, optional
-        Size of u and y; by default that of ``step``.
+        Size of u and y; by default that of ``interval``.
     linearize_as : {"gain", "exact"}
         With which slope the block enters linear models: 1, which is that of its staircase as a
         whole, or its own, which is zero between two jumps and so opens every loop.
@@ -169,7 +169,7 @@ class Quantizer(LeafSystem):
     DeclarationError
         When the sizes differ.
     ValueRefusedError
-        When ``step`` is not positive and finite.
+        When ``interval`` is not positive and finite.
 
     Notes
     -----
@@ -192,16 +192,16 @@ class Quantizer(LeafSystem):
     def __init__(
         self,
         name: str,
-        step: npt.ArrayLike,
+        interval: npt.ArrayLike,
         size: int | None = None,
         *,
         linearize_as: LinearizeAs = "gain",
     ) -> None:
         super().__init__(name)
         self.linearize_as = linearization(self, linearize_as)
-        size = common_size(self, size, step=step)
-        self.step = self.declare_numeric_parameter(
-            "step", step, lower=0.0, exclusive=True, doc="distance between two levels"
+        size = common_size(self, size, interval=interval)
+        self.interval = self.declare_numeric_parameter(
+            "interval", interval, lower=0.0, exclusive=True, doc="distance between two levels"
         )
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
@@ -211,13 +211,13 @@ class Quantizer(LeafSystem):
         return [(self.u, self.y)]
 
     def calc_y(self, context: Any) -> Array:
-        """Return the nearest multiple of the step."""
-        step, u = self.step(context), self.u(context)
-        return self.with_slope_of(step * np.rint(u / step), u)
+        """Return the nearest multiple of the interval."""
+        q, u = self.interval(context), self.u(context)
+        return self.with_slope_of(q * np.rint(u / q), u)
 
     def linear_remark(self, context: Any) -> str | None:
         """Tell that it rounds."""
-        return f"it rounds to multiples of {show(self.step(context))}"
+        return f"it rounds to multiples of {show(self.interval(context))}"
 
 
 class RateLimiter(LeafSystem):

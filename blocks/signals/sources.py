@@ -279,7 +279,8 @@ class Trajectory(LeafSystem):
         breaks = {"hold": self.times[1:], "linear": self.times, "cubic": self.times[[0, -1]]}
         self._breaks = breaks[kind]
         size = shape[1] if len(shape) == 2 else 1
-        self.y = self.declare_vector_output("y", size, calculations[kind], prerequisites=needs)
+        self._calculation, self._needs = calculations[kind], needs
+        self.y = self.declare_vector_output("y", size, self._calculation, prerequisites=needs)
 
     def _fractions(self, context: Context) -> Array:
         """Return the part of each interval that has passed, 0 to 1."""

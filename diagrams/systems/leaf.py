@@ -16,10 +16,13 @@ from flexure.diagrams.values.handles import put_first
 
 if TYPE_CHECKING:
     from flexure.diagrams.systems.feedthrough import Needs
+    from flexure.diagrams.values.arrays import FloatArray
     from flexure.diagrams.values.parameters import NumericParameter
 
 #: How linear models see a hard nonlinearity.
 LinearizeAs: TypeAlias = Literal["exact", "gain"]
+#: Derivatives by the states and by the inputs of a block.
+Slopes: TypeAlias = "tuple[FloatArray, FloatArray]"
 
 
 class LeafSystem(DeclaringSystem):
@@ -126,6 +129,27 @@ class LeafSystem(DeclaringSystem):
         override this method; without such times the answer is infinity.
         """
         return math.inf
+
+    def calc_slopes(self, context: Any, output: LeafOutputPort | None) -> Slopes | None:
+        """Return the derivatives of an output, or of the time derivatives, by states and inputs.
+
+        Linear models ask for them where an equation cannot be traced. Blocks that call programs
+        with derivatives of their own override this method.
+
+        Parameters
+        ----------
+        context : Context
+            The values.
+        output : LeafOutputPort or None
+            The output; None for the time derivatives.
+
+        Returns
+        -------
+        tuple of ndarray or None
+            Matrices with one column per state of the block, and one per component of all of its
+            inputs; None if they are not known, and differences are to be taken.
+        """
+        return None
 
     def linear_remark(self, context: Any) -> str | None:
         """Return the reason why small input changes do not pass the block; None if they do.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, FlexureError
+from flexure.diagrams.interface.option_names import AnswersOtherWords
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context, LeafContext
@@ -84,7 +85,7 @@ class Located:
         return self.place.path
 
 
-class HandleOwner:
+class HandleOwner(AnswersOtherWords):
     """Base of what has handles as attributes: it refuses values in their place."""
 
     _handle_names: ClassVar[set[str]] = set()  # of attributes that hold handles in some instance

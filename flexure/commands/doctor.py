@@ -146,7 +146,7 @@ def _self_test(compiled: Any) -> str:
         lag = FirstOrderLag("lag", 0.5)
         context = lag.create_default_context()
         context.set("u", 1.0)
-        result = simulate(lag, 1.0, context, compiled=compiled)
+        result = simulate(lag, 1.0, context=context, compiled=compiled)
     except FlexureError as error:
         return f"failed: {error}"
     off = abs(float(result.context.continuous_state[0]) - (1.0 - math.exp(-2.0)))

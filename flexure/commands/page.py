@@ -19,7 +19,7 @@ def run(arguments: Namespace) -> int:
         made = page(
             model.system,
             arguments.to,
-            model.context,
+            context=model.context,
             parameters=arguments.parameters,
             signals=arguments.signals,
             title=arguments.title,

@@ -62,6 +62,7 @@ def make_parser() -> Parser:
     command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
     command("draw", "draw the diagram of a model", _model, _draw, _output)
     command("page", "write a model as a page that runs by itself", _model, _page, _output)
+    command("export", "write a model for other tools", _model, _export, _output)
     command("inspect", "write a block without states as a page", _model, _inspect, _output)
     about = "write a model, or a run of it, as a page to send or to print"
     command("report", about, _model, _report, _integration, _output)
@@ -290,6 +291,34 @@ def _page(parser: ArgumentParser) -> None:
         "and give, or what is on wires",
     )
     _title(parser)
+
+
+def _export(parser: ArgumentParser) -> None:
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--fmu", metavar="FILE", help="write a Functional Mock-up Unit (FMI)")
+    parser.add_argument(
+        "--fmi", choices=("2.0", "3.0"), default="2.0", help="version of FMI (default: 2.0)"
+    )
+    for name, about in (
+        ("signals", "outputs; those of the system, or of all blocks, if omitted"),
+        ("inputs", "free inputs that can be connected; all if omitted"),
+        ("parameters", "parameters that can be set; all if omitted"),
+    ):
+        parser.add_argument(f"--{name}", type=names, metavar="PATHS", help=about)
+    parser.add_argument(
+        "--kinds",
+        type=names,
+        default=["me", "cs"],
+        metavar="KINDS",
+        help="me for Model Exchange, cs for Co-Simulation (default: me,cs)",
+    )
+    parser.add_argument(
+        "--platforms",
+        type=names,
+        default=["linux"],
+        metavar="PLATFORMS",
+        help="linux, windows, macos, linux-arm or macos-arm, separated by commas (default: linux)",
+    )
 
 
 def _title(parser: ArgumentParser) -> None:

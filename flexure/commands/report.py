@@ -26,7 +26,9 @@ def run(arguments: Namespace) -> int:
         if arguments.to is None:
             made = written(model.system, model.context, **asked)
         else:
-            result = simulate(model.system, arguments.to, model.context, progress=True, **options)
+            result = simulate(
+                model.system, arguments.to, context=model.context, progress=True, **options
+            )
             made = written(result, **asked)
         report.add(model=model.word, system=model.system.label)
         report.save(f"{model.system.name}_report.html", made.save)

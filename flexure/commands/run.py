@@ -36,7 +36,9 @@ def run(arguments: Namespace) -> int:
         metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
         report.prepare()
         try:
-            result = simulate(model.system, arguments.to, model.context, progress=True, **options)
+            result = simulate(
+                model.system, arguments.to, context=model.context, progress=True, **options
+            )
         except (Exception, KeyboardInterrupt) as error:
             partial: SimulationResult | None = getattr(error, "result", None)
             if partial is not None and partial.context.time > model.context.time:

@@ -7,7 +7,7 @@ the model runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
@@ -146,6 +146,10 @@ class ModelEquations:
         A root context, whose values decide whether the trace gives the numbers of the equations.
     signals : sequence of str or Handle, optional
         The signals; all that can be traced when omitted.
+    target : str, optional
+        What they are written as, for messages.
+    fixed : callable, optional
+        The parameters that keep their values, by a function of key; none when omitted.
 
     Attributes
     ----------
@@ -190,8 +194,16 @@ class ModelEquations:
         When the derivatives, an event or a signal that was asked for cannot be traced.
     """
 
-    def __init__(self, context: Context, signals: Sequence[Signal] | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        signals: Sequence[Signal] | None = None,
+        *,
+        target: str = "JavaScript",
+        fixed: Mapping[Key, float] | None = None,
+    ) -> None:
         self.context = context
+        self._target = target
         self.layout = context.store.layout
         self.discrete = DiscretePlaces(self.layout)
         self.clocks: list[Periodic] = []
@@ -205,6 +217,8 @@ class ModelEquations:
         trace(self.layout, self._read)
         self._check()
         self._require_loops()
+        if fixed:
+            self._fix(fixed)
         self.jacobian: ModelJacobian | None = None
         self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
@@ -222,7 +236,7 @@ class ModelEquations:
         traced.read_conditions(store)
         if traced.no_deviations:
             raise TraceError(
-                f"Cannot write '{self.layout.root.label}' as JavaScript",
+                f"Cannot write '{self.layout.root.label}' as {self._target}",
                 expected="projections that can be traced",
                 found=traced.no_deviations,
                 remedy="Write them as pure functions of the context, in NumPy",
@@ -269,7 +283,7 @@ class ModelEquations:
         trigger, refusal = event.trigger, traced.refusals.get(key)
         if refusal is not None and (isinstance(trigger, Witness) or event.kind != "publish"):
             raise TraceError(
-                f"Cannot write '{event.label}' as JavaScript",
+                f"Cannot write '{event.label}' as {self._target}",
                 expected="handlers and witness functions that can be traced",
                 found=refusal,
                 remedy="Write it as a pure function of the context, in NumPy",
@@ -278,7 +292,7 @@ class ModelEquations:
         targets: list[int] = []
         reason = ""
         if event.kind == "publish":
-            expressions, reason = _verdict(store, store.leaves[key[0]], event)
+            expressions, reason = _verdict(store, store.leaves[key[0]], event, self._target)
             if not expressions and not isinstance(trigger, Witness):
                 return  # nothing that matters here
         else:
@@ -305,7 +319,7 @@ class ModelEquations:
         except Exception as error:
             found = error.attempt if isinstance(error, FlexureError) else str(error)
             raise TraceError(
-                f"Cannot write the break times of '{leaf.system.label}' as JavaScript",
+                f"Cannot write the break times of '{leaf.system.label}' as {self._target}",
                 expected="a method calc_next_break_time that runs on symbols",
                 found=found,
                 remedy="Compute it with NumPy, without float() and math",
@@ -321,7 +335,7 @@ class ModelEquations:
                 values.extend(reader(root))
             except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                 if not self._all:
-                    raise
+                    raise self._refused_signal(reader, error) from error
                 self.left_out[path] = str(error)
             else:
                 read.append((path, reader))
@@ -330,6 +344,15 @@ class ModelEquations:
             ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
             for path, reader in read
         ]
+
+    def _refused_signal(self, reader: Reader, error: Exception) -> Exception:
+        """Return an error that names the signal that cannot be traced."""
+        if not isinstance(error, TraceError):
+            return error
+        attempt = f"Cannot write '{reader.handle.full_name}' as {self._target}"
+        found, remedy = error.attempt, "Write it as a pure function of the context, in NumPy"
+        expected = "a signal that can be traced"
+        return TraceError(attempt, expected=expected, found=found, remedy=remedy)
 
     def _check(self) -> None:
         """Refuse a trace that gives other numbers than the equations."""
@@ -349,14 +372,30 @@ class ModelEquations:
             agrees = agrees_at(values, store.x, expected)
         if not agrees:
             raise TraceError(
-                f"Cannot write '{self.layout.root.label}' as JavaScript",
+                f"Cannot write '{self.layout.root.label}' as {self._target}",
                 expected="equations that follow from the context alone",
                 found=OTHER_NUMBERS,
             )
 
+    def _fix(self, fixed: Mapping[Key, float]) -> None:
+        """Replace parameters by numbers."""
+        graph = scalars.Graph()
+        parts = [self.derivatives, self.witness_values, self.deviations, self.projected]
+        parts += [self.breaks, *(each.expressions for each in self.events)]
+        parts += [each.expressions for each in self.signals]
+        parts += [[value, limit] for _, value, limit in self.starts]
+        flat = [each for part in parts for each in part]
+        keys = cast("set[Key]", scalars.sources(flat))
+        values = {key: fixed[key] if key in fixed else graph.input(key) for key in keys}
+        found = iter(simplify(scalars.substitute(flat, values), checked=True) if flat else ())
+        for part in parts:
+            part[:] = [next(found) for _ in part]
+        limits = parts[len(parts) - len(self.starts) :]
+        self.starts = [(what, *pair) for (what, *_), pair in zip(self.starts, limits, strict=True)]
+
     def _require_loops(self) -> None:
         """Refuse what the loops of runs do not do."""
-        attempt = f"Cannot write '{self.layout.root.label}' as JavaScript"
+        attempt = f"Cannot write '{self.layout.root.label}' as {self._target}"
         for what, all_of_them in (("clocks", self.clocks), ("witness functions", self.witnesses)):
             if len(all_of_them) > _MOST:
                 expected = f"at most {_MOST} {what}"
@@ -388,6 +427,25 @@ class ModelEquations:
     def sources(self) -> frozenset[Key]:
         """The values that the expressions read."""
         return frozenset(cast("set[Key]", scalars.sources(self.expressions())))
+
+    def signal_rows(self) -> list[dict[str, Any]]:
+        """Describe the signals as plain data."""
+        return [
+            {
+                "path": each.path,
+                "labels": [str(label) for label in each.reader.labels],
+                "unit": each.reader.unit,
+                "size": each.reader.size,
+                "doc": each.reader.doc,
+            }
+            for each in self.signals
+        ]
+
+    def event_rows(self) -> list[dict[str, Any]]:
+        """Describe the events as plain data."""
+        return [
+            {"path": each.path, "kind": each.kind, "trigger": each.trigger} for each in self.events
+        ]
 
     def expressions(self) -> list[Any]:
         """Return all expressions."""
@@ -427,7 +485,7 @@ def _readers(context: Context, signals: Sequence[Signal] | None) -> list[tuple[s
     return list(readers.items())
 
 
-def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], str]:
+def _verdict(store: SymbolicStore, leaf: Any, event: Event, target: str) -> tuple[list[Any], str]:
     """Trace whether a publish ends the run, and why; what else it does is for Python alone."""
     reasons: list[str] = []
 
@@ -444,7 +502,7 @@ def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], 
         code = getattr(getattr(event.handler, "__func__", event.handler), "__code__", None)
         if code is not None and Terminate.__name__ in code.co_names:
             raise TraceError(
-                f"Cannot write '{event.label}' as JavaScript",
+                f"Cannot write '{event.label}' as {target}",
                 expected="a handler that ends runs and keeps nothing",
                 found=str(error),
                 remedy="Publish what is kept by a handler of its own, or end runs by fx.StopWhen",

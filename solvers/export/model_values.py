@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class ModelValues:
         Its equations.
     environment : Environment
         Gets places for all of them.
+    fixed : collection of str, optional
+        Paths of the parameters that keep their values, and get none.
 
     Attributes
     ----------
@@ -45,8 +47,13 @@ class ModelValues:
     """
 
     def __init__(
-        self, context: Context, equations: ModelEquations, environment: Environment
+        self,
+        context: Context,
+        equations: ModelEquations,
+        environment: Environment,
+        fixed: Collection[str] = (),
     ) -> None:
+        self._fixed = fixed
         self._context = context
         self._equations = equations
         self._environment = environment
@@ -75,7 +82,7 @@ class ModelValues:
         position_of = self._equations.layout.position
         rows = []
         for place, handle in each_parameter(self._context.system):
-            if not isinstance(handle, NumericParameter):
+            if not isinstance(handle, NumericParameter) or self._path_of(handle) in self._fixed:
                 continue
             value = np.asarray(place.read(self._context), dtype=float)
             key = PARAMETER, position_of[handle.system], handle.index

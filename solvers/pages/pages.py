@@ -19,6 +19,7 @@ from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRe
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System, each_system, require_system
@@ -104,11 +105,12 @@ class Page(Answer):
         return f"<Page '{self.title}', {self.size / 1e6:.1f} MB, {what}>"
 
 
+@answers_other_words
 def page(
     system: System,
     t_final: float = 10.0,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
     units: Mapping[str, str] | None = None,
@@ -122,7 +124,7 @@ def page(
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
-    samples: int = _SAMPLES,
+    num_samples: int = _SAMPLES,
     path: str | Path | None = None,
 ) -> Page:
     """Make a web page that simulates a diagram, with sliders and plots.
@@ -158,7 +160,7 @@ def page(
         As for `to_javascript`.
     rtol, atol, max_step : float, optional
         As for `simulate`, but of one number each.
-    samples : int
+    num_samples : int
         Times at equal distances at which signals are drawn. Figures are those of the steps.
     path : str or Path, optional
         Where to save the page.
@@ -197,8 +199,8 @@ def page(
         raise ValueRefusedError(
             attempt, expected=f"an end after the start at {start.time:g} s", found=f"{end:g} s"
         )
-    count = as_number(samples, (), f"{attempt} with samples={samples!r}")
-    require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
+    count = as_number(num_samples, (), f"{attempt} with num_samples={num_samples!r}")
+    require(2 <= count <= _MOST_SAMPLES and count == int(count), num_samples, attempt, _COUNT)
     checked_tolerances(rtol, atol, 1e-6, attempt)
     run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
     given = {

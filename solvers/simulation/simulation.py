@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
@@ -18,11 +19,12 @@ from flexure.solvers.simulation.run_control.tolerances import Tolerance
 from flexure.solvers.simulation.simulator import Simulator
 
 
+@answers_other_words
 def simulate(
     system: System,
     t_final: float,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     method: Method = "auto",
     rtol: Tolerance | None = None,
     atol: Tolerance | None = None,

@@ -78,7 +78,7 @@ def step_response(
     start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
     port = entry if isinstance(entry, InputPort) else system.input_port(entry)
     port.fix(start, to)
-    result = simulate(system, t_final, start, **options)
+    result = simulate(system, t_final, context=start, **options)
     if target is None and StepFinder(system, result.resolve(signal)).follows(port):
         target = to
     return record_response(

@@ -25,6 +25,7 @@ from flexure.diagrams.checks.arguments import is_one_of
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import fold, heading
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
@@ -96,7 +97,7 @@ class SobolIndices(Answer):
         What was varied: a path for each number.
     metrics : tuple of str
         What was measured.
-    n : int
+    num_samples : int
         How many rows of samples were asked for.
     confidence : float
         The confidence of the intervals.
@@ -104,9 +105,9 @@ class SobolIndices(Answer):
         All runs. Each d + 2 of them belong together: a row of A, one of B, and those of all A_i.
     """
 
-    def __init__(self, sweep: Sweep, n: int, confidence: float) -> None:
+    def __init__(self, sweep: Sweep, num_samples: int, confidence: float) -> None:
         self.sweep = sweep
-        self.n = n
+        self.num_samples = num_samples
         self.confidence = confidence
         self.paths = tuple(by_component(sweep.values))
         self.metrics = tuple(sweep.metrics)
@@ -210,11 +211,12 @@ class SobolIndices(Answer):
         )
 
 
+@answers_other_words
 def sobol_indices(
     system: System,
     values: Sampled,
     t_final: float,
-    n: int = 1024,
+    num_samples: int = 1024,
     *,
     confidence: float = 0.95,
     plus_minus: float | str | None = None,
@@ -232,8 +234,8 @@ def sobol_indices(
         The values to draw, as for `latin_hypercube`; they must be independent.
     t_final : float
         End of the runs in seconds.
-    n : int
-        Number of rows of samples, preferably a power of two. For d numbers, n (d + 2) runs are
+    num_samples : int
+        Number n of rows of samples, preferably a power of two. For d numbers, n (d + 2) runs are
         simulated, in one sweep, and intervals shrink as 1/√n.
     confidence : float
         Confidence level of the intervals, which come from a bootstrap over the rows.
@@ -303,29 +305,29 @@ def sobol_indices(
     if not isinstance(options["metrics"], Mapping):  # which may be what can be read once
         options["metrics"] = [each for _, each in wanted]
     nominal = system if context is None else context
-    drawn = _plan(values, n, Options(plus_minus, None, nominal, seed), attempt)
+    drawn = _plan(values, num_samples, Options(plus_minus, None, nominal, seed), attempt)
     try:
         found = sweep(system, drawn, t_final, context=context, **options)
     except KeyboardInterrupt as interruption:
         if isinstance(getattr(interruption, "result", None), Sweep):
             interruption.result = SobolIndices(  # type: ignore[attr-defined]
                 interruption.result,  # type: ignore[attr-defined]
-                n,
+                num_samples,
                 level,
             )
         raise
-    indices = SobolIndices(found, n, level)
+    indices = SobolIndices(found, num_samples, level)
     for name in indices.metrics:
-        if indices[name].rows < n:
+        if indices[name].rows < num_samples:
             warn(
-                f"{n - indices[name].rows} of {n} rows of samples are left out of the Sobol "
-                f"indices of '{name}', since some of their runs have no number"
+                f"{num_samples - indices[name].rows} of {num_samples} rows of samples are left out "
+                f"of the Sobol indices of '{name}', since some of their runs have no number"
             )
         if indices[name].rows < _FEW:
             warn(
                 f"The Sobol indices of '{name}' come from too few rows of samples, "
                 f"{indices[name].rows}: with fewer than {_FEW}, true indices are often outside of "
-                f"the {level:.0%} intervals. Raise n"
+                f"the {level:.0%} intervals. Raise num_samples"
             )
         else:
             _warn_of_noise(found.metrics[name], name, indices[name])

@@ -147,12 +147,13 @@ def sweep(
 
     Notes
     -----
-    Diagrams without events, apart from logs and initialization, are integrated in lanes by methods
-    with a native loop: one processor core integrates several runs at once. There, sine, exponential
-    and their like err by up to 4 units in the last place. The results are those of single
-    simulations up to rounding: a part in 10¹² in smooth motion, more where equations bend, since
-    there rounding shows in how a step meets the bend. Runs that cannot be integrated in lanes are
-    simulated one by one, with the same results. ``Sweep.how`` states which way was used, and why.
+    Diagrams without events, apart from logs, initialization and periodic updates, are integrated in
+    lanes by methods with a native loop: one processor core integrates several runs at once. There,
+    sine, exponential and their like err by up to 4 units in the last place. The results are those
+    of single simulations up to rounding: a part in 10¹² in smooth motion, more where equations
+    bend, since there rounding shows in how a step meets the bend. Runs that cannot be integrated in
+    lanes are simulated one by one, with the same results. ``Sweep.how`` states which way was used,
+    and why.
 
     Examples
     --------

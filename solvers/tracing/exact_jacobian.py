@@ -22,7 +22,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
-from flexure.solvers.tracing.trace import STATE, TIME, Key, number_behind
+from flexure.solvers.tracing.trace import FOREIGN, STATE, TIME, Key, number_behind
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -45,7 +45,7 @@ def numbers_behind(
         (what, _, _), component = key
         if what == TIME:
             numbers[key] = float(time)
-        else:
+        elif what != FOREIGN:  # which is no value of a context
             numbers[key] = float(x[component]) if what == STATE else number_behind(store, key)
     return numbers
 

@@ -92,15 +92,15 @@ class Trace:
 def trace_with_foreign(layout: Layout) -> Trace:
     """Trace the time derivatives of a root system as far as its blocks can be traced."""
     with quietly():
-        store = _PartlySymbolicStore(layout)
+        store = PartlySymbolicStore(layout)
         return Trace(list(store.time_derivatives()), store.calls, store.obstacles)
 
 
-class _PartlySymbolicStore(SymbolicStore):
+class PartlySymbolicStore(SymbolicStore):
     """A store of symbols in which calculations that cannot be traced become calls."""
 
-    def __init__(self, layout: Layout) -> None:
-        super().__init__(layout)
+    def __init__(self, layout: Layout, *, as_gain: bool = False) -> None:
+        super().__init__(layout, as_gain=as_gain)
         self.calls: list[Call] = []
         self.obstacles: dict[str, tuple[str, str]] = {}
         self._obscure: dict[int, Exception] = {}

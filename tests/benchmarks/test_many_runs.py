@@ -44,7 +44,7 @@ def test_plans_vary_what_the_plants_have() -> None:
     for plant in plants(16):
         assert len(plant.plan) == 16
         assert plant.context(3).get(plant.plan.paths[0]) == plant.plan[plant.plan.paths[0]][3]
-        motion = fx.simulate(plant.diagram, plant.end, plant.context(0), rtol=1e-7)
+        motion = fx.simulate(plant.diagram, plant.end, context=plant.context(0), rtol=1e-7)
         assert plant.error([motion], [(motion.time, motion[plant.angle] + 1e-3)]) == (
             pytest.approx(1e-3 / plant.target, rel=1e-6)
         )

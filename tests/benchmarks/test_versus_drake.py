@@ -82,12 +82,14 @@ def solved(workload: Workload, horizon: float, start: Any, **options: Any) -> An
 # The reference ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workload", SMOOTH, ids=name)
 def test_exact_motion_is_what_scipy_integrates(workload: Workload) -> None:
     solution = solved(workload, workload.horizon, workload.initial, method="Radau")
     assert reference.error(workload, solution.t, solution.y.T) < 1e-6
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chain", [PlanarLinks(d=0.0), SpatialLinks(d=0.0)], ids=name)
 def test_links_without_damping_keep_their_energy(chain: LinkChain) -> None:
     n = len(chain.axes)
@@ -181,14 +183,16 @@ def test_error_refuses_other_signals_than_those_that_are_compared() -> None:
 # Our side -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workload", SHORT, ids=name)
 def test_our_diagram_moves_as_the_reference(workload: Workload) -> None:
     diagram = ours.build(workload)
     start = ours.start(workload, diagram)
-    result = fx.simulate(diagram, workload.horizon, start, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(diagram, workload.horizon, context=start, rtol=1e-8, atol=1e-10)
     assert ours.run_error(workload, result) < 1e-6
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_mechanisms_of_ours_move_natively_by_the_fastest_method() -> None:
     side = ours.simulator(PlanarLinks(horizon=0.2))
@@ -210,7 +214,7 @@ def test_members_of_the_ensemble_share_a_diagram_and_have_their_own_gains() -> N
     diagram = ours.build(ensemble)
     for member in ensemble.members:
         start = ours.start(member, diagram)
-        result = fx.simulate(diagram, member.horizon, start, rtol=1e-8, atol=1e-10)
+        result = fx.simulate(diagram, member.horizon, context=start, rtol=1e-8, atol=1e-10)
         assert ours.run_error(member, result) < 1e-6
     first, second = ensemble.members
     assert first != second
@@ -298,7 +302,9 @@ def test_hand_written_loops_take_the_steps_of_ours(method: str, of_ours: str) ->
     workload = SpatialLinks(horizon=1.0)
     program, diagram = c_side.compiled(workload), ours.build(workload)
     start = ours.start(workload, diagram)
-    result = fx.simulate(diagram, workload.horizon, start, method=of_ours, rtol=1e-7, atol=1e-7)
+    result = fx.simulate(
+        diagram, workload.horizon, context=start, method=of_ours, rtol=1e-7, atol=1e-7
+    )
     assert abs(program.steps(method, 1e-7) - result.statistics.steps) <= 1
     assert program.error(method, 1e-7) == pytest.approx(ours.run_error(workload, result), rel=1e-2)
 

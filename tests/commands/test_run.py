@@ -140,7 +140,7 @@ def test_a_file_that_is_there_stays_whole_when_the_new_one_fails(
     lag = fx.FirstOrderLag("lag", 1.0)
     context = lag.create_default_context()
     context.set("u", 1.0)
-    result = fx.simulate(lag, 1.0, context)
+    result = fx.simulate(lag, 1.0, context=context)
     result.to_npz(tmp_path / "run")  # as NumPy does, with its ending
     result.plot(path=tmp_path / "run.png")
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}

@@ -116,7 +116,7 @@ CATALOG: dict[str, Recipe] = {
     "PassThrough": recipe(fx.PassThrough),
     "PassThrough of a vector": recipe(fx.PassThrough, size=2),
     "PortSwitch": recipe(fx.PortSwitch),
-    "PortSwitch of three vectors": recipe(fx.PortSwitch, count=3, size=2),
+    "PortSwitch of three vectors": recipe(fx.PortSwitch, num_inputs=3, size=2),
     "FunctionBlock": recipe(fx.FunctionBlock, bowl, inputs={"left": 2, "right": 2}, output_size=2),
     "FunctionBlock with time": recipe(
         fx.FunctionBlock, spiral, inputs={"radius": 1}, output_size=2, with_time=True
@@ -560,6 +560,7 @@ CATALOG: dict[str, Recipe] = {
     "Trajectory, cubic": recipe(
         fx.Trajectory, [0.0, 1.0, 2.5, 3.0], [0.0, 2.0, 3.0, -1.0], kind="cubic"
     ),
+    "Recorded": recipe(fx.Recorded, {"time": [0.0, 1.0, 3.0], "u [V]": [0.0, 2.0, 3.0]}),
     "Noise": recipe(fx.Noise, 7, 0.1),
     "Noise, uniform": recipe(
         *(fx.Noise, 8, 0.1),
@@ -590,7 +591,7 @@ CATALOG: dict[str, Recipe] = {
 #: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for kind in (getattr(fx.blocks, name) for name in sorted(fx.blocks.__all__))
+    for kind in (getattr(fx.blocks, name) for name in sorted({*fx.blocks.__all__} - {"FMUBlock"}))
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]
 

@@ -67,6 +67,7 @@ ROUNDED = {
     fx.StateFeedback,
     fx.StateSpace,
     fx.TimeDelay,
+    fx.Recorded,
     fx.Trajectory,
     fx.TransferFunction,
     fx.WireFlexure,

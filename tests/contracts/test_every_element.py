@@ -126,7 +126,7 @@ def all_derivatives_of_energy(
 @every_element
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
     count = by_tier(fast=60, full=300)
-    report = fx.check_passivity(ELEMENTS[label](), count=count)
+    report = fx.check_passivity(ELEMENTS[label](), num_motions=count)
     assert report.is_passive == (label != DRAKE), report
     assert report.num_motions > 0.8 * count  # bushings refuse what is almost a half turn
     assert report.power_scale > 0.0
@@ -280,7 +280,7 @@ def free_bodies() -> tuple[fx.Plant, fx.Context]:
 
 def test_bodies_that_only_act_on_each_other_keep_their_momentum() -> None:
     plant, context = free_bodies()
-    result = fx.simulate(plant, 3.0, context, method="DOP853", rtol=1e-11, atol=1e-12)
+    result = fx.simulate(plant, 3.0, context=context, method="DOP853", rtol=1e-11, atol=1e-12)
     momentum = result["momentum"]
     assert np.all(np.abs(momentum[0]) > 0.01)
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(momentum), 1)), atol=1e-9)

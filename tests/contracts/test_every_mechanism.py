@@ -185,7 +185,7 @@ def test_simulations_agree_however_the_equations_are_computed(name: str) -> None
         plant.assemble(context)
     compiled: list[Any] = [False, "python", "native", True]
     interpreted, *others = [
-        fx.simulate(plant, 0.1, context, **STEPS, compiled=how) for how in compiled
+        fx.simulate(plant, 0.1, context=context, **STEPS, compiled=how) for how in compiled
     ]
     for run in others:
         np.testing.assert_allclose(run.time, interpreted.time, rtol=1e-12)
@@ -228,7 +228,7 @@ def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
         single = context.clone()
         for path, values in SWEPT[name].items():
             single.set(path, values[k])
-        expected = fx.simulate(plant, 0.2, single, **STEPS).context.continuous_state
+        expected = fx.simulate(plant, 0.2, context=single, **STEPS).context.continuous_state
         np.testing.assert_allclose(table.final_states[k], expected, rtol=1e-10, atol=1e-10)
     assert np.ptp(table.final_states, axis=0).max() > 1e-3
 

@@ -377,7 +377,9 @@ def stops(_: Any) -> None:
         plant = builder.build()
         context = plant.create_default_context()
         slide.translation_rate.set(context, 1.0)
-        final.append(fx.simulate(plant, 1.0, context, compiled=False)["slide.translation"].max())
+        final.append(
+            fx.simulate(plant, 1.0, context=context, compiled=False)["slide.translation"].max()
+        )
     assert final[0] > 0.9
     assert final[1] < 0.12
 

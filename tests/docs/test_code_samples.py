@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from docs.samples import name_of, pages, pictures_of, run, samples_of
+from tests.support.native.c_models import needed
 from tests.support.tiers import by_tier
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,8 @@ def test_the_pages_hold_samples_with_output() -> None:
 
 @pytest.mark.parametrize("page", by_tier(fast=QUICK_START, full=PAGES), ids=name_of)
 def test_page_prints_what_it_shows_and_saves_its_pictures(page: Path, tmp_path: Path) -> None:
+    if page.stem == "out_of_python":
+        needed("gcc")
     run(page, tmp_path)
     assert pictures_of(page) <= {path.name for path in tmp_path.iterdir()}
 

@@ -32,4 +32,4 @@ def test_docstrings_and_messages_are_read_and_comments_are_not(tmp_path: Path) -
     code = '"""Let go."""\n# Nobody.\nraise ValueError("somebody")\nname = "whoever"\n'
     _, text = report(tmp_path / "module.py", code)
     found = [line.split(":")[:2] for line in text.splitlines() if ".py:" in line]
-    assert found == [["  module.py", "3"]]
+    assert found == [["  module.py", "1"], ["  module.py", "3"]]

@@ -496,13 +496,13 @@ def test_steps_that_rounding_shortens_are_not_blamed_on_a_singularity() -> None:
         force.fix(context, [0.0, load] + [0.0] * ((force.size or 0) - 2))
         rest = fx.equilibrium(system, context).context
         with pytest.raises(SimulationError, match=r"rounding errors.*Loosen.*'Rodas5P'") as caught:
-            fx.simulate(system, 0.2, rest.clone(), method="BDF", rtol=rtol)
+            fx.simulate(system, 0.2, context=rest.clone(), method="BDF", rtol=rtol)
         assert isinstance(caught.value, NoProgressError | StepSizeError)
         assert "singularity" not in str(caught.value)
         assert "chattering" not in str(caught.value)
     remedies: list[Any] = [{"method": "Rodas5P", "rtol": 1e-10}, {"method": "BDF", "rtol": 1e-8}]
     for remedy in remedies:
-        assert fx.simulate(system, 0.01, rest.clone(), **remedy).context.time == 0.01
+        assert fx.simulate(system, 0.01, context=rest.clone(), **remedy).context.time == 0.01
 
 
 @pytest.mark.parametrize("compiled", ["python", False])

@@ -93,6 +93,7 @@ GIMBAL_LOCKS: dict[str, tuple[Callable[[], tuple[fx.Plant, fx.Context]], str]] =
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "method", "compiled"),
     thinned(by_turn(GIMBAL_LOCKS, ["auto", "Rodas5P", "DOP853"], last=READINGS), fast=4),
@@ -204,6 +205,7 @@ def driven(bad: float, port: str) -> fx.Diagram:
     return rig.build()
 
 
+@pytest.mark.full
 @every_reading
 @pytest.mark.parametrize("bad", thinned([np.nan, np.inf], fast=1))
 @pytest.mark.parametrize("port", ["motor", "push", "generalized_force"])
@@ -324,7 +326,7 @@ def test_a_mass_that_is_set_to_zero_is_refused(compiled: Any) -> None:
     context.set("tip.mass", 0.0)
     assert_names_the_joint(refusal(plant, context, compiled)[0])
     context.set("tip.mass", 1e-3)
-    assert fx.simulate(plant, 0.1, context, compiled=compiled).outcome == "completed"
+    assert fx.simulate(plant, 0.1, context=context, compiled=compiled).outcome == "completed"
 
 
 @pytest.mark.parametrize(
@@ -364,7 +366,7 @@ def test_a_tip_without_mass_may_be_locked_or_welded(compiled: Any) -> None:
     for plant, start in ((locked, context), (welded, welded.create_default_context())):
         shoulder: Any = plant.joint("shoulder")
         shoulder.angle.set(start, 1.0)
-        result = fx.simulate(plant, 1.0, start, compiled=compiled)
+        result = fx.simulate(plant, 1.0, context=start, compiled=compiled)
         found.append(shoulder.angle.get(result.context))
     assert found[0] == pytest.approx(found[1], abs=1e-5)
     assert found[0] < 0.5
@@ -380,7 +382,7 @@ def test_one_mass_of_zero_fails_one_run_of_a_sweep(position: int) -> None:
     for k, final in enumerate(table.final_states):
         assert np.all(np.isnan(final) == (k == position))
     with pytest.raises(EvaluationError) as caught:
-        fx.simulate(plant, 0.5, table.context(position))
+        fx.simulate(plant, 0.5, context=table.context(position))
     assert_names_the_joint(text_of(caught.value))
 
 
@@ -415,6 +417,7 @@ def test_a_stiff_hinge_gets_a_method_for_stiff_equations(compiled: Any) -> None:
     assert simulator.statistics.steps < 1000
 
 
+@pytest.mark.full
 @every_reading
 @pytest.mark.parametrize("damping", thinned([1.0, 0.0, 1e3], fast=1))
 def test_a_ball_bounces_on_a_stop_without_end(damping: float, compiled: Any) -> None:
@@ -500,6 +503,7 @@ JUMPING: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "method", "compiled"),
     thinned(by_turn(JUMPING, ["auto", "Rodas5P", "rk4"], last=READINGS), fast=5),
@@ -560,7 +564,7 @@ def test_bushings_in_which_nothing_jumps_turn_as_they_like(
 ) -> None:
     plant, context = turned(kind, {**constants, "torque_damping": 0.0}, axis)
     context.set("axis.rate", 30.0)
-    result = fx.simulate(plant, 1.0, context, compiled=compiled, rtol=1e-8, atol=1e-8)
+    result = fx.simulate(plant, 1.0, context=context, compiled=compiled, rtol=1e-8, atol=1e-8)
     assert np.ptp(result["axis.angle"]) > 3.0 * np.pi
     assert np.ptp(result["ledger.balance"]) < 1e-5
 
@@ -574,4 +578,4 @@ def test_a_sweep_tells_which_bushings_turned_too_far() -> None:
 
 def test_the_bushing_of_drake_jumps_as_in_drake() -> None:
     plant, context = turned("drake", UNEVEN)
-    assert fx.simulate(plant, 0.2, context).outcome == "completed"
+    assert fx.simulate(plant, 0.2, context=context).outcome == "completed"

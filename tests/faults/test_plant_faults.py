@@ -66,7 +66,7 @@ FOREIGN_CONTEXT: dict[str, Callable[[Parts, fx.Context], object]] = {
     "kinetic energy": lambda own, other: own[0].calc_kinetic_energy(other),
     "contribution": lambda own, other: own[0].calc_force_elements_contribution(other),
     "input": lambda own, other: own[0].input_port("generalized_force").fix(other, [1.0]),
-    "simulation": lambda own, other: fx.simulate(own[0], 1.0, other),
+    "simulation": lambda own, other: fx.simulate(own[0], 1.0, context=other),
 }
 
 
@@ -199,7 +199,10 @@ def test_a_ring_of_joints_is_refused_and_spelled_out() -> None:
     ) in text
     builder.add_force_element(
         fx.LinearBushing.from_constants(  # the way out
-            "closing", last, builder.world, fx.BushingConstants.revolute("y", k012=1e3, kxyz=1e5)
+            "closing",
+            last,
+            builder.world,
+            fx.BushingConstants.revolute("y", torque_stiffness=1e3, force_stiffness=1e5),
         )
     )
     assert builder.build().num_positions == 4

@@ -182,6 +182,7 @@ PLACES = {
 }
 
 
+@pytest.mark.full
 @every_way
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_a_number_that_is_not_finite_is_traced_to_its_block(
@@ -580,9 +581,7 @@ def test_an_interruption_of_a_handler_loses_no_later_event(kind: Any, moving: bo
     assert block.count(simulator.context) == [0.0 if kind == "publish" else 5.0]
 
 
-# Runs without progress ---------------------------------------------------------------------------
-
-
+@pytest.mark.full
 @every_way_of([name for name in TRIED_METHODS if name not in FIXED])
 def test_dry_friction_without_an_event_ends_in_an_error_and_not_in_endless_tiny_steps(
     method: str, compiled: Any

@@ -60,7 +60,7 @@ def test_a_context_does_not_stand_for_its_system(function: str) -> None:
 def test_a_context_comes_from_the_system(wrong: Any) -> None:
     lag = fx.FirstOrderLag("lag", 1.0)
     calls: list[Callable[[], object]] = [
-        lambda: fx.simulate(lag, 1.0, wrong),
+        lambda: fx.simulate(lag, 1.0, context=wrong),
         lambda: fx.Simulator(lag, wrong),
         lambda: fx.sweep(lag, {"u": [1.0]}, 1.0, context=wrong),
         lambda: fx.simulate_many(lag, 1.0, [wrong]),
@@ -83,7 +83,7 @@ def test_a_time_is_a_number(wrong: Any) -> None:
         simulator.advance_to(wrong)
     assert simulator.context.time == 0.0
     with pytest.raises(ValueRefusedError, match="expected a real number"):
-        fx.simulate(lag, wrong, context)
+        fx.simulate(lag, wrong, context=context)
 
 
 @pytest.mark.parametrize("wrong", [None, [1.0, 2.0], "time_constant"], ids=str)
@@ -105,10 +105,10 @@ def test_one_name_stands_for_a_list_of_one() -> None:
     lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     context = lag.create_default_context()
     context.set("u", 0.0)
-    alone = fx.parameter_sensitivity(lag, 3.0, "time_constant", context)
+    alone = fx.parameter_sensitivity(lag, 3.0, "time_constant", context=context)
     assert (
         alone["time_constant"]
-        == fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context)["time_constant"]
+        == fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)["time_constant"]
     )
     model = fx.linearize(lag, context, inputs="u", outputs=lag.output_port("y"))
     assert (model.input_names, model.output_names) == (["u"], ["y"])

@@ -111,7 +111,7 @@ def locked_for_a_while() -> Any:
     joint.angles.set(context, [0.3, 0.2, 0.1])
     joint.angular_velocity.set(context, [1.0, 2.0, 3.0])
     joint.lock(context)
-    end = fx.simulate(plant, 0.05, context).context
+    end = fx.simulate(plant, 0.05, context=context).context
     return [*joint.angles.get(end), *joint.angular_velocity.get(end)]
 
 

@@ -301,6 +301,7 @@ def test_loops_are_refused_exactly_when_there_are_any(plan: Plan, data: st.DataO
         assert graph.has_edge(before, after)
 
 
+@pytest.mark.full
 @settings(max_examples=by_tier(fast=30, full=150))
 @given(plan=plans(), data=st.data())
 def test_values_follow_every_change_and_equal_the_dense_solve(

@@ -59,7 +59,7 @@ def test_random_diagrams_run_as_they_do_in_python() -> None:
     for name, (found,) in simulate_all(asked).items():
         diagram, context = contexts[name]
         assert found.get("outcome") == "completed", found
-        result = fx.simulate(diagram, END, context, compiled="python", **RUN)
+        result = fx.simulate(diagram, END, context=context, compiled="python", **RUN)
         for path, values in found["signals"].items():
             expected = np.ravel(result.sample(path, found["time"]))
             size = 1.0 + np.max(np.abs(expected), initial=0.0)

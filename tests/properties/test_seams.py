@@ -141,7 +141,7 @@ def test_stable_loops_settle_and_others_do_not() -> None:
         context.set("target.to", 0.0)
         period = asked.period
         point = fx.equilibrium(asked.diagram, context, period=period).context
-        margins = fx.margins(fx.loop_gain(asked.diagram, "control.u", point, period=period))
+        margins = fx.margins(fx.loop_gain(asked.diagram, "control.u", context=point, period=period))
         if "quantizer" in asked.kinds:  # may cycle by one step where its gain of 1 is stable
             named = any("rounds to" in note for note in margins.notes)
             return "" if named else f"no note on the quantizer: {margins.notes}"
@@ -158,7 +158,7 @@ def test_stable_loops_settle_and_others_do_not() -> None:
         context = point.clone()
         context.set("target.to", 1e-4)
         length = min(8.0 / abs(slowest), 60.0)
-        result = fx.simulate(asked.diagram, length, context, rtol=1e-9, atol=1e-13)
+        result = fx.simulate(asked.diagram, length, context=context, rtol=1e-9, atol=1e-13)
         values = result.sample(asked.output, np.linspace(0.0, length, 801))[:, None].reshape(
             801, -1
         )
@@ -193,7 +193,7 @@ def test_sensitivities_are_those_of_differences() -> None:
         ends = []
         for step in (-1e-5, 1e-5):
             context.set(asked.gain, value * (1.0 + step))
-            moved = fx.simulate(asked.diagram, END, context, rtol=1e-11, atol=1e-13)
+            moved = fx.simulate(asked.diagram, END, context=context, rtol=1e-11, atol=1e-13)
             ends.append(moved[asked.output][-1])
         expected = np.ravel(ends[1] - ends[0]) / (2e-5 * value)
         found = np.ravel(answer.output_derivatives[asked.output][asked.gain][-1])
@@ -208,7 +208,7 @@ def test_fits_find_the_truth() -> None:
         record = {"time": GRID, asked.output: np.ravel(run(seed).sample(asked.output, GRID))}
         context = asked.diagram.create_default_context()
         context.set(asked.gain, 1.05 * truth)
-        found = fx.fit(asked.diagram, record, [asked.gain], context)
+        found = fx.fit(asked.diagram, record, [asked.gain], context=context)
         return apart(found[asked.gain], truth, 1e-3)
 
     assert misfits(question, SEEDS[::3]) == []

@@ -224,6 +224,7 @@ def loops(draw: st.DrawFn) -> Loop:
     )
 
 
+@pytest.mark.full
 @settings(max_examples=by_tier(fast=5, full=20))
 @given(loops(), st.sampled_from(["auto", "DOP853", "Rodas5P"]))
 def test_sampled_linear_loops_follow_their_matrix_exponentials(loop: Loop, method: str) -> None:
@@ -405,6 +406,7 @@ actions = st.lists(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=by_tier(fast=60, full=400))
 @given(schedules, actions, st.sampled_from(["still", "euler", "RK45"]))
 def test_random_schedules_run_as_the_rules_say(

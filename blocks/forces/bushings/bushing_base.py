@@ -105,7 +105,7 @@ class Bushing(HalfwayElement):
         >>> from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
         >>> from flexure.blocks.multibody.bodies.bodies import Body
         >>> wall, door = Body("wall"), Body("door")
-        >>> constants = BushingConstants.revolute("z", k012=200.0, kxyz=1e5)
+        >>> constants = BushingConstants.revolute("z", torque_stiffness=200.0, force_stiffness=1e5)
         >>> hinge = LinearBushingRollPitchYaw.from_constants("hinge", wall, door, constants)
         >>> hinge.torque_stiffness_constants
         array([200., 200.,   0.])
@@ -114,10 +114,10 @@ class Bushing(HalfwayElement):
             name,
             frame_a,
             frame_c,
-            torque_stiffness=constants.k012,
-            torque_damping=constants.d012,
-            force_stiffness=constants.kxyz,
-            force_damping=constants.dxyz,
+            torque_stiffness=constants.torque_stiffness,
+            torque_damping=constants.torque_damping,
+            force_stiffness=constants.force_stiffness,
+            force_damping=constants.force_damping,
             **options,
         )
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import Array, as_number, as_numbers, check_bounds
 
 #: Damping ratios beyond it are no physics, and their squares overflow.
@@ -118,14 +119,15 @@ def natural_frequency(stiffness: npt.ArrayLike, inertia: npt.ArrayLike) -> Array
     return np.sqrt(k / _positive(inertia, "inertia", attempt))
 
 
+@answers_other_words
 def damping_from_ratio(
-    zeta: npt.ArrayLike, stiffness: npt.ArrayLike, inertia: npt.ArrayLike
+    damping_ratio: npt.ArrayLike, stiffness: npt.ArrayLike, inertia: npt.ArrayLike
 ) -> Array:
     """Return the damping constant for a damping ratio, d = 2 ζ √(I k).
 
     Parameters
     ----------
-    zeta : array_like
+    damping_ratio : array_like
         Damping ratio ζ >= 0; 1 for critical damping.
     stiffness : array_like
         Stiffness k >= 0 in N m/rad, or N/m.
@@ -148,13 +150,14 @@ def damping_from_ratio(
     np.float64(20.0)
     """
     attempt = "Cannot find a damping constant"
-    ratio = _not_negative(zeta, "zeta", attempt)
+    ratio = _not_negative(damping_ratio, "damping_ratio", attempt)
     k = _not_negative(stiffness, "stiffness", attempt)
     return 2.0 * ratio * np.sqrt(_positive(inertia, "inertia", attempt) * k)
 
 
+@answers_other_words
 def damping_from_settling_time(
-    zeta: float, stiffness: npt.ArrayLike, settling_time: float, fraction: float = 0.02
+    damping_ratio: float, stiffness: npt.ArrayLike, settling_time: float, fraction: float = 0.02
 ) -> Array:
     """Return the damping for a damping ratio and a settling time, d = 2 ζ k/ωn.
 
@@ -163,7 +166,7 @@ def damping_from_settling_time(
 
     Parameters
     ----------
-    zeta : float
+    damping_ratio : float
         Damping ratio ζ > 0.
     stiffness : array_like
         Stiffness k >= 0 in N m/rad, or N/m.
@@ -189,7 +192,7 @@ def damping_from_settling_time(
     np.float64(6.85...)
     """
     attempt = "Cannot find a damping constant"
-    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
+    zeta = _single(damping_ratio, "damping_ratio", attempt, upper=_LARGEST_ZETA)
     k = _not_negative(stiffness, "stiffness", attempt)
     return 2.0 * zeta * k / natural_frequency_from_settling_time(zeta, settling_time, fraction)
 
@@ -228,7 +231,8 @@ def damping_ratio(
     return d / (2.0 * np.sqrt(_positive(inertia, "inertia", attempt) * k))
 
 
-def settling_time(zeta: float, natural_frequency: float, fraction: float = 0.02) -> float:
+@answers_other_words
+def settling_time(damping_ratio: float, natural_frequency: float, fraction: float = 0.02) -> float:
     """Return the time after which free motion stays within a tolerance.
 
     That is the last time ts at which ``|x(ts)| = fraction |x0|``. It refers to the motion itself,
@@ -240,7 +244,7 @@ def settling_time(zeta: float, natural_frequency: float, fraction: float = 0.02)
 
     Parameters
     ----------
-    zeta : float
+    damping_ratio : float
         Damping ratio ζ > 0.
     natural_frequency : float
         Undamped natural frequency ωn > 0 in rad/s.
@@ -275,11 +279,12 @@ def settling_time(zeta: float, natural_frequency: float, fraction: float = 0.02)
     """
     attempt = "Cannot find a settling time"
     omega = _single(natural_frequency, "natural_frequency", attempt)
-    return _settling_product(zeta, fraction, attempt) / omega
+    return _settling_product(damping_ratio, fraction, attempt) / omega
 
 
+@answers_other_words
 def natural_frequency_from_settling_time(
-    zeta: float, settling_time: float, fraction: float = 0.02
+    damping_ratio: float, settling_time: float, fraction: float = 0.02
 ) -> float:
     """Return the undamped natural frequency ωn for a settling time.
 
@@ -287,7 +292,7 @@ def natural_frequency_from_settling_time(
 
     Parameters
     ----------
-    zeta : float
+    damping_ratio : float
         Damping ratio ζ > 0.
     settling_time : float
         Time ts > 0 after which the motion stays within the fraction, in s.
@@ -314,11 +319,12 @@ def natural_frequency_from_settling_time(
     """
     attempt = "Cannot find a natural frequency"
     time = _single(settling_time, "settling_time", attempt)
-    return _settling_product(zeta, fraction, attempt) / time
+    return _settling_product(damping_ratio, fraction, attempt) / time
 
 
+@answers_other_words
 def approximate_natural_frequency(
-    zeta: float,
+    damping_ratio: float,
     settling_time: float,
     fraction: float = 0.02,
     *,
@@ -335,7 +341,7 @@ def approximate_natural_frequency(
 
     Parameters
     ----------
-    zeta : float
+    damping_ratio : float
         Damping ratio ζ > 0, outside of [0.7, 1), for which there is no formula.
     settling_time : float
         Time ts > 0 after which the motion stays within the fraction, in s.
@@ -375,7 +381,7 @@ def approximate_natural_frequency(
     5.2...
     """
     attempt = "Cannot approximate a natural frequency"
-    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
+    zeta = _single(damping_ratio, "damping_ratio", attempt, upper=_LARGEST_ZETA)
     s = _single(fraction, "fraction", attempt, upper=1.0)
     time = _single(settling_time, "settling_time", attempt)
     if 0.7 <= zeta < 1.0:
@@ -396,12 +402,13 @@ def approximate_natural_frequency(
     return float(-np.log(2.0 * s * sigma / s2) * s2 / time)  # as 1/s1 = s2
 
 
-def decay_ratio(zeta: npt.ArrayLike) -> Array:
+@answers_other_words
+def decay_ratio(damping_ratio: npt.ArrayLike) -> Array:
     """Return the ratio of successive peaks on one side, D = exp(-2π ζ/√(1 - ζ²)).
 
     Parameters
     ----------
-    zeta : array_like
+    damping_ratio : array_like
         Damping ratio, 0 <= ζ < 1.
 
     Returns
@@ -419,8 +426,8 @@ def decay_ratio(zeta: npt.ArrayLike) -> Array:
     >>> decay_ratio(0.1)
     np.float64(0.5318...)
     """
-    attempt = "Cannot find a decay ratio from zeta"
-    ratio = as_numbers(zeta, attempt)
+    attempt = "Cannot find a decay ratio from damping_ratio"
+    ratio = as_numbers(damping_ratio, attempt)
     check_bounds(ratio, attempt, lower=0.0, upper=float(np.nextafter(1.0, 0.0)))
     return np.exp(-2.0 * np.pi * ratio / np.sqrt((1.0 - ratio) * (1.0 + ratio)))
 
@@ -484,7 +491,7 @@ def damping_ratio_from_decay_ratio(decay_ratio: npt.ArrayLike) -> Array:
 
 def _settling_product(zeta: float, fraction: float, attempt: str) -> float:
     """Return ωn ts."""
-    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
+    zeta = _single(zeta, "damping_ratio", attempt, upper=_LARGEST_ZETA)
     fraction = _single(fraction, "fraction", attempt, upper=1.0)
     return (_oscillating if zeta < 1.0 else _creeping)(zeta, fraction)
 

@@ -1,7 +1,7 @@
 """Constants of a bushing that replaces a joint: its stiff axes, and their damping.
 
-Torques and forces of the bushing are those of Drake's LinearBushingRollPitchYaw: ``τ = -k012 q -
-d012 q̇`` for the roll, pitch and yaw angles q, ``f = -kxyz x - dxyz ẋ`` for the displacements x.
+Torques and forces of the bushing are those of Drake's LinearBushingRollPitchYaw: ``τ = -k q - d q̇``
+for the roll, pitch and yaw angles q, ``f = -K x - D ẋ`` for the displacements x.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from flexure.blocks.forces.coefficients.compliance import damping_from_ratio
 from flexure.blocks.multibody.joints.base.checks import spread
 from flexure.blocks.signals.coordinate_axes import Axis, is_axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.interface.option_names import AnswersOtherWords, answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 #: One number for each axis.
@@ -25,7 +26,7 @@ _ATTEMPT = "Cannot make BushingConstants"
 
 
 @dataclass(frozen=True, init=False)
-class BushingConstants:
+class BushingConstants(AnswersOtherWords):
     """Stiffness and damping of a bushing along each axis; none may be negative.
 
     Each argument is one number for all three axes, or three of them. The constructors named after
@@ -34,13 +35,13 @@ class BushingConstants:
 
     Attributes
     ----------
-    k012 : tuple of float
+    torque_stiffness : tuple of float
         Torsional stiffness about roll, pitch and yaw, in N m/rad.
-    d012 : tuple of float
+    torque_damping : tuple of float
         Torsional damping, in N m s/rad.
-    kxyz : tuple of float
+    force_stiffness : tuple of float
         Stiffness along x, y and z, in N/m.
-    dxyz : tuple of float
+    force_damping : tuple of float
         Damping along x, y and z, in N s/m.
 
     Raises
@@ -58,31 +59,42 @@ class BushingConstants:
     --------
     A hinge about z that gives way by 1 mm under 100 N, and by 0.01 rad under 2 N m:
 
-    >>> hinge = BushingConstants.revolute("z", k012=2.0 / 0.01, kxyz=100.0 / 0.001)
-    >>> hinge.k012
+    >>> hinge = BushingConstants.revolute(
+    ...     "z", torque_stiffness=2.0 / 0.01, force_stiffness=100.0 / 0.001
+    ... )
+    >>> hinge.torque_stiffness
     (200.0, 200.0, 0.0)
-    >>> hinge.with_damping_ratio(1.0, inertia=0.5, mass=2.5).dxyz
+    >>> hinge.with_damping_ratio(1.0, inertia=0.5, mass=2.5).force_damping
     (1000.0, 1000.0, 1000.0)
     """
 
-    k012: Triple
-    d012: Triple
-    kxyz: Triple
-    dxyz: Triple
+    torque_stiffness: Triple
+    torque_damping: Triple
+    force_stiffness: Triple
+    force_damping: Triple
 
     def __init__(
         self,
-        k012: npt.ArrayLike = 0.0,
-        d012: npt.ArrayLike = 0.0,
-        kxyz: npt.ArrayLike = 0.0,
-        dxyz: npt.ArrayLike = 0.0,
+        torque_stiffness: npt.ArrayLike = 0.0,
+        torque_damping: npt.ArrayLike = 0.0,
+        force_stiffness: npt.ArrayLike = 0.0,
+        force_damping: npt.ArrayLike = 0.0,
     ) -> None:
-        for field, value in zip(fields(self), (k012, d012, kxyz, dxyz), strict=True):
+        for field, value in zip(
+            fields(self),
+            (torque_stiffness, torque_damping, force_stiffness, force_damping),
+            strict=True,
+        ):
             object.__setattr__(self, field.name, _per_axis(field.name, value))
 
     @classmethod
+    @answers_other_words
     def revolute(
-        cls, axis: Axis, k012: npt.ArrayLike, kxyz: npt.ArrayLike, free_damping: float = 0.0
+        cls,
+        axis: Axis,
+        torque_stiffness: npt.ArrayLike,
+        force_stiffness: npt.ArrayLike,
+        free_damping: float = 0.0,
     ) -> BushingConstants:
         """Return a mount that turns about an axis, and is stiff otherwise.
 
@@ -90,10 +102,10 @@ class BushingConstants:
         ----------
         axis : {"x", "y", "z"}
             The axis that it turns about.
-        k012 : array_like
+        torque_stiffness : array_like
             Torsional stiffness in N m/rad, for all axes or for each; that about the free axis
             becomes zero.
-        kxyz : array_like
+        force_stiffness : array_like
             Stiffness along the axes in N/m.
         free_damping : float
             Torsional damping about the free axis in N m s/rad.
@@ -108,13 +120,18 @@ class BushingConstants:
             When there is no such axis, or a constant is negative or not finite.
         """
         free = is_axis(axis, _ATTEMPT)
-        k = np.where(free, 0.0, _per_axis("k012", k012))
+        k = np.where(free, 0.0, _per_axis("torque_stiffness", torque_stiffness))
         damping = np.where(free, spread(free_damping, 3, f"{_ATTEMPT} with free_damping"), 0.0)
-        return cls(k, damping, kxyz, 0.0)
+        return cls(k, damping, force_stiffness, 0.0)
 
     @classmethod
+    @answers_other_words
     def prismatic(
-        cls, axis: Axis, k012: npt.ArrayLike, kxyz: npt.ArrayLike, free_damping: float = 0.0
+        cls,
+        axis: Axis,
+        torque_stiffness: npt.ArrayLike,
+        force_stiffness: npt.ArrayLike,
+        free_damping: float = 0.0,
     ) -> BushingConstants:
         """Return a mount that slides along an axis, and is stiff otherwise.
 
@@ -122,9 +139,9 @@ class BushingConstants:
         ----------
         axis : {"x", "y", "z"}
             The axis that it slides along.
-        k012 : array_like
+        torque_stiffness : array_like
             Torsional stiffness in N m/rad, for all axes or for each.
-        kxyz : array_like
+        force_stiffness : array_like
             Stiffness along the axes in N/m; that along the free axis becomes zero.
         free_damping : float
             Damping along the free axis in N s/m.
@@ -139,17 +156,20 @@ class BushingConstants:
             When there is no such axis, or a constant is negative or not finite.
         """
         free = is_axis(axis, _ATTEMPT)
-        k = np.where(free, 0.0, _per_axis("kxyz", kxyz))
+        k = np.where(free, 0.0, _per_axis("force_stiffness", force_stiffness))
         damping = np.where(free, spread(free_damping, 3, f"{_ATTEMPT} with free_damping"), 0.0)
-        return cls(k012, 0.0, k, damping)
+        return cls(torque_stiffness, 0.0, k, damping)
 
     @classmethod
-    def ball(cls, kxyz: npt.ArrayLike, free_damping: npt.ArrayLike = 0.0) -> BushingConstants:
+    @answers_other_words
+    def ball(
+        cls, force_stiffness: npt.ArrayLike, free_damping: npt.ArrayLike = 0.0
+    ) -> BushingConstants:
         """Return a mount that turns freely and holds its place: a ball in a socket.
 
         Parameters
         ----------
-        kxyz : array_like
+        force_stiffness : array_like
             Stiffness along the axes in N/m.
         free_damping : array_like
             Torsional damping in N m s/rad.
@@ -163,17 +183,20 @@ class BushingConstants:
         DeclarationError
             When a constant is negative or not finite.
         """
-        return cls(0.0, free_damping, kxyz, 0.0)
+        return cls(0.0, free_damping, force_stiffness, 0.0)
 
     @classmethod
-    def weld(cls, k012: npt.ArrayLike, kxyz: npt.ArrayLike) -> BushingConstants:
+    @answers_other_words
+    def weld(
+        cls, torque_stiffness: npt.ArrayLike, force_stiffness: npt.ArrayLike
+    ) -> BushingConstants:
         """Return a mount that is stiff about and along all axes.
 
         Parameters
         ----------
-        k012 : array_like
+        torque_stiffness : array_like
             Torsional stiffness in N m/rad.
-        kxyz : array_like
+        force_stiffness : array_like
             Stiffness along the axes in N/m.
 
         Returns
@@ -185,10 +208,11 @@ class BushingConstants:
         DeclarationError
             When a constant is negative or not finite.
         """
-        return cls(k012, 0.0, kxyz, 0.0)
+        return cls(torque_stiffness, 0.0, force_stiffness, 0.0)
 
+    @answers_other_words
     def with_damping_ratio(
-        self, zeta: npt.ArrayLike, *, inertia: npt.ArrayLike, mass: npt.ArrayLike
+        self, damping_ratio: npt.ArrayLike, *, inertia: npt.ArrayLike, mass: npt.ArrayLike
     ) -> BushingConstants:
         """Return the bushing with damping for a damping ratio: d = 2 ζ √(I k), 2 ζ √(m k).
 
@@ -196,7 +220,7 @@ class BushingConstants:
 
         Parameters
         ----------
-        zeta : array_like
+        damping_ratio : array_like
             Damping ratio ζ >= 0; 1 for critical damping.
         inertia : array_like
             Characteristic moment of inertia in kg m² about all axes, or about each.
@@ -212,12 +236,17 @@ class BushingConstants:
         ValueRefusedError
             When the ratio is negative, inertia or mass not positive, or a number not finite.
         """
-        zeta, inertia, mass = (
+        damping_ratio, inertia, mass = (
             spread(value, 3, f"Cannot damp a bushing by {name}")
-            for name, value in (("zeta", zeta), ("inertia", inertia), ("mass", mass))
+            for name, value in (
+                ("damping_ratio", damping_ratio),
+                ("inertia", inertia),
+                ("mass", mass),
+            )
         )
         return self._with_damping(
-            damping_from_ratio(zeta, self.k012, inertia), damping_from_ratio(zeta, self.kxyz, mass)
+            damping_from_ratio(damping_ratio, self.torque_stiffness, inertia),
+            damping_from_ratio(damping_ratio, self.force_stiffness, mass),
         )
 
     def with_time_constant(self, time_constant: float) -> BushingConstants:
@@ -246,15 +275,19 @@ class BushingConstants:
         attempt = "Cannot damp a bushing by time_constant"
         T = as_number(time_constant, (), attempt)
         check_bounds(T, attempt, lower=0.0, unit="s")
-        return self._with_damping(T * np.array(self.k012), T * np.array(self.kxyz))
+        return self._with_damping(
+            T * np.array(self.torque_stiffness), T * np.array(self.force_stiffness)
+        )
 
-    def _with_damping(self, d012: FloatArray, dxyz: FloatArray) -> BushingConstants:
+    def _with_damping(
+        self, torque_damping: FloatArray, force_damping: FloatArray
+    ) -> BushingConstants:
         """Return a copy with other damping on the axes that are stiff."""
         return BushingConstants(
-            self.k012,
-            np.where(np.array(self.k012) > 0.0, d012, self.d012),
-            self.kxyz,
-            np.where(np.array(self.kxyz) > 0.0, dxyz, self.dxyz),
+            self.torque_stiffness,
+            np.where(np.array(self.torque_stiffness) > 0.0, torque_damping, self.torque_damping),
+            self.force_stiffness,
+            np.where(np.array(self.force_stiffness) > 0.0, force_damping, self.force_damping),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -39,12 +39,6 @@ Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 _LOWER = {each.name: each.metadata["lower"] for each in fields(DoorHingeConfig)}
 _LINEAR_CONSTANTS = tuple(n for n in _LOWER if n not in ("catch_width", "motion_threshold"))
-_PARAMETERS = {  # of bushings as elements
-    "k012": "torque_stiffness",
-    "d012": "torque_damping",
-    "kxyz": "force_stiffness",
-    "dxyz": "force_damping",
-}
 
 
 def fit_hinge(
@@ -169,8 +163,8 @@ def fit_bushing(
         Constants that are not measured, not fitted, or have no effect on what is; zeros when
         omitted.
     fitted : iterable of str, optional
-        Names of the constants to fit, such as "k012[0]" and "dxyz[2]"; all that are measured when
-        omitted.
+        Names of the constants to fit, such as "torque_stiffness[0]" and "force_damping[2]"; all
+        that are measured when omitted.
     bounds, logarithmic, loss, max_evaluations
         As for `fit_constants`. Bounds are by these names, and none is below zero.
     deviations : float or mapping, optional
@@ -207,7 +201,7 @@ def fit_bushing(
     >>> phases = np.outer(np.arange(50.0), [0.1, 0.2, 0.3])
     >>> x, rate = np.sin(phases), np.cos(phases)
     >>> bushing, reports = fit_bushing(translation=(x, rate, -400.0 * x - 5.0 * rate))
-    >>> [round(k, 6) for k in bushing.kxyz], [round(d, 6) for d in bushing.dxyz]
+    >>> [round(k, 6) for k in bushing.force_stiffness], [round(d, 6) for d in bushing.force_damping]
     ([400.0, 400.0, 400.0], [5.0, 5.0, 5.0])
     """
     if torsion is None and translation is None:
@@ -221,9 +215,10 @@ def fit_bushing(
     columns: dict[str, dict[str, FloatArray]] = {}  # of each axis, by constant
     forces: dict[str, FloatArray] = {}
     units: dict[str, str] = {}
+    start: dict[str, float] = {}
     for k, d, axes, unit, samples in (
-        ("k012", "d012", ("q0", "q1", "q2"), "N m", torsion),
-        ("kxyz", "dxyz", ("x", "y", "z"), "N", translation),
+        ("torque_stiffness", "torque_damping", ("q0", "q1", "q2"), "N m", torsion),
+        ("force_stiffness", "force_damping", ("x", "y", "z"), "N", translation),
     ):
         if samples is None:
             continue
@@ -231,8 +226,8 @@ def fit_bushing(
         for i, axis in enumerate(axes):
             position, rate, forces[axis] = (part[:, i] for part in parts)
             columns[axis] = {f"{k}[{i}]": -position, f"{d}[{i}]": -rate}
+            start |= {f"{name}[{i}]": whole[name][i] for name in (k, d)}
             units[axis] = unit
-    start = {name: whole[name[:4]][int(name[5])] for axis in columns.values() for name in axis}
     declared = dict.fromkeys(start, (0.0, np.inf))
     given, unknowns = read_constants(start, fitted, bounds, logarithmic, declared)
     wanted = {unknown.name: unknown for unknown in unknowns}
@@ -245,7 +240,7 @@ def fit_bushing(
         own = {name: given[name] for name in columns[axis]}
         chosen = [wanted[name] for name in own if name in wanted]
         problem = LinearFit(axis, units[axis], columns[axis], forces[axis], own, chosen)
-        report = estimate(
+        reports[axis] = estimate(
             problem,
             own,
             effective(problem),
@@ -253,9 +248,7 @@ def fit_bushing(
             loss=loss,
             max_evaluations=evaluations,
         )
-        given |= report.constants
-        paths = tuple(f"{_PARAMETERS[name[:4]]}{name[4:]}" for name in report.fitted)
-        reports[axis] = replace(report, parameters=paths)
+        given |= reports[axis].constants
     warn_of(*reports.values())
     found = {
         name: tuple(given.get(f"{name}[{i}]", value) for i, value in enumerate(values))

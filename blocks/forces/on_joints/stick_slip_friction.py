@@ -91,7 +91,7 @@ class StickSlipFriction(StickingConstraint):
     >>> slope = builder.build()
     >>> context = slope.create_default_context()
     >>> slide.translation_rate.set(context, -1.0)
-    >>> result = fx.simulate(slope, 5.0, context)
+    >>> result = fx.simulate(slope, 5.0, context=context)
     >>> result["friction.generalized_force"][[0, -1]].round(9)
     array([ 5., -6.])
     >>> result["slide.rate"][-1] == 0.0

@@ -32,6 +32,7 @@ from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import DeclarationError, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.handles import start_context
 
 _ATTEMPT = "Cannot save a URDF file"
@@ -69,7 +70,8 @@ _KINDS: dict[type[Joint], _Kind] = {
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-def save_urdf(plant: Plant, path: str | Path, context: Context | None = None) -> tuple[str, ...]:
+@answers_other_words
+def save_urdf(plant: Plant, path: str | Path, *, context: Context | None = None) -> tuple[str, ...]:
     """Save a plant as URDF, and warn of everything that URDF cannot express.
 
     Parameters

@@ -51,8 +51,8 @@ class FrameConstraint(Constraint):
     ----------
     name : str
         Name within the plant.
-    frame_F, frame_M : Frame or Body
-        The frames; one of them may be on the world.
+    frame_a, frame_c : Frame or Body
+        The frames F and M; one of them may be on the world.
 
     Raises
     ------
@@ -60,23 +60,23 @@ class FrameConstraint(Constraint):
         When a frame is missing, or both are on one body.
     """
 
-    def __init__(self, name: str, frame_F: FrameLike, frame_M: FrameLike) -> None:
+    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
         super().__init__(name)
         attempt = f"Cannot make constraint '{name}'"
         self._tree: ConstrainedTree | None = None
-        self.frame_F = as_frame(frame_F, attempt)
-        self.frame_M = as_frame(frame_M, attempt)
-        if self.frame_F.body is self.frame_M.body:
+        self.frame_a = as_frame(frame_a, attempt)
+        self.frame_c = as_frame(frame_c, attempt)
+        if self.frame_a.body is self.frame_c.body:
             raise DeclarationError(
                 attempt,
                 expected="frames on two bodies",
-                found=f"two frames on '{self.frame_F.body.name}'",
+                found=f"two frames on '{self.frame_a.body.name}'",
             )
 
     @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies of F and M."""
-        return self.frame_F.body, self.frame_M.body
+        return self.frame_a.body, self.frame_c.body
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Refuse bodies that are welded together, which no constraint can move."""
@@ -136,9 +136,9 @@ class FrameConstraint(Constraint):
         array, shape (6,)
             Moment in N m and force in N; the body of F gets the opposite there.
         """
-        body, X_BM = self.frame_M.body, self.frame_M.X_BF
+        body, X_BM = self.frame_c.body, self.frame_c.X_BF
         is_on_world = body.is_world
-        number = _number(self.frame_F.body if is_on_world else body)
+        number = _number(self.frame_a.body if is_on_world else body)
         total = constraint_forces(placements, [condition], [values])[number]
         M = placements[_number(body)]
         p_WM = M.p_WB + M.R_WB @ X_BM.p
@@ -153,7 +153,7 @@ class FrameConstraint(Constraint):
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
     ) -> Condition:
         """Return the equations for the placements and motions of all bodies."""
-        X_AF, X_BM = self.frame_F.X_BF, self.frame_M.X_BF
+        X_AF, X_BM = self.frame_a.X_BF, self.frame_c.X_BF
         a, b = (_number(body) for body in self.bodies)
         R_FA = np.transpose(X_AF.R)
         R_FW = R_FA @ np.transpose(placements[a].R_WB)
@@ -242,22 +242,31 @@ class LoopJoint(FrameConstraint):
 
 
 class PointOnPlane(FrameConstraint):
-    """A point Mo that stays in a plane of F: n · p_FM = 0.
+    """A point Q of body B that stays in a plane of frame A: n · p_AQ = 0.
 
     Parameters
     ----------
     name : str
         Name within the plant.
-    frame_F, frame_M : Frame or Body
-        The frame with the plane through its origin, and the one whose origin stays in it.
+    frame_a : Frame or Body
+        The frame A with the plane through its origin.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead.
+    p_BQ : array_like, shape (3,)
+        Position of Q from the origin of B, expressed in B, in m.
     normal : array_like, shape (3,)
-        Direction n at right angles to the plane, of any length, expressed in F.
+        Direction n at right angles to the plane, of any length, expressed in A.
     """
 
     def __init__(
-        self, name: str, frame_F: FrameLike, frame_M: FrameLike, normal: npt.ArrayLike
+        self,
+        name: str,
+        frame_a: FrameLike,
+        body_b: FrameLike,
+        p_BQ: npt.ArrayLike,
+        normal: npt.ArrayLike,
     ) -> None:
-        super().__init__(name, frame_F, frame_M)
+        super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.normal = unit_axis(normal, f"Cannot make constraint '{name}'")
 
     @property
@@ -271,22 +280,31 @@ class PointOnPlane(FrameConstraint):
 
 
 class PointOnLine(FrameConstraint):
-    """A point Mo that stays on a line of F through Fo.
+    """A point Q of body B that stays on a line through the origin of frame A.
 
     Parameters
     ----------
     name : str
         Name within the plant.
-    frame_F, frame_M : Frame or Body
-        The frame with the line through its origin, and the one whose origin stays on it.
+    frame_a : Frame or Body
+        The frame A with the line through its origin.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead.
+    p_BQ : array_like, shape (3,)
+        Position of Q from the origin of B, expressed in B, in m.
     axis : array_like, shape (3,)
-        Direction of the line, of any length, expressed in F.
+        Direction of the line, of any length, expressed in A.
     """
 
     def __init__(
-        self, name: str, frame_F: FrameLike, frame_M: FrameLike, axis: npt.ArrayLike
+        self,
+        name: str,
+        frame_a: FrameLike,
+        body_b: FrameLike,
+        p_BQ: npt.ArrayLike,
+        axis: npt.ArrayLike,
     ) -> None:
-        super().__init__(name, frame_F, frame_M)
+        super().__init__(name, frame_a, _point(name, "p_BQ", body_b, p_BQ))
         self.axis = unit_axis(axis, f"Cannot make constraint '{name}'")
 
     @property
@@ -300,22 +318,38 @@ class PointOnLine(FrameConstraint):
 
 
 class DistanceConstraint(FrameConstraint):
-    """A constant distance L between Fo and Mo, as of a massless rod with ball ends.
+    """A constant distance L between point P of body A and point Q of body B, as of a massless rod.
 
-    φ = (p · p - L²)/(2 L) with p = p_FM, which is the difference of the lengths where it is small.
+    φ = (p · p - L²)/(2 L) with p = p_PQ, which is the difference of the lengths where it is small.
 
     Parameters
     ----------
     name : str
         Name within the plant.
-    frame_F, frame_M : Frame or Body
-        The frames.
+    body_a : Body or Frame
+        The body A, or a frame on it in which P is given instead.
+    p_AP : array_like, shape (3,)
+        Position of P from the origin of A, expressed in A, in m.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead.
+    p_BQ : array_like, shape (3,)
+        Position of Q from the origin of B, expressed in B, in m.
     distance : float
         The distance L > 0 in m, the parameter ``<name>_distance`` of the tree.
     """
 
-    def __init__(self, name: str, frame_F: FrameLike, frame_M: FrameLike, distance: float) -> None:
-        super().__init__(name, frame_F, frame_M)
+    def __init__(
+        self,
+        name: str,
+        body_a: FrameLike,
+        p_AP: npt.ArrayLike,
+        body_b: FrameLike,
+        p_BQ: npt.ArrayLike,
+        distance: float,
+    ) -> None:
+        super().__init__(
+            name, _point(name, "p_AP", body_a, p_AP), _point(name, "p_BQ", body_b, p_BQ)
+        )
         attempt = f"Cannot make constraint '{name}'"
         number = as_number(distance, (), attempt)
         check_bounds(number, attempt, lower=0.0, exclusive=True, unit="m")
@@ -340,6 +374,13 @@ class DistanceConstraint(FrameConstraint):
         L, p, v = self._distance(context), X_FM.p, V_FM[3:]
         row = np.concatenate([np.zeros(3), p / L])
         return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
+
+
+def _point(constraint: str, option: str, body: FrameLike, position: npt.ArrayLike) -> Frame:
+    """Return the frame at a point of a body, parallel to the body or frame it is given in."""
+    attempt = f"Cannot make constraint '{constraint}'"
+    p = as_number(position, (3,), f"{attempt} with this {option}")
+    return Frame(option[-1], as_frame(body, attempt), p)
 
 
 def _is_one(joint: Joint, other: Joint) -> bool:

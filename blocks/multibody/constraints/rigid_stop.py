@@ -94,7 +94,7 @@ class RigidStop(SwitchedConstraint):
     >>> ball = builder.build()
     >>> context = ball.create_default_context()
     >>> height.translation.set(context, 5.0)
-    >>> result = fx.simulate(ball, 4.0, context)
+    >>> result = fx.simulate(ball, 4.0, context=context)
     >>> found = result["floor.multipliers"][-1], result["floor.dissipated_energy"][-1]
     >>> print(*np.round(found, 6))
     20.0 100.0

@@ -50,20 +50,20 @@ class RollingContact(FrameConstraint):
 
     Parameters
     ----------
-    name, frame_F, frame_M, radius, normal
+    name, frame_a, frame_c, radius, normal
         As those of `RollingDisk`.
     """
 
     def __init__(
         self,
         name: str,
-        frame_F: FrameLike,
-        frame_M: FrameLike,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
         radius: float,
         *,
         normal: npt.ArrayLike = (0.0, 0.0, 1.0),
     ) -> None:
-        super().__init__(name, frame_F, frame_M)
+        super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make constraint '{name}'"
         number = as_number(radius, (), f"{attempt} with this radius")
         check_bounds(number, f"{attempt} with this radius", lower=0.0, exclusive=True, unit="m")
@@ -135,10 +135,10 @@ class RollingSphere(RollingContact):
     ----------
     name : str
         Name within the plant.
-    frame_F : Frame or Body
-        The frame with the plane through its origin, on a body that may move itself.
-    frame_M : Frame or Body
-        The frame with the center of the ball as its origin.
+    frame_a : Frame or Body
+        The frame F with the plane through its origin, on a body that may move itself.
+    frame_c : Frame or Body
+        The frame M with the center of the ball as its origin.
     radius : float
         Radius r > 0 in m, the parameter ``<name>_radius`` of the tree.
     normal : array_like, shape (3,)
@@ -195,10 +195,10 @@ class RollingDisk(RollingContact):
     ----------
     name : str
         Name within the plant.
-    frame_F : Frame or Body
-        The frame with the plane through its origin, on a body that may move itself.
-    frame_M : Frame or Body
-        The frame with the center of the disk as its origin.
+    frame_a : Frame or Body
+        The frame F with the plane through its origin, on a body that may move itself.
+    frame_c : Frame or Body
+        The frame M with the center of the disk as its origin.
     radius : float
         Radius r > 0 in m, the parameter ``<name>_radius`` of the tree.
     axis : array_like, shape (3,)
@@ -233,15 +233,15 @@ class RollingDisk(RollingContact):
     def __init__(
         self,
         name: str,
-        frame_F: FrameLike,
-        frame_M: FrameLike,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
         radius: float,
         *,
         axis: npt.ArrayLike,
         normal: npt.ArrayLike = (0.0, 0.0, 1.0),
         crown_radius: float = 0.0,
     ) -> None:
-        super().__init__(name, frame_F, frame_M, radius, normal=normal)
+        super().__init__(name, frame_a, frame_c, radius, normal=normal)
         attempt = f"Cannot make constraint '{name}'"
         self.axis = unit_axis(axis, f"{attempt} with this axis")
         crown = as_number(crown_radius, (), f"{attempt} with this crown_radius")
@@ -283,7 +283,7 @@ class RollingDisk(RollingContact):
             s < _FLAT,
             s,
             lambda: EvaluationError(
-                f"Cannot roll '{self.frame_M.body.name}' by constraint '{self.name}'",
+                f"Cannot roll '{self.frame_c.body.name}' by constraint '{self.name}'",
                 expected="a disk with a lowest point",
                 found=f"an axis along the normal of the plane, up to {float(s):.3g}: it lies flat",
                 remedy="Start with an upright disk, and check its axis and the normal; Euler's "

@@ -166,8 +166,8 @@ class KnifeEdge(FrameConstraint):
     ----------
     name : str
         Name within the plant.
-    frame_F, frame_M : Frame or Body
-        The frame in which nothing slips sideways, such as the world, and the one with the edge.
+    frame_a, frame_c : Frame or Body
+        The frame F in which nothing slips sideways, such as the world, and M with the edge.
     sideways : array_like, shape (3,)
         Direction n at right angles to the edge, of any length, expressed in M.
 
@@ -182,9 +182,9 @@ class KnifeEdge(FrameConstraint):
     """
 
     def __init__(
-        self, name: str, frame_F: FrameLike, frame_M: FrameLike, sideways: npt.ArrayLike
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, sideways: npt.ArrayLike
     ) -> None:
-        super().__init__(name, frame_F, frame_M)
+        super().__init__(name, frame_a, frame_c)
         self.sideways = unit_axis(sideways, f"Cannot make constraint '{name}'")
 
     @property

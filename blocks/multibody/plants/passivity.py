@@ -16,6 +16,7 @@ from flexure.blocks.multibody.force_elements.force_element import (
 )
 from flexure.diagrams.checks.arguments import generator
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, check_size
 
 if TYPE_CHECKING:
@@ -73,11 +74,12 @@ class PassivityReport:
         )
 
 
+@answers_other_words
 def check_passivity(
     element: ForceElement,
     context: Context | None = None,
     *,
-    count: int = 500,
+    num_motions: int = 500,
     length: float = 1.0,
     speed: float = 1.0,
     seed: int | np.random.Generator = 0,
@@ -97,7 +99,7 @@ def check_passivity(
         An element that is in no plant, or is not needed in one any further.
     context : Context, optional
         A context of the element, which gives its constants; the defaults when omitted.
-    count : int
+    num_motions : int
         Number of random motions.
     length : float
         Scale > 0 of random positions in m and rad. Orientations are drawn from all rotations.
@@ -127,7 +129,7 @@ def check_passivity(
     (True, True)
     """
     rng = generator(seed, "Cannot check for passivity")
-    count = check_size(count, "a number of motions", minimum=1)
+    num_motions = check_size(num_motions, "a number of motions", minimum=1)
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"
         check_bounds(as_number(scale, (), attempt), attempt, lower=0.0, exclusive=True)
@@ -146,7 +148,7 @@ def check_passivity(
     greatest, power_scale, mismatch, refused = -np.inf, 0.0, 0.0, 0
     worst = None
     step = _STEP * min(length, 1.0) / speed
-    for _ in range(count):
+    for _ in range(num_motions):
         go_to = _random_motion(element, context, rng, length, speed)
         try:
             go_to = _with_state(go_to, element, context, rng, length)
@@ -163,13 +165,13 @@ def check_passivity(
         if power > greatest:
             greatest, worst = power, context.clone()
     passive = bool(
-        refused < count
+        refused < num_motions
         and np.isfinite(power_scale)
         and greatest <= _ROUNDING * power_scale
         and mismatch <= _MISMATCH * power_scale
     )
     return PassivityReport(
-        passive, greatest, power_scale, mismatch, count - refused, refused, worst
+        passive, greatest, power_scale, mismatch, num_motions - refused, refused, worst
     )
 
 

@@ -23,6 +23,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place, Way, find_place, several, shows_state
+from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort, Port
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
@@ -32,6 +33,7 @@ from flexure.diagrams.values.kinds import CONTINUOUS
 from flexure.diagrams.values.kinds import INPUT as ANY_INPUT
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
+from flexure.solvers.analysis.equations.foreign_slopes import ForeignSlopes
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.equations.linear_notes import gains
 from flexure.solvers.analysis.equations.shared_equations import SharedEquations, shared_equations
@@ -39,7 +41,15 @@ from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
 from flexure.solvers.native.sharing.families.requested_derivatives import Question
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
+from flexure.solvers.tracing.trace import (
+    DISCRETE,
+    INPUT,
+    PARAMETER,
+    STATE,
+    Key,
+    number_behind,
+    trace,
+)
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
@@ -52,12 +62,12 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Variable:
-    """An input, parameter or initial state of a context by which equations are differentiated.
+    """An input, parameter or state of a context by which equations are differentiated.
 
     Attributes
     ----------
     place : Place
-        Of an input port, numeric parameter or continuous state, or of one of its components.
+        Of an input port, numeric parameter or state, or of one of its components.
     keys : tuple
         Where its components are in a trace.
     """
@@ -72,7 +82,7 @@ class Variable:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a state, or components of one."""
+        """Whether it is a continuous state, or components of one."""
         return self.keys[0][0][0] == STATE
 
     def read(self, store: Store) -> FloatArray:
@@ -84,14 +94,20 @@ class Variable:
     def write(self, store: Store, numbers: FloatArray) -> None:
         """Set the components without checking bounds."""
         (what, where, index), _ = self.keys[0]
-        before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
+        leaf = store.leaves[where] if what in (PARAMETER, DISCRETE) else None
+        if leaf is None:
+            before = store.value(where)
+        else:
+            before = (leaf.parameters if what == PARAMETER else leaf.discrete)[index]
         whole = np.array(before)
         whole.reshape(-1)[self.place.components] = numbers
         value = freeze(whole)[()]
-        if what == PARAMETER:
-            store.leaves[where].write_parameter(index, value)
-        else:
+        if leaf is None:
             store.fix(where, value)
+        elif what == PARAMETER:
+            leaf.write_parameter(index, value)
+        else:
+            leaf.write_discrete_state(index, value)
 
     def set(self, context: Context, numbers: FloatArray) -> None:
         """Set the components in a context, with all checks."""
@@ -350,6 +366,7 @@ class Equations:
         self._compiled: BoundProgram | None = None
         self._shared: SharedEquations | None = None
         self._traced_equations: TracedEquations | None = None
+        self._foreign: ForeignSlopes | None = None
         self._asked = 0
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
@@ -366,8 +383,10 @@ class Equations:
                 lambda known: self._take(known, known.computed(store)),
             )
         except TraceError as error:
-            self.obstacle = error
-            self._compiled = self._by_states()
+            self._foreign = self._found_foreign([*state_keys(store), *keys])
+            if self._foreign is None:
+                self.obstacle = error
+                self._compiled = self._by_states()
             return
         if not agrees and not self._take(traced, traced.evaluated(store)):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
@@ -387,6 +406,17 @@ class Equations:
         self.exact = exact if agrees else None
         self._traced_equations = traced if agrees else None
         return agrees
+
+    def _found_foreign(self, keys: list[Key]) -> ForeignSlopes | None:
+        """Return derivatives with those of blocks that cannot be traced, if these have some."""
+        if all(type(k.system).calc_slopes is LeafSystem.calc_slopes for k in self._store.leaves):
+            return None
+        try:
+            found = ForeignSlopes(self._store, self._read, keys, as_gain=self._as_gain)
+        except TraceError:
+            return None
+        terms = sizes_of_terms(found.jacobian(), self.point())
+        return found if agree(found.values(), self.present, terms) else None
 
     def _found_shared(self, question: Question) -> SharedEquations | None:
         """Return equations by shared code, if there are any, and they give the same numbers."""
@@ -414,11 +444,15 @@ class Equations:
     @property
     def is_exact_by_states(self) -> bool:
         """Whether the derivatives of the rates by the states are exact."""
-        return any(each is not None for each in (self.exact, self._shared, self._compiled))
+        return any(
+            each is not None for each in (self.exact, self._shared, self._compiled, self._foreign)
+        )
 
     @property
     def how(self) -> str:
         """How the Jacobian is found, in words."""
+        if self._foreign is not None:
+            return self._foreign.how
         error = self.obstacle
         has_others = bool(self._variables or self._shown)
         if error is None or (self._compiled is not None and not has_others):
@@ -457,6 +491,9 @@ class Equations:
         if self._shared is not None:
             self._move_to(point)
             return self._shared.jacobian()
+        if self._foreign is not None:
+            self._move_to(point)
+            return self._foreign.jacobian()
         if self.exact is None:
             return self._differences(point)
         self._move_to(point)

@@ -14,6 +14,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
@@ -106,12 +107,13 @@ class RootLocus(Answer):
         return f"<RootLocus of '{self.system.label}': {n} poles, {count} of '{self.parameter}'>"
 
 
+@answers_other_words
 def root_locus(
     system: System,
     parameter: Way,
     values: npt.ArrayLike,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     period: float | None = None,
 ) -> RootLocus:
     """Follow the poles of a system over the values of a parameter.

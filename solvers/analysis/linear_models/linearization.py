@@ -106,10 +106,11 @@ def linearize(
 
     Notes
     -----
-    The matrices are exact derivatives of the traced equations. Where a block cannot be traced,
-    they are central differences, with about eight digits, and ``how`` says so. At a kink, one of
-    several slopes is used: at the limit of a saturation the slope inside, at the tip of ``abs``
-    zero. Discrete states, such as the mode of a `Relay`, stay what they are.
+    The matrices are exact derivatives of the traced equations. Where a block cannot be traced, its
+    own derivatives are used if it has some, see `LeafSystem.calc_slopes`; otherwise they are
+    central differences, with about eight digits. ``how`` says so. At a kink, one of several slopes
+    is used: at the limit of a saturation the slope inside, at the tip of ``abs`` zero. Discrete
+    states, such as the mode of a `Relay`, stay what they are.
 
     Blocks with ``linearize_as="gain"``, a `Quantizer` by default, pass changes with gain 1. The
     ``notes`` of the model name them, and blocks that pass no small changes, such as a `Saturation`

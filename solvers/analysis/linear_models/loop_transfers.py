@@ -20,6 +20,7 @@ from flexure.blocks.linear_systems.delays import PadeDelay
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
@@ -36,8 +37,9 @@ _SINGULAR = 1e-9
 _FAR, _PLACES = 1e4, 400  # how far, and where, to look above the range of an approximation
 
 
+@answers_other_words
 def loop_gain(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, location: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the loop gain L at a wire, with the loop opened there.
 
@@ -48,7 +50,7 @@ def loop_gain(
     ----------
     system : System
         A diagram.
-    at : Handle or str
+    location : Handle or str
         A port on a wire between blocks, or a component of one: an output port for all that read
         it, an input port for its block alone. Other loops stay closed.
     context : Context, optional
@@ -91,11 +93,12 @@ def loop_gain(
     >>> model.frequency_response(1.0).round(6)  # 3 / s at s = j
     array([[0.-3.j]])
     """
-    return _negative(_from_wire(system, at, context, period, opened=True))
+    return _negative(_from_wire(system, location, context, period, opened=True))
 
 
+@answers_other_words
 def sensitivity_function(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, location: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the sensitivity S = (I + L)⁻¹ at a wire.
 
@@ -103,7 +106,7 @@ def sensitivity_function(
 
     Parameters
     ----------
-    system, at, context, period
+    system, location, context, period
         As for `loop_gain`.
 
     Returns
@@ -125,12 +128,13 @@ def sensitivity_function(
     >>> model.frequency_response(1.0).round(6)  # s / (s + 3) at s = j
     array([[0.1+0.3j]])
     """
-    model = _from_wire(system, at, context, period)
+    model = _from_wire(system, location, context, period)
     return replace(model, D=model.D + np.eye(len(model.D)))
 
 
+@answers_other_words
 def complementary_sensitivity(
-    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+    system: System, location: Way, *, context: Context | None = None, period: float | None = None
 ) -> LinearModel:
     """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire.
 
@@ -139,7 +143,7 @@ def complementary_sensitivity(
 
     Parameters
     ----------
-    system, at, context, period
+    system, location, context, period
         As for `loop_gain`.
 
     Returns
@@ -161,12 +165,12 @@ def complementary_sensitivity(
     >>> model.frequency_response(0.0)
     array([[1.+0.j]])
     """
-    return _negative(_from_wire(system, at, context, period))
+    return _negative(_from_wire(system, location, context, period))
 
 
 def _from_wire(
     system: System,
-    at: Way,
+    location: Way,
     context: Context | None,
     period: float | None,
     *,
@@ -178,10 +182,10 @@ def _from_wire(
     if context is None:
         context = system.create_default_context()
     require_root(context, system, attempt)
-    place = wire_place(context, at, attempt)
-    openings = [at] if opened else []
+    place = wire_place(context, location, attempt)
+    openings = [location] if opened else []
     find = partial(
-        linearize, system, context, [at], [_before(place)], openings=openings, period=period
+        linearize, system, context, [location], [_before(place)], openings=openings, period=period
     )
     model = find()
     if opened and period is not None:

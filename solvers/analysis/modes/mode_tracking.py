@@ -15,6 +15,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.interface.html import Shown, heading
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
 from flexure.diagrams.values.handles import start_context
@@ -149,9 +150,11 @@ class Equilibria(Protocol):
 
 
 @in_one_thread
+@answers_other_words
 def track_modes(
     system: System,
     values: Mapping[Any, npt.ArrayLike] | Equilibria,
+    *,
     context: Context | None = None,
 ) -> ModeTracks:
     """Follow the modes of a system over values of a parameter, or along a load path.

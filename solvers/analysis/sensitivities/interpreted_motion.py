@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import NonFiniteError
 from flexure.diagrams.contexts.context import Context
@@ -41,9 +40,7 @@ class InterpretedMotion:
     context : Context
         A root context, with the values that it begins with.
     variables : sequence of Variable
-        Parameters and fixed inputs.
-    steering : ndarray of int
-        The columns of derivatives that belong to these; others belong to initial states.
+        Parameters, fixed inputs and discrete states.
     outputs : sequence of Place
         Ports or continuous states, or components of them.
     drives : sequence of Drive
@@ -65,7 +62,6 @@ class InterpretedMotion:
         self,
         context: Context,
         variables: Sequence[Variable],
-        steering: NDArray[np.intp],
         outputs: Sequence[Place],
         drives: Sequence[Drive],
         rates: Derivatives,
@@ -74,7 +70,6 @@ class InterpretedMotion:
     ) -> None:
         self._store = context.store
         self._size = context.store.layout.num_states
-        self._steering = steering
         self._drives = drives
         self._rates = rates
         self._watch = watch
@@ -90,14 +85,14 @@ class InterpretedMotion:
         self,
         time: float,
         x: FloatArray,
-        scale: FloatArray,
+        weights: FloatArray,
         t_final: float,
         method: Method,
         tolerances: tuple[float, float],
         why: str,
     ) -> None:
         """Begin a motion, as `NativeMotion.begin` does, at a time; say why it is not native."""
-        self._time, self._x, self._scale = time, x, scale
+        self._time, self._x, self._weights = time, x, weights
         self._tolerances = tolerances
         self._pace = Pace(time, t_final)
         self._first_step: float | None = None
@@ -118,6 +113,10 @@ class InterpretedMotion:
             verdict = assess(self._rates, self._time, states, span, jac=jacobian)
             self._settled = _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
         return self._settled
+
+    def hold(self, x: FloatArray, weights: FloatArray) -> None:
+        """Go on with other states, columns and discrete values, as `NativeMotion.hold` does."""
+        self._x, self._weights = x, weights
 
     def advance(
         self, stop: float, clip: float, times: FloatArray, *, anew: bool
@@ -164,7 +163,7 @@ class InterpretedMotion:
         states, columns = x[:n], x[n:].reshape(-1, n)
         slopes = self._slopes(time, states)
         motion = columns @ slopes[:, :n].T
-        motion[self._steering] += (slopes[:, n:] * self._scale[self._steering]).T
+        motion += (slopes[:, n:] @ self._weights).T
         return np.concatenate([self._rates(time, states), motion.ravel()])
 
     def _jacobian(self, time: float, x: FloatArray) -> csc_array:
@@ -188,7 +187,7 @@ class InterpretedMotion:
         return explain_non_finite(self._store, float(time), freeze(np.array(x[:n])))
 
     def shown(
-        self, times: FloatArray, states: FloatArray, columns: FloatArray
+        self, times: FloatArray, states: FloatArray, columns: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the outputs at some times, and their derivatives, as `NativeMotion.shown` does."""
         shown, n, store = self._shown, self._size, self._store
@@ -202,8 +201,7 @@ class InterpretedMotion:
             point = np.concatenate([x, parameters])
             values.append(shown.values(point)[n:])
             matrix = shown.jacobian(point)[n:]
-            slope = matrix[:, :n] @ column
-            slope[:, self._steering] += matrix[:, n:]
+            slope = matrix[:, :n] @ column + matrix[:, n:] @ weights
             slopes.append(slope)
         self._drive(end)
         store.set_motion(end, x_end)

@@ -7,6 +7,7 @@ With ẋ = f(t, x, p), the matrix S = ∂x/∂p follows ::
 along the motion, and outputs y = g(t, x, p) have the derivatives ∂g/∂x S + ∂g/∂p. The Jacobians are
 exact. States and sensitivities are integrated together, each column of S times the size of its
 parameter, so that one tolerance fits all. For an initial state, S(t₀) is a column of the identity.
+Periodic updates make S jump (`flexure.solvers.analysis.sensitivities.sampled_slopes`).
 
 Native code does that where it may (`flexure.solvers.analysis.sensitivities.native_motion`); else
 Python does.
@@ -16,12 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from flexure.blocks.linear_systems.delays import TimeDelay
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.context import Context
@@ -30,7 +30,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.diagrams.values.events import Forced, Initialization
+from flexure.diagrams.values.events import Forced, Initialization, Periodic
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
@@ -42,6 +42,7 @@ from flexure.solvers.analysis.sensitivities.interpreted_motion import (
 )
 from flexure.solvers.analysis.sensitivities.long_motions import LongMotions
 from flexure.solvers.analysis.sensitivities.native_motion import NativeMotion
+from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.tracing.derivatives import Derivatives
@@ -68,7 +69,7 @@ class MotionSamples:
 
 
 def refuse_events(context: Context, attempt: str) -> None:
-    """Refuse events that change states, except those at the beginning, and outputs that jump."""
+    """Refuse outputs that jump, and events but periodic updates and those at the beginning."""
     for leaf in context.leaves():
         if leaf.system.has_jumps:
             raise EvaluationError(
@@ -77,17 +78,15 @@ def refuse_events(context: Context, attempt: str) -> None:
                 found=f"the block '{leaf.system.path}', whose output jumps",
                 remedy="Leave the block out, or take differences of two simulations instead",
             )
-        late = isinstance(leaf.system, TimeDelay)
         for event in leaf.system.events:
             initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
-            if event.kind != "publish" and not (initial or isinstance(event.trigger, Forced)):
+            known = initial or isinstance(event.trigger, (Forced, Periodic))
+            if event.kind != "publish" and not known:
                 raise EvaluationError(
                     attempt,
-                    expected="a motion without events",
+                    expected="a motion without events but periodic updates",
                     found=f"the {event.kind} update '{event.label}'",
-                    remedy="Use a PadeDelay instead, or take differences of two simulations"
-                    if late
-                    else "Take differences of two simulations instead",
+                    remedy="Take differences of two simulations instead",
                 )
 
 
@@ -136,6 +135,9 @@ class MotionDerivatives:
         self._steering = np.flatnonzero(steers)
         self._variables = [variable for variable in variables if not variable.is_state]
         self._initial = _initial_jacobian(context, keys, attempt)
+        own = [key for variable in self._variables for key in variable.keys]
+        self._updates = SampledSlopes(context, own, attempt)
+        self._moving = [*self._variables, *self._updates.held]
         self._rates = Derivatives(store, compiled=True)
         self._assembled = AssembledSlopes(context, self._variables, exact_jacobian)
         self._native: NativeMotion | None = None
@@ -148,7 +150,7 @@ class MotionDerivatives:
     @property
     def may_jump(self) -> bool:
         """Whether the equations of the last run may jump; so do those of which that is unknown."""
-        return self._native is None or self._native.may_jump
+        return self._native is None or self._native.may_jump or self._updates.may_jump
 
     def run(
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
@@ -164,7 +166,7 @@ class MotionDerivatives:
         method, rtol, atol
             As for `parameter_sensitivity`; the choice of "auto" in the first run applies to all.
         """
-        store, n = self._store, self._size
+        store = self._store
         self._drive(store.time)
         initial = self._initial(store.time, store.x)
         initialize(self._context)
@@ -175,11 +177,30 @@ class MotionDerivatives:
         self.scale = np.where(numbers > 0.0, numbers, 1.0)
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
-        samples = self._integrate(t_final, grid, method, rtol, atol)
+        held = sum(len(variable.keys) for variable in self._updates.held)
+        self._weights = np.zeros((len(self._steering) + held, len(self.scale)))
+        self._weights[range(len(self._steering)), self._steering] = self.scale[self._steering]
+        self._grid = grid
+        self._parts: list[MotionSamples] = []
+        self._samples: list[FloatArray] = []
+        self._integrate(t_final, method, rtol, atol)
+        self._put_together()
+        names = [each.name for each in fields(MotionSamples)]
+        found = {name: [getattr(part, name) for part in self._parts] for name in names}
+        return MotionSamples(**{name: np.concatenate(each) for name, each in found.items()})
+
+    def _put_together(self) -> None:
+        """Evaluate the samples since the last update, with the discrete values of the context."""
+        if len(self._grid) and not self._samples:
+            return
+        n, done = self._size, sum(len(part.states) for part in self._parts)
+        grid = self._grid[done : done + len(self._samples)]
+        samples = np.array(self._samples).reshape(len(grid), n * (1 + len(self.scale)))
         scaled = samples[:, n:].reshape(len(grid), len(self.scale), n)
         columns = (scaled / self.scale[:, np.newaxis]).swapaxes(1, 2)
         outputs, slopes = self._show(grid, samples[:, :n], columns)
-        return MotionSamples(samples[:, :n], outputs, columns, slopes)
+        self._parts.append(MotionSamples(samples[:, :n], outputs, columns, slopes))
+        self._samples.clear()
 
     def _prepare(self) -> None:
         """Trace the equations, the first time: for native code, or else for Python."""
@@ -187,8 +208,7 @@ class MotionDerivatives:
             try:
                 self._native = NativeMotion(
                     self._context,
-                    self._variables,
-                    self._steering,
+                    self._moving,
                     len(self.scale),
                     self._places,
                     self._drives,
@@ -203,8 +223,7 @@ class MotionDerivatives:
         if self._interpreted is None:
             self._interpreted = InterpretedMotion(
                 self._context,
-                self._variables,
-                self._steering,
+                self._moving,
                 self._places if self._native is None else (),
                 self._drives,
                 self._rates,
@@ -219,7 +238,8 @@ class MotionDerivatives:
         """Return the outputs and their derivatives at the times of samples."""
         if not self._places:
             return np.zeros((len(grid), 0)), np.zeros((len(grid), 0, len(self.scale)))
-        found = (self._native or self._by_python()).shown(grid, states, columns)
+        weights = self._weights / self.scale
+        found = (self._native or self._by_python()).shown(grid, states, columns, weights)
         if not all(np.isfinite(each).all() for each in found):
             raise NonFiniteError(
                 self._attempt,
@@ -233,44 +253,69 @@ class MotionDerivatives:
         for drive in self._drives:
             drive.apply(self._store, time)
 
-    def _integrate(
-        self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
-    ) -> FloatArray:
-        """Integrate up to a time and return the values at the times of the grid."""
-        samples = [self._x for time in grid if time == self._time]
-        if not self._size:
-            return np.zeros((len(grid), 0))
+    def _integrate(self, t_final: float, method: Method, rtol: float, atol: float) -> None:
+        """Integrate up to a time, and sample at the times of the grid."""
+        grid = self._grid
         self.why = self._no_native or NativeMotion.obstacle(method, rtol, atol)
-        motion = self._begun(t_final, method, (rtol, atol))
+        if self._time < t_final:
+            self._update()
+        self._samples += [self._x for time in grid if time == self._time]
+        motion = self._begun(t_final, method, (rtol, atol)) if self._size else None
         jumps = True
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
+            tick = self._updates.next_time(self._time)
             stop = min(self._next_breaks().values(), default=math.inf)
             bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
             anew = jumps  # the rates go on behind a bend
-            jumps = stop <= min(t_final, bend)
-            stop = min(stop, t_final, bend)
+            jumps = stop <= min(t_final, bend, tick)
+            stop = min(stop, t_final, bend, tick)
             clip = math.nextafter(stop, -math.inf) if jumps else math.inf
-            times = grid[(grid > self._time) & (grid <= stop)]
+            updating = stop == tick and stop < t_final
+            times = grid[(grid > self._time) & ((grid < stop) if updating else (grid <= stop))]
             before = self._time, self._x
-            found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
-            samples += found
-            if self._time < stop:
-                self.why = "compiled loops came to something unusual"
+            if motion is None:
+                self._samples += [self._x] * len(times)
+                self._time = stop
+            elif stop - self._time > 4.0 * np.spacing(self._time):
+                found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
+                self._samples += found
+                if self._time < stop:
+                    self.why = "compiled loops came to something unusual"
+                    motion = self._begun(t_final, method, (rtol, atol))
+                    times = times[len(found) :]
+                    found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
+                    self._samples += found
+            else:  # nothing moves over a rounding error of time
+                self._samples += [self._x] * len(times)
+                self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
-                times = times[len(found) :]
-                found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
-                samples += found
-            if jumps:
+            if jumps and self._size:
                 self._refuse_moving_jump(stop, self._x[: self._size], before)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
-        return np.array(samples)
+            if updating:
+                self._put_together()
+                self._update()
+                self._samples += [self._x for time in grid if time == stop]
+                if motion is not None:
+                    motion.hold(self._x, self._weights)
+
+    def _update(self) -> None:
+        """Run the updates that are due now."""
+        self._drive(self._time)
+        n, own = self._size, len(self._steering)
+        columns = self._x[n:].reshape(len(self.scale), n).T
+        found = self._updates.run(
+            np.concatenate([columns, self._weights[own:]]), self._weights[:own]
+        )
+        self._weights = np.concatenate([self._weights[:own], found[n:]])
+        self._x = np.concatenate([self._store.x, found[:n].T.ravel()])
 
     def _begun(
         self, t_final: float, method: Method, tolerances: tuple[float, float]
     ) -> NativeMotion | InterpretedMotion:
         """Begin a motion where this one is, natively if nothing is in the way."""
         motion = self._by_python() if self.why or self._native is None else self._native
-        motion.begin(self._time, self._x, self.scale, t_final, method, tolerances, self.why)
+        motion.begin(self._time, self._x, self._weights, t_final, method, tolerances, self.why)
         return motion
 
     # Break times ---------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.contexts.context import Context
@@ -49,9 +48,7 @@ class NativeMotion:
     context : Context
         A root context, with the values that it begins with.
     variables : sequence of Variable
-        Parameters and fixed inputs.
-    steering : ndarray of int
-        The columns of derivatives that belong to these; others belong to initial states.
+        Parameters, fixed inputs and discrete states.
     count : int
         How many columns there are.
     outputs : sequence of Place
@@ -69,7 +66,6 @@ class NativeMotion:
         self,
         context: Context,
         variables: Sequence[Variable],
-        steering: NDArray[np.intp],
         count: int,
         outputs: Sequence[Place],
         drives: Sequence[Drive],
@@ -78,7 +74,6 @@ class NativeMotion:
         driven = frozenset(drive.slot for drive in drives)
         self._store = store = context.store
         self._read = [shown(context, place) for place in outputs]
-        self._steering = steering
         self._settled = ""
         try:
             program = native_program(store, driven)
@@ -87,7 +82,7 @@ class NativeMotion:
             self._own = self._compiled(variables, driven)
         except TraceError as error:
             raise UnsuitableError.because(error) from error
-        self._run = SensitivityRun(self._bound, store, self._own, steering, count)
+        self._run = SensitivityRun(self._bound, store, self._own, count)
 
     def _compiled(
         self, variables: Sequence[Variable], driven: frozenset[int]
@@ -138,7 +133,7 @@ class NativeMotion:
         self,
         time: float,
         x: FloatArray,
-        scale: FloatArray,
+        weights: FloatArray,
         t_final: float,
         method: Method,
         tolerances: tuple[float, float],
@@ -152,8 +147,8 @@ class NativeMotion:
             Where it begins, in seconds.
         x : ndarray
             States, and behind them the columns times the sizes of their numbers.
-        scale : ndarray
-            These sizes.
+        weights : ndarray, shape (p, m)
+            How much each component of the variables changes in each column.
         t_final : float
             Where the motion ends, in seconds.
         method : str
@@ -165,7 +160,7 @@ class NativeMotion:
         """
         self._is_open = method == "auto"
         self._pace = Pace(time, t_final)
-        self._end, self._scale, self._tolerances = t_final, scale, tolerances
+        self._end, self._weights, self._tolerances = t_final, weights, tolerances
         if self._is_open and not self._settled:
             self._settled = self._chosen(time, x[: self._store.layout.num_states], t_final)
         self._start(self._settled if self._is_open else method_name(method), time, x)
@@ -178,8 +173,13 @@ class NativeMotion:
 
     def _start(self, method: str, time: float, x: FloatArray) -> None:
         self._method = method
-        self._run.begin(method, self._tolerances, time, x, self._scale, self._pace)
+        self._run.begin(method, self._tolerances, time, x, self._weights, self._pace)
         self._run.watch(self._end, stiffness=self._is_open)
+
+    def hold(self, x: FloatArray, weights: FloatArray) -> None:
+        """Go on with other states, columns and discrete values, which updates have given."""
+        self._weights = weights
+        self._run.hold(x, weights)
 
     def advance(
         self, stop: float, clip: float, times: FloatArray, *, anew: bool
@@ -232,7 +232,7 @@ class NativeMotion:
         raise no_progress(self._method, time, "to reach the end", lack, rounding)
 
     def shown(
-        self, times: FloatArray, states: FloatArray, columns: FloatArray
+        self, times: FloatArray, states: FloatArray, columns: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the outputs at some times, and their derivatives.
 
@@ -244,6 +244,8 @@ class NativeMotion:
             The states.
         columns : ndarray, shape (k, n, m)
             Their derivatives.
+        weights : ndarray, shape (p, m)
+            Those of the components of the variables.
 
         Returns
         -------
@@ -257,8 +259,7 @@ class NativeMotion:
             for drive in self._drives:
                 put_line(own.environment, env, drive.line(time))
             matrix = own.output_slopes(time, x, env)
-            slope = matrix[:, :n] @ column
-            slope[:, self._steering] += matrix[:, n:]
+            slope = matrix[:, :n] @ column + matrix[:, n:] @ weights
             outputs.append(own.outputs(time, x, env))
             slopes.append(slope)
         return np.array(outputs), np.array(slopes)

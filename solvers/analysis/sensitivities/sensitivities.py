@@ -14,6 +14,7 @@ from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quot
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
@@ -88,12 +89,13 @@ class ParameterSensitivity(Answer):
         return f"<ParameterSensitivity of {what} to {quoted(self.derivatives)}, {when}>"
 
 
+@answers_other_words
 def parameter_sensitivity(
     system: System,
     t_final: float,
     parameters: Way | Iterable[Way],
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     outputs: Way | Iterable[Way] = (),
     times: npt.ArrayLike | None = None,
     method: Method = "auto",
@@ -105,7 +107,8 @@ def parameter_sensitivity(
     Parameters
     ----------
     system : System
-        A block or diagram without events that change states, other than at the beginning.
+        A block or diagram in which no events change states but periodic updates, and those at the
+        beginning.
     t_final : float
         End time in seconds.
     parameters : Handle, str or iterable of them
@@ -134,8 +137,8 @@ def parameter_sensitivity(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When an event changes a state, a parameter moves the time of a jump, or a block such as a
-        `Quantizer` has an output that jumps.
+        When an event other than a periodic update changes a state, a parameter moves the time of a
+        jump, or a block such as a `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -153,11 +156,13 @@ def parameter_sensitivity(
 
     Notes
     -----
-    The initial state counts as independent of the parameters, except where a block sets its own
-    state at the beginning. Where it does so whatever the state was, the sensitivity to an initial
-    state is zero. Publishes, such as those of logs, are left out. The derivatives must be
-    continuous where the motion crosses a border of the equations: at a jump of ``np.sign`` or
-    ``np.floor`` the sensitivities would jump as well, which these equations do not know.
+    At a periodic update, the sensitivities jump by the derivatives of what it computes, as its
+    instants do not depend on parameters. The initial state counts as independent of the parameters,
+    except where a block sets its own state at the beginning. Where it does so whatever the state
+    was, the sensitivity to an initial state is zero. Publishes, such as those of logs, are left
+    out. The derivatives must be continuous where the motion crosses a border of the equations: at a
+    jump of ``np.sign`` or ``np.floor`` the sensitivities would jump as well, which these equations
+    do not know.
 
     Examples
     --------
@@ -167,7 +172,7 @@ def parameter_sensitivity(
     >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
     >>> context = lag.create_default_context()
     >>> lag.u.fix(context, 0.0)
-    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context)
+    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)
     >>> result["time_constant"].round(6)
     array([0.167348])
     """

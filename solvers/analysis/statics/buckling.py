@@ -13,6 +13,7 @@ from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
@@ -139,12 +140,13 @@ class Buckling(Answer):
 
 
 @in_one_thread
+@answers_other_words
 def buckling(
     system: System,
     loads: Mapping[Any, npt.ArrayLike],
-    context: Context | None = None,
     *,
-    count: int = 4,
+    context: Context | None = None,
+    num_factors: int = 4,
     refine: bool = True,
 ) -> Buckling:
     """Find the load factors at which an equilibrium loses its stiffness.
@@ -159,7 +161,7 @@ def buckling(
     context : Context, optional
         All other values, a root context; it is not changed. The loads there are a constant
         prestress. A default context when omitted.
-    count : int
+    num_factors : int
         Number of factors: those of the smallest magnitude, positive or negative.
     refine : bool
         Whether to follow the equilibrium to each critical state; else factors are linear.
@@ -213,7 +215,7 @@ def buckling(
     attempt = f"Cannot find critical loads of '{system.label}'"
     start = start_context(system, context, attempt)
     variables, steps = _loads(start, loads, attempt)
-    count_of(count, "count", attempt, minimum=1)
+    count_of(num_factors, "num_factors", attempt, minimum=1)
     flag(refine, "refine", attempt)
     equations = StaticEquations(start, variables, attempt=attempt)
     names = equations.coordinates.names
@@ -231,7 +233,7 @@ def buckling(
     states = CriticalStates(equations, step / unit, size_of(rest))
     estimates = states.estimates()
     found = []
-    for estimate in estimates[:count]:
+    for estimate in estimates[:num_factors]:
         critical = states.refined(estimate) or states.beyond(estimate)
         found.append((estimate, critical if refine else states.linear(estimate)))
     for side in (1.0, -1.0) if refine else ():
@@ -240,7 +242,7 @@ def buckling(
         if first is not None:
             found.append((states.nearest(first, estimates), first))
     loads_found = [_told(*each, unit, equations) for each in found]
-    kept = tuple(_different(loads_found)[:count])
+    kept = tuple(_different(loads_found)[:num_factors])
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
     return Buckling(rest, given, kept, equations.how)

@@ -25,6 +25,7 @@ from flexure.diagrams.contexts.value_places import (
     shows_state,
 )
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
@@ -296,11 +297,12 @@ class LoadPath(Answer):
 
         return plot_load_path(self, x, y, ax=ax, path=path)
 
+    @answers_other_words
     def plot_mechanism(
         self,
         plant: Plant | None = None,
         *,
-        count: int = 5,
+        num_equilibria: int = 5,
         view: View = "auto",
         stress: bool = False,
         ground: float | None = None,
@@ -314,7 +316,7 @@ class LoadPath(Answer):
         ----------
         plant : Plant, optional
             The plant; it may be omitted when the system is one or contains exactly one.
-        count : int
+        num_equilibria : int
             How many equilibria: the first one, the last one, and others between which bodies move
             by about as much.
         view, stress, ground, title, ax, path
@@ -342,7 +344,7 @@ class LoadPath(Answer):
         return plot_states(
             self,
             plant,
-            count=count,
+            count=num_equilibria,
             view=view,
             stress=stress,
             ground=ground,
@@ -408,11 +410,12 @@ class LoadPath(Answer):
 
 
 @in_one_thread
+@answers_other_words
 def load_path(
     system: System,
     along: Mapping[Any, Any],
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     signals: Way | Iterable[Way] = (),
     branch: int = 0,
     max_points: int = 1000,

@@ -17,6 +17,7 @@ from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading, note
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, freeze
@@ -325,11 +326,12 @@ class Stiffness(Answer):
 
 
 @in_one_thread
+@answers_other_words
 def stiffness(
     system: System,
     frame: FrameLike | str,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
     measured_in: FrameLike | str | None = None,
     expressed_in: FrameLike | str | None = None,

@@ -15,6 +15,7 @@ from flexure.diagrams.checks.arguments import flag, one_of, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.interface.html import Shown, heading
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
@@ -216,12 +217,13 @@ class StiffnessTrack(Shown):
 
 
 @in_one_thread
+@answers_other_words
 def track_stiffness(
     system: System,
     frame: FrameLike | str,
     along: Mapping[Any, npt.ArrayLike] | Equilibria,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
     measured_in: FrameLike | str | None = None,
     expressed_in: FrameLike | str | None = None,
@@ -293,7 +295,7 @@ def track_stiffness(
 
     def at(place: Context) -> Stiffness:
         options = {"p_FP": p_FP, "measured_in": measured_in, "expressed_in": expressed_in}
-        return stiffness(system, frame, place, **options)  # type: ignore[arg-type]
+        return stiffness(system, frame, context=place, **options)  # type: ignore[arg-type]
 
     if isinstance(along, Equilibria):
         require(len(along), along, attempt, "one equilibrium or more")

@@ -29,6 +29,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
@@ -116,12 +117,13 @@ class Fit(Answer, FitReport):
         return f"{self.residuals.size} samples in {records} record{'s' * (records > 1)}"
 
 
+@answers_other_words
 def fit(
     system: System,
     records: Any,
     parameters: Way | Iterable[Way] | Mapping[Any, Any],
-    context: Context | Iterable[Context] | None = None,
     *,
+    context: Context | Iterable[Context] | None = None,
     signals: Way | Iterable[Way] | None = None,
     offsets: Way | Iterable[Way] = (),
     bounds: Mapping[Any, Any] | None = None,
@@ -138,7 +140,8 @@ def fit(
     Parameters
     ----------
     system : System
-        A block or diagram without events that change states, other than at the beginning.
+        A block or diagram in which no events change states but periodic updates, and those at the
+        beginning.
     records : mapping, DataFrame, str, Path, SimulationResult, or iterable of them
         One record or several: a mapping of paths to values with the times in s as "time", a pandas
         DataFrame with a column "time" or the times as its index, the name of a CSV file, or the

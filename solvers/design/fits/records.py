@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from flexure.blocks.signals.table_files import FORMATS, read_table
 from flexure.diagrams.checks.arguments import file_path, items_of, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.contexts.context import Context
@@ -25,8 +24,8 @@ from flexure.solvers.results.records.result import SimulationResult
 
 _TIME = "time"
 _FORM = (
-    "a mapping with 'time' and a column for each signal, a DataFrame, the name of a CSV file, "
-    "or a SimulationResult"
+    "a mapping with 'time' and a column for each signal, a DataFrame, the name of a file "
+    f"({FORMATS}), or a SimulationResult"
 )
 
 
@@ -142,37 +141,8 @@ def _simulated(
 
 
 def read_columns(path: str, attempt: str) -> dict[str, Any]:
-    """Return the columns of a CSV file, one row of names and numbers below, by name."""
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueRefusedError(
-            attempt, expected="a CSV file that can be read", found=f"{path!r}: {error}"
-        ) from error
-    if len(rows) < 2 or len(set(rows[0])) < len(rows[0]):
-        raise ValueRefusedError(
-            attempt,
-            expected="a row of names, each once, and rows of numbers below",
-            found=f"{len(rows)} rows in {path!r}, of which the first is {rows[:1]}",
-        )
-    names, *lines = rows
-    for number, line in enumerate(lines):
-        if len(line) != len(names):
-            raise ValueRefusedError(
-                attempt,
-                expected=f"{len(names)} entries in each row of {path!r}",
-                found=f"{len(line)} entries in row {number} of the numbers",
-            )
-    columns: dict[str, Any] = {}
-    for name, texts in zip(names, zip(*lines, strict=True), strict=True):
-        try:
-            columns[name.strip()] = [float(text) if text.strip() else np.nan for text in texts]
-        except ValueError as error:
-            raise ValueRefusedError(
-                attempt, expected=f"numbers in the column '{name}' of {path!r}", found=str(error)
-            ) from error
-    return columns
+    """Return the columns of a file by name, see `table_files`; empty cells are NaN."""
+    return read_table(path, attempt).values
 
 
 def _checked(

@@ -115,7 +115,7 @@ class MotionSlopes:
         options = study.options
         if "step" not in options:
             options = options | {"rtol": self.rtol, "atol": 1e-3 * self.rtol}
-        run = simulate(study.system, study.t_final, context.clone(), **options)
+        run = simulate(study.system, study.t_final, context=context.clone(), **options)
         dense = run._dense_output(list(study.signals))
         begin, end = dense.begin[:, np.newaxis], dense.end[:, np.newaxis]
         times = begin + (end - begin) * (0.5 * (1.0 + np.array(NODES)))

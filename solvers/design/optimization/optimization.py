@@ -156,7 +156,7 @@ class Optimization(Answer):
 
     def simulate(self) -> SimulationResult:
         """Return the run with the best values, with all signals."""
-        return simulate(self.system, self.t_final, self.context, **self._options)
+        return simulate(self.system, self.t_final, context=self.context, **self._options)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Plot the objective of all candidates, and below it the signals of the best one.

@@ -13,6 +13,7 @@ from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import Shown, fold, heading, lines
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number, check_bounds
 from flexure.diagrams.values.handles import start_context
@@ -60,10 +61,10 @@ class PIDTuning(Shown):
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
         limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
-        those of the output of the controller. None without ``step``.
+        those of the output of the controller. None without ``step_to``.
     at_limits : float or None
         Share of the time, from 0 to 1, that the controller is at a limit in the simulated step.
-        None without ``step``.
+        None without ``step_to``.
     component : int
         Which component of the controller.
     """
@@ -130,11 +131,12 @@ class PIDTuning(Shown):
         return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}>"
 
 
+@answers_other_words
 def tune_pid(
     system: System,
     controller: PIDController | SampledPIDController | str,
-    context: Context | None = None,
     *,
+    context: Context | None = None,
     goal: Goal | None = None,
     rule: Rule | None = None,
     max_sensitivity: float | None = None,
@@ -143,7 +145,7 @@ def tune_pid(
     parts: Parts | None = None,
     component: int | None = None,
     filter_ratio: float = 10.0,
-    step: Mapping[str, float] | None = None,
+    step_to: Mapping[str, float] | None = None,
     t_final: float | None = None,
 ) -> PIDTuning:
     """Tune a PID controller for a goal, within a bound on robustness.
@@ -192,7 +194,7 @@ def tune_pid(
     filter_ratio : float
         Derivative time kd/kp by the time constant of the derivative's filter.
 
-    step : mapping from str to float, optional
+    step_to : mapping from str to float, optional
         Step for a simulation, such as ``{"target.value": 2.0}``: the path of a parameter, or of a
         free input, with one component, and its new value. The diagram is then simulated with the
         new gains, from the context on, which is best at an equilibrium.
@@ -285,7 +287,7 @@ def tune_pid(
         closed_loop_time = _number("closed_loop_time", closed_loop_time, attempt, 0.0)
         expected = "rule='simc' or rule='lambda' where there is a closed_loop_time"
         require(rule in ("simc", "lambda"), rule, attempt, expected)
-    require(step is not None or t_final is None, t_final, attempt, "no t_final without step")
+    require(step_to is not None or t_final is None, t_final, attempt, "no t_final without step_to")
     wanted = _parts(controlled, parts, attempt)
     loop = PIDLoop(seen(controlled.plant(system, start), attempt))
     first = None
@@ -326,11 +328,11 @@ def tune_pid(
         loop.plant,
         component=controlled.component,
     )
-    if step is None:
+    if step_to is None:
         return tuning
     tuning.apply(start)
     slowest = float(-loop.rates(tuning.poles).real.max(initial=-np.inf))
-    found = verified(controlled, system, start, slowest, step, t_final, attempt)
+    found = verified(controlled, system, start, slowest, step_to, t_final, attempt)
     return replace(
         tuning,
         linear=found.linear,

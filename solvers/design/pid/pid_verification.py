@@ -51,7 +51,7 @@ def verified(
     system: System,
     start: Context,
     slowest: float,
-    step: Mapping[str, float],
+    step_to: Mapping[str, float],
     t_final: float | None,
     attempt: str,
 ) -> Verification:
@@ -65,17 +65,17 @@ def verified(
         The diagram, and where it starts.
     slowest : float
         Decay rate of the slowest pole of the loop, in rad/s.
-    step : mapping
+    step_to : mapping
         The path of the step, and the new value.
     t_final : float or None
         Length of the record in s.
     attempt : str
         Beginning of messages.
     """
-    given = mapping(step, "the path of a step, and its new value", attempt)
-    require(len(given) == 1, step, attempt, "one step, as a path and its new value")
+    given = mapping(step_to, "the path of a step, and its new value", attempt)
+    require(len(given) == 1, step_to, attempt, "one step, as a path and its new value")
     ((entry, to),) = given.items()
-    to = float(as_number(to, (), f"{attempt} with this step"))
+    to = float(as_number(to, (), f"{attempt} with this step_to"))
     settled = float(_SETTLED / slowest)
     length = float(as_number(settled if t_final is None else t_final, (), f"{attempt}: t_final"))
     check_bounds(length, f"{attempt}: t_final", lower=0.0, exclusive=True, unit="s")
@@ -83,7 +83,7 @@ def verified(
     block, period = controlled.block, controlled.period
     outputs = [controlled.way(block.measurement), controlled.way(block.u)]
     model = linearize(system, start, [entry], outputs, period=period)
-    require(model.B.shape[1] == 1, step, attempt, "a step of one component")
+    require(model.B.shape[1] == 1, step_to, attempt, "a step of one component")
     if period is None:
         times: FloatArray = np.linspace(0.0, length, _INSTANTS)
     else:
@@ -93,7 +93,7 @@ def verified(
     predicted = _predicted(model, to, times)
     before = float(block.u.eval(start)[controlled.component])
     start.set(entry, to)
-    result = simulate(system, start.time + float(times[-1]), start)
+    result = simulate(system, start.time + float(times[-1]), context=start)
     values = np.column_stack(
         [np.ravel(result.sample(output, start.time + times)) for output in outputs]
     )

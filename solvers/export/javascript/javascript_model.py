@@ -123,20 +123,8 @@ class JavaScriptModel(Answer):
             "name": context.system.name,
             "time": float(context.time),
             **values.info,
-            "signals": [
-                {
-                    "path": each.path,
-                    "labels": [str(label) for label in each.reader.labels],
-                    "unit": each.reader.unit,
-                    "size": each.reader.size,
-                    "doc": each.reader.doc,
-                }
-                for each in equations.signals
-            ],
-            "events": [
-                {"path": each.path, "kind": each.kind, "trigger": each.trigger}
-                for each in equations.events
-            ],
+            "signals": equations.signal_rows(),
+            "events": equations.event_rows(),
             "leftOut": equations.left_out,
         }
         start = {

@@ -191,6 +191,16 @@ def rint(a: float) -> float:
     return float(round(a))
 
 
+def scaled(a: float, k: int) -> float:
+    """Return a number times a power of two, rounded once; only C has it."""
+    return math.ldexp(a, k)
+
+
+def exponent(a: float) -> int:
+    """Return k for a positive number from ``2**k`` up to twice that; only C has it."""
+    return math.frexp(a)[1] - 1
+
+
 def local(count: int) -> Reals:
     """Return an array that lasts until the kernel returns; the count is known while translating."""
     return np.zeros(count)

@@ -39,7 +39,7 @@ class KernelError(Exception):
     """A kernel contains something that cannot be translated; a mistake in this package."""
 
 
-class _Unknown(Exception):  # noqa: N818, a signal and not an error
+class NotKnown(Exception):  # noqa: N818, a signal and not an error
     """An expression is not known while translating."""
 
 
@@ -112,7 +112,7 @@ class Reading:
         """Return what an expression is while translating, or that it is unknown."""
         try:
             return self._static(node)
-        except _Unknown:
+        except NotKnown:
             if isinstance(node, ast.BoolOp):  # its first part may decide
                 decisive = isinstance(node.op, ast.Or)
                 return decisive if self._known(node.values[0]) is decisive else UNKNOWN
@@ -127,11 +127,11 @@ class Reading:
         for name in names:
             if name in statics:
                 if isinstance(statics[name], Named):
-                    raise _Unknown
+                    raise NotKnown
             elif name in self.locals or not (name in scope or name in _BUILTINS):
-                raise _Unknown
+                raise NotKnown
         if not is_plain:
-            raise _Unknown
+            raise NotKnown
         return eval(_code(node), scope, statics)
 
     def _value(self, node: ast.expr) -> Any:

@@ -16,7 +16,7 @@ from flexure.diagrams.scalars.derivatives.jacobians import jacobian_length
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, conform
-from flexure.diagrams.values.events import Initialization
+from flexure.diagrams.values.events import Event, Initialization, Periodic
 from flexure.diagrams.values.state import AbstractState, ContinuousState
 from flexure.solvers.native.emission.emission import (
     Environment,
@@ -35,11 +35,17 @@ from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.assembly import cut
 from flexure.solvers.native.llvm.library import Address, Library, lane_count, vector_functions
 from flexure.solvers.native.programs.method_programs import METHODS, source_identity
+from flexure.solvers.native.programs.system_trace import (
+    Update,
+    read_breaks,
+    read_update,
+    update_name,
+)
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.lanes import Lanes
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key, trace
+from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key, SymbolicStore, trace
 
 _MANIFOLD = "deviations", "projection"
 _LARGE = 200_000  # characters of equations, beyond which LLVM is to try less hard
@@ -55,6 +61,10 @@ class _Equations:
         Expressions.
     updates : list of dict
         What initialization gives to states, by key: unrestricted updates, then discrete ones.
+    periodic : list of tuple
+        The periodic updates: the event, and what it computes.
+    breaks : list
+        The next break time, where updates may move it.
     """
 
     derivatives: list[Any]
@@ -62,6 +72,8 @@ class _Equations:
     deviations: list[Any]
     projected: list[Any]
     updates: list[dict[Key, Any]] = field(default_factory=list)
+    periodic: list[tuple[Event, Update]] = field(default_factory=list)
+    breaks: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,12 @@ class LaneEquations:
         Number of deviations from where states belong; 0 where they belong everywhere.
     jacobian : LaneJacobian or None
         For implicit methods.
+    periodic : list of tuple
+        The periodic updates: the event, and the `Update` that it makes.
+    update_functions : list of Address
+        Of the functions that compute these.
+    breaks : Address or None
+        Of the function that computes the next break time, where updates may move it.
     operations : int
         Of the derivatives and the Jacobian, roughly.
     prepared : int
@@ -154,10 +172,10 @@ class LaneEquations:
         *,
         implicit: bool = False,
     ) -> None:
-        self.num_states = layout.num_states
+        self.num_states, self.num_discrete = layout.num_states, num_discrete
         self.lanes = lanes = lane_count(self.num_states)
         self._vectors = vectors = vector_functions(lanes)
-        equations = trace(layout, lambda store: _read(store, signals))
+        equations = trace(layout, lambda store: _read(store, signals, discrete))
         self.derivatives, self.signals = equations.derivatives, equations.signals
         self.traced = Lanes([*self.derivatives, *self.signals])
         self._updates = equations.updates
@@ -182,10 +200,21 @@ class LaneEquations:
         self.jacobian = LaneJacobian.of(equations.derivatives) if implicit else None
         if self.jacobian is not None:
             functions["jacobian"] = self.jacobian.entries
+        self.periodic = equations.periodic
+        for k, (_, update) in enumerate(self.periodic):
+            functions[update_name(k)] = update.expressions
+            refuse_beyond(WRITTEN, len(depth_first(update.expressions, {})), "an update")
+        if equations.breaks:
+            functions["breaks"] = equations.breaks
         self._texts, self.prepared = emit_with_preparation(
             functions, self.environment, lanes=lanes, vectors=vectors
         )
         manifold = [self._texts.pop(name) for name in _MANIFOLD if name in self._texts]
+        names = [update_name(k) for k in range(len(self.periodic))]
+        texts = [self._texts.pop(name) for name in (*names, "breaks") if name in self._texts]
+        library = cut(texts).compile() if texts else None
+        self.update_functions = [library.address(name) for name in names] if library else []
+        self.breaks = library.address("breaks") if library and equations.breaks else None
         self.operations = sum(text.count("\n") for text, _ in self._texts.values())
         self._manifold = cut(manifold).compile() if manifold else None
         self._lock = Lock()
@@ -279,8 +308,10 @@ class LaneEquations:
         return module.text
 
 
-def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
-    """Trace derivatives, signals and initialization updates."""
+def _read(
+    store: SymbolicStore, signals: Sequence[Reader], discrete: Sequence[Sequence[int]]
+) -> _Equations:
+    """Trace derivatives, signals and updates."""
     root = store.leaves[0].root
     equations = _Equations(
         simplify(store.time_derivatives(), checked=True),
@@ -297,6 +328,13 @@ def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
                     for state, value in found.items():
                         updates |= _written(store, leaf.position, state, value)
         equations.updates.append(updates)
+    for leaf in store.leaves:
+        for event in leaf.system.events:
+            if isinstance(event.trigger, Periodic) and event.kind != "publish":
+                found = read_update(store, leaf, event, discrete)
+                found.expressions = simplify(found.expressions, checked=True)
+                equations.periodic.append((event, found))
+    equations.breaks = simplify(read_breaks(store), checked=True)
     return equations
 
 

@@ -80,7 +80,7 @@ class SensitivityProgram:
     rates, outputs : sequence
         Expressions of one trace, or numbers.
     keys : sequence of Key
-        The numbers.
+        The numbers, discrete values among them.
     driven : frozenset of int
         Slots of inputs that change with time.
 
@@ -154,12 +154,16 @@ class SensitivityProgram:
     def fill(self, store: Store) -> FloatArray:
         """Return a new environment with the values of a context."""
         env = np.zeros(self.environment.size + 1)
-        self._discrete.read(store, env)
+        self.read_discrete(store, env)
         keys = self.environment.keys
         env[list(keys.values())] = [number_behind(store, key) for key in keys]
         for function, base in self._prepare:
             run_preparation(function, base, env)
         return env
+
+    def read_discrete(self, store: Store, env: FloatArray) -> None:
+        """Put the discrete values of a context into an environment."""
+        self._discrete.read(store, env)
 
     def outputs(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
         """Return the outputs at a time and state, with an environment."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
@@ -23,6 +24,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.branches import explore
 from flexure.diagrams.systems.layout import Layout
+from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values import kinds
 from flexure.diagrams.values.arrays import FloatArray, conform, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Trigger, Witness
@@ -206,17 +208,11 @@ class SystemTrace:
         self._read_events(store)
 
     def _read_breaks(self, store: SymbolicStore) -> None:
-        """Trace the next break time, if a block with discrete states has break times."""
-        breaking = [leaf for leaf in store.leaves if leaf.system.has_break_times]
-        named = [leaf.system.label for leaf in breaking if leaf.system.discrete_states]
-        if not named:
-            return
+        """Trace the next break time, if updates may move it."""
         try:
-            times = [break_time(store, leaf) for leaf in breaking]
-            later = [scalars.where(each > store.time, each, math.inf) for each in times]
-            self.breaks = [reduce(np.minimum, later)]
+            self.breaks = read_breaks(store)
         except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
-            what = f"the break times of '{named[0]}' may change"
+            what = f"the break times of '{moving_breaks(store.layout)[0].label}' may change"
             self.no_breaks = f"{what}, and cannot be traced ({_reason(error)})"
 
     def _read_events(self, store: SymbolicStore) -> None:
@@ -267,16 +263,23 @@ class SystemTrace:
             return
         if not isinstance(event.trigger, self.triggers):
             return
-        expressions: list[Any] = []
-        targets: list[int] = []
-        for state, value in updated_states(store, leaf, event).items():
-            if isinstance(state, ContinuousState):
-                start = store.layout.x_slices[key[0]].start
-            else:
-                start = store.layout.num_states + self.discrete.starts[key[0]][state.index]
-            expressions.extend(value)
-            targets.extend(range(start, start + state.size))
-        self.updates[key] = Update(expressions, targets)
+        self.updates[key] = read_update(store, leaf, event, self.discrete.starts)
+
+
+def read_update(
+    store: SymbolicStore, leaf: LeafContext, event: Event, starts: Sequence[Sequence[int]]
+) -> Update:
+    """Trace an update; ``starts`` are those of `DiscretePlaces`."""
+    expressions: list[Any] = []
+    targets: list[int] = []
+    for state, value in updated_states(store, leaf, event).items():
+        if isinstance(state, ContinuousState):
+            start = store.layout.x_slices[leaf.position].start
+        else:
+            start = store.layout.num_states + starts[leaf.position][state.index]
+        expressions.extend(value)
+        targets.extend(range(start, start + state.size))
+    return Update(expressions, targets)
 
 
 def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
@@ -312,6 +315,20 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
         )
     pairs = zip(states, merged, strict=True)
     return {state: value for state, value in pairs if state in somewhere}
+
+
+def moving_breaks(layout: Layout) -> list[LeafSystem]:
+    """Return the blocks whose break times updates may move."""
+    return [leaf for leaf in layout.leaves if leaf.has_break_times and leaf.discrete_states]
+
+
+def read_breaks(store: SymbolicStore) -> list[Any]:
+    """Trace the next break time of all blocks; empty where updates move none."""
+    if not moving_breaks(store.layout):
+        return []
+    times = [break_time(store, leaf) for leaf in store.leaves if leaf.system.has_break_times]
+    later = [scalars.where(each > store.time, each, math.inf) for each in times]
+    return [reduce(np.minimum, later)]
 
 
 def break_time(store: SymbolicStore, leaf: LeafContext) -> Any:

@@ -278,6 +278,7 @@ def _make_memory(
         system.link(name, addresses[name])
     system.link("signals", equations.signal)
     _describe_runs(memory.parts["runs"], runs)
+    _describe_updates(memory.parts["updates"], equations, runs.env)
     became = memory.parts["outcome"]
     for name in ("finals", "ends", "outcomes", "steps", "left"):
         became.attach(name, getattr(outcome, name))
@@ -318,6 +319,25 @@ def _describe_runs(part: StructureArrays, runs: EnsembleRuns) -> None:
         part.attach(name, getattr(runs, name))
 
 
+def _describe_updates(part: StructureArrays, equations: LaneEquations, env: FloatArray) -> None:
+    """Say which updates there are, and when."""
+    fields, periodic = part.fields, equations.periodic
+    clocks = list(dict.fromkeys(event.trigger for event, _ in periodic))
+    fields.count, fields.clocks = len(periodic), len(clocks)
+    part.link_all("functions", equations.update_functions)
+    part.link("breaks", equations.breaks)
+    fields.breaking = equations.breaks is not None
+    part.indices("unrestricted", [event.kind == "unrestricted" for event, _ in periodic])
+    part.indices("clock", [clocks.index(event.trigger) for event, _ in periodic])
+    ends = np.cumsum([0, *(len(update.targets) for _, update in periodic)])
+    part.indices("first_target", ends)
+    part.indices("targets", [target for _, update in periodic for target in update.targets])
+    for name in ("periods", "offsets"):
+        part.attach(name, np.array([getattr(clock, name[:-1]) for clock in clocks] or [0.0]))
+    fields.held = equations.num_discrete if periodic else 0
+    part.attach("values", env[: max(1, fields.held)].copy())
+
+
 def _make_lanes(
     memory: StructureArrays, equations: LaneEquations, method: NativeMethod, env: FloatArray
 ) -> None:
@@ -334,9 +354,12 @@ def _make_lanes(
     width = memory.fields.trail.width
     several |= dict.fromkeys(("inside", "both"), (len(NODES) + 1) * width)
     several |= {"before": len(NODES) * width, "scale": width, "basis": len(NODES)}
+    updates = memory.parts["updates"]
+    several |= dict.fromkeys(("ticks", "due"), max(1, updates.fields.clocks))
+    several["results"] = max(1, int(updates.arrays["first_target"][-1]))
     several["away"] = max(1, equations.num_deviations)
     several |= dict.fromkeys(("landed", "shift", "slope", "shift_of_one"), n)
-    parts = ["lanes", "step", "samples", "trail", "system", "manifold"]
+    parts = ["lanes", "step", "samples", "trail", "system", "manifold", "updates"]
     if equations.jacobian is not None:
         parts.append("linear")
         factors = equations.jacobian.factors

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
@@ -88,7 +87,6 @@ class ColumnMemory(RunMemory):
         columns.attach("rows", rows)
         columns.attach("columns", others)
         columns.room("entries", len(rows))
-        columns.room("push", self.size)
 
     def _prepare_linear(self) -> None:
         super()._prepare_linear()
@@ -100,15 +98,17 @@ class ColumnMemory(RunMemory):
         attempt = self._loops.address("attempt") if own else generic_attempt(name)
         self.parts["system"].link("attempt", attempt)
 
-    def steer(self, own: SensitivityProgram, steering: NDArray[np.intp], scale: FloatArray) -> None:
-        """Provide the derivatives by numbers, and which columns belong to them."""
+    def steer(self, own: SensitivityProgram, weights: FloatArray) -> None:
+        """Provide the derivatives by numbers, and how much these change in each column."""
         columns, slopes = self.parts["columns"], own.slopes
-        behind = steering[slopes.columns]
+        sources, behind = np.nonzero(weights[slopes.columns])
         columns.link("slopes", slopes.address)
-        columns.fields.steered = len(slopes.rows)
-        columns.indices("places", behind * self.program.num_states + slopes.rows)
-        columns.attach("scales", scale[behind])
+        columns.fields.steered, columns.fields.pushed = len(slopes.rows), len(sources)
+        columns.indices("sources", sources)
+        columns.indices("places", behind * self.program.num_states + slopes.rows[sources])
+        columns.attach("scales", weights[slopes.columns[sources], behind])
         columns.room("pulls", len(slopes.rows))
+        columns.room("push", self.size)
 
     @property
     def work(self) -> float:
@@ -130,8 +130,6 @@ class SensitivityRun:
         These values.
     own : SensitivityProgram
         Their derivatives by numbers.
-    steering : ndarray of int
-        The columns that belong to these; the others belong to initial states.
     count : int
         How many columns there are.
     """
@@ -141,13 +139,11 @@ class SensitivityRun:
         bound: BoundProgram,
         store: Store,
         own: SensitivityProgram,
-        steering: NDArray[np.intp],
         count: int,
     ) -> None:
         self._bound = bound
         self._store = store
         self._own = own
-        self._steering = steering
         self._count = count
         self._memories: dict[tuple[Program, str, float, float], ColumnMemory] = {}
 
@@ -157,7 +153,7 @@ class SensitivityRun:
         tolerances: tuple[float, float],
         time: float,
         x: FloatArray,
-        scale: FloatArray,
+        weights: FloatArray,
         pace: Pace,
     ) -> None:
         """Begin with the present values of the context.
@@ -172,8 +168,8 @@ class SensitivityRun:
             Where the motion begins, in seconds.
         x : ndarray
             States and columns.
-        scale : ndarray
-            The sizes of the numbers, one for each column.
+        weights : ndarray, shape (p, m)
+            How much each number changes in each column.
         pace : Pace
             Judges the whole motion.
         """
@@ -187,7 +183,7 @@ class SensitivityRun:
         columns, fields = memory.parts["columns"], memory.fields
         columns.attach("env", env.copy())
         columns.attach("own", self._own.fill(self._store))
-        memory.steer(self._own, self._steering, scale)
+        memory.steer(self._own, weights)
         self._length = CallLength(_STRIDE, memory.work)
         memory.x[:] = x
         fields.step.time = fields.step.time_old = fields.step.time_new = time
@@ -200,6 +196,14 @@ class SensitivityRun:
         memory.parts["pace"].attach("marks", pace.marks)
         fields.pace.judged_at, fields.pace.strides = pace.left, pace.strides
         fields.pace.most_steps, fields.pace.deliberate = pace.most, pace.deliberate
+
+    def hold(self, x: FloatArray, weights: FloatArray) -> None:
+        """Take over the discrete values of the context, with states, columns and weights."""
+        arrays = self.memory.parts["columns"].arrays
+        self._bound.program.read_discrete(self._store, arrays["env"])
+        self._own.read_discrete(self._store, arrays["own"])
+        self.memory.steer(self._own, weights)
+        self.memory.x[:] = x
 
     def watch(self, end: float, *, stiffness: bool) -> None:
         """Say where the motion ends, and whether to stop where stability limits the steps."""

@@ -11,7 +11,7 @@ numbers do not depend on what it is measured with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from flexure.solvers.results.measures.polynomials import (
     integrals_of,
     nodes_of,
     quadrature,
+    rows_of,
     slopes_of,
     times_matrix,
     zero_between,
@@ -161,7 +162,7 @@ class Curve:
     def of(cls, dense: DenseOutput, values: FloatArray) -> Curve:
         """Return a signal with one component, from its values of shape (S, nodes)."""
         count, nodes = values.shape
-        ends = np.ones(count)
+        ends, values = np.ones(count), np.asfortranarray(values)
         least, greatest = values[:, 0], values[:, 0]
         for k in range(1, nodes):
             least, greatest = np.minimum(least, values[:, k]), np.maximum(greatest, values[:, k])
@@ -235,20 +236,20 @@ class Curve:
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """An upper bound of the signal in each arc."""
         beyond = OVERSHOOT * (self.greatest - self.least)
-        return self.least - beyond, self.greatest + beyond
+        return self.least - beyond, np.add(self.greatest, beyond, out=beyond)
 
     def _divided(self, chosen: NDArray[np.bool_]) -> Curve:
         """Return the curve with some arcs divided where the signal turns."""
         arcs = np.flatnonzero(chosen)
         if not len(arcs):
             return self
-        c = coefficients_of(self.values[self.piece[arcs]])
-        size = np.max(np.abs(self.values[self.piece[arcs]]), axis=1)
+        values = rows_of(self.values, self.piece[arcs])
+        c, size = coefficients_of(values), np.max(np.abs(values), axis=1)
         slopes = np.abs(slopes_of(c))
         more = np.sum(slopes[:, 1:], axis=1)
         # Not where a value is NaN.
         rows = np.flatnonzero((slopes[:, 0] <= more) & (more > _FLAT * size))
-        turns = zeros_of(slopes_of(c[rows]))
+        turns = zeros_of(slopes_of(rows_of(c, rows)))
         turning = arcs[rows]
         inside = (turns > self.z0[turning, np.newaxis]) & (turns < self.z1[turning, np.newaxis])
         turns = np.sort(np.where(inside, turns, np.nan), axis=1)
@@ -329,9 +330,29 @@ class Curve:
         """Return the last of some arcs in each run; -1 where there is none."""
         return np.asarray(self.over(np.maximum, np.where(arcs, np.arange(len(arcs)), -1)))
 
+    def _last_before(self, when: FloatArray, or_at: bool = False) -> NDArray[np.intp]:
+        """Return the last arc of each run that begins before a time, or at it; -1 without one."""
+        begins = np.less_equal if or_at else np.less
+        found = self._search(lambda arcs: begins(self.t0[arcs], when)) - 1
+        return np.where(found < self.first[:-1], -1, found)
+
+    def _first_after(self, when: FloatArray) -> NDArray[np.intp]:
+        """Return the first arc of each run that ends after a time, or that behind the run."""
+        return self._search(lambda arcs: ~(self.t1[arcs] > when))
+
+    def _search(self, early: Callable[[NDArray[np.intp]], NDArray[np.bool_]]) -> NDArray[np.intp]:
+        """Return the first arc of each run that is not early, where all before it are."""
+        low, high = self.first[:-1].copy(), self.first[1:].copy()
+        for _ in range(int(np.max(high - low, initial=0)).bit_length()):
+            middle = (low + high) // 2
+            going = low < high
+            after = early(np.minimum(middle, len(self.piece) - 1)) & going
+            low, high = np.where(after, middle + 1, low), np.where(after | ~going, high, middle)
+        return low
+
     def value_before(self, when: FloatArray) -> FloatArray:
         """Return the value of each run at a time of its own, the one before where it jumps."""
-        arcs = np.maximum(self.last_of(self.t0 < when[self.run]), self.first[:-1])
+        arcs = np.maximum(self._last_before(when), self.first[:-1])
         before = self._value(arcs, self._place(arcs, when))
         return np.where(self.t0[arcs] < when, before, self.y0[arcs])  # a run may begin by a jump
 
@@ -347,38 +368,30 @@ class Curve:
 
         Where it jumps at these times, the part begins after and ends before the jump.
         """
-        run = self.run
-        inside = (self.t1 > begin[run]) & (self.t0 < end[run])
-        at_least = np.maximum(self.last_of(self.t0 <= begin[run]), self.first[:-1])
-        none = ~self.over(np.logical_or, inside)
-        inside[at_least[none]] = True
-        first = np.append(0, np.cumsum(inside))[self.first]
-        found = replace(self._take(np.flatnonzero(inside)), first=first)
+        low, high = self._first_after(begin), self._last_before(end) + 1
+        none = low >= high
+        if np.any(none):
+            low[none] = np.maximum(self._last_before(begin, or_at=True), self.first[:-1])[none]
+            high[none] = low[none] + 1
+        first = np.append(0, np.cumsum(high - low))
+        found = self
+        if first[-1] < len(self.piece):
+            arcs = np.arange(first[-1]) + np.repeat(low - first[:-1], high - low)
+            found = replace(self._take(arcs), first=first)
         left, right = first[:-1], first[1:] - 1
-        late, early = begin > found.t0[left], end < found.t1[right]
-        where = found._place(left, begin), found._place(right, end)
-        values = found._value(left, where[0]), found._value(right, where[1])
-        for late_or_early, arcs, z, y, time, names in (
-            (
-                late,
-                left,
-                where[0],
-                values[0],
-                np.minimum(begin, found.t1[left]),
-                ("z0", "y0", "t0"),
-            ),
-            (
-                early,
-                right,
-                where[1],
-                values[1],
-                np.maximum(end, found.t0[right]),
-                ("z1", "y1", "t1"),
-            ),
+        cut = begin > found.t0[left], end < found.t1[right]
+        left, late, right, early = left[cut[0]], begin[cut[0]], right[cut[1]], end[cut[1]]
+        changed: dict[str, Any] = {}
+        for arcs, when, time, names in (
+            (left, late, np.minimum(late, found.t1[left]), ("z0", "y0", "t0")),
+            (right, early, np.maximum(early, found.t0[right]), ("z1", "y1", "t1")),
         ):
-            for name, numbers in zip(names, (z, y, time), strict=True):
-                getattr(found, name)[arcs[late_or_early]] = numbers[late_or_early]
-        return found
+            if len(arcs):
+                z = found._place(arcs, when)
+                for name, numbers in zip(names, (z, found._value(arcs, z), time), strict=True):
+                    changed[name] = getattr(found, name).copy()
+                    changed[name][arcs] = numbers
+        return replace(found, **changed) if changed else found
 
     def moved(self, by: FloatArray) -> Curve:
         """Return each run with a number added to the signal."""
@@ -391,7 +404,7 @@ class Curve:
 
     def _polynomials(self, arcs: NDArray[np.intp]) -> FloatArray:
         """Return the coefficients in some arcs."""
-        c = coefficients_of(self.values[self.piece[arcs]])
+        c = coefficients_of(rows_of(self.values, self.piece[arcs]))
         c[:, 0] += self.lift[self.run[arcs]]
         return c
 
@@ -430,19 +443,16 @@ class Curve:
 
     def integral(self, since: FloatArray | None = None) -> FloatArray:
         """Return the integral of each arc, maybe times the time since something."""
-        found = np.zeros(len(self.piece))
-        whole = (self.z0 == -1.0) & (self.z1 == 1.0)
-        some, parts = np.flatnonzero(whole), np.flatnonzero(~whole)
-        piece, weights = self.piece[some], integral_weights(self.values.shape[1])
-        sums = times_matrix(self.values[piece], weights)
-        sums[:, 0] += 2.0 * self.lift[self.run[some]]
-        begin, end = self.dense.begin[piece], self.dense.end[piece]
+        weights = integral_weights(self.values.shape[1])[:, : 1 if since is None else 2]
+        sums = rows_of(times_matrix(self.values, weights), self.piece)
+        sums[:, 0] += 2.0 * self.lift[self.run]
+        begin, end = self.dense.begin[self.piece], self.dense.end[self.piece]
         half = 0.5 * (end - begin)
-        if since is None:
-            found[some] = half * sums[:, 0]
-        else:
-            late = 0.5 * (begin + end) - since[some]
-            found[some] = half * (late * sums[:, 0] + half * sums[:, 1])
+        found = sums[:, 0]
+        if since is not None:
+            found = (0.5 * (begin + end) - since) * found + half * sums[:, 1]
+        found = half * found
+        parts = np.flatnonzero((self.z0 != -1.0) | (self.z1 != 1.0))
         late_parts = None if since is None else since[parts]
         found[parts] = self._integral(parts, self.z1[parts], late_parts)
         return found
@@ -489,7 +499,7 @@ class Curve:
         half, found = 0.5 * (self.z1 - self.z0), np.empty(len(self.piece))
         whole = half == 1.0
         some, parts = np.flatnonzero(whole), np.flatnonzero(~whole)
-        y = self.values[self.piece[some]] + self.lift[self.run[some], np.newaxis]
+        y = rows_of(self.values, self.piece[some]) + self.lift[self.run[some], np.newaxis]
         found[some] = times_matrix(times_matrix(y, at_points) ** 2, weights)[:, 0]
         z = 0.5 * (self.z0 + self.z1)[parts, np.newaxis] + half[parts, np.newaxis] * points
         found[parts] = times_matrix(horner(self._polynomials(parts), z) ** 2, weights)[:, 0]

@@ -100,7 +100,7 @@ class Records:
         """Return a signal with one component."""
         path = path_of(signal)
         if path not in self.measured:
-            values = np.ascontiguousarray(self.dense.values[:, :, self.columns[path]])
+            values = self.dense.values[:, :, self.columns[path]]
             require_single(values, 2, f"Cannot measure '{path}'", f"Name one, as in '{path}[0]'")
             with np.errstate(all="ignore"):
                 self.measured[path] = Curve.of(self.dense, values)

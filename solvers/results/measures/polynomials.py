@@ -1,6 +1,7 @@
 """Polynomials by their values at the nodes of pieces: coefficients, values, zeros, integrals.
 
-There are many at once, and nothing of one depends on what others it is computed with.
+There are many at once, and nothing of one depends on what others it is computed with. Arrays of
+shape (P, d) are in the order of Fortran, so that operations on one column read memory in sequence.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures.interpolation_nodes import NODES
@@ -49,10 +51,17 @@ def quadrature(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def times_matrix(values: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return a product, of which each row is the same to the last bit, whatever the others are."""
-    product: FloatArray = values[:, :1] * matrix[0]
-    for k in range(1, len(matrix)):
-        product += values[:, k : k + 1] * matrix[k]
-    return product
+    product = np.empty((matrix.shape[1], len(values)))
+    for entry, weights in zip(product, matrix.T, strict=True):
+        np.multiply(values[:, 0], weights[0], out=entry)
+        for k in range(1, len(weights)):
+            np.add(entry, values[:, k] * weights[k], out=entry)
+    return product.T
+
+
+def rows_of(values: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+    """Return some rows of an array, column by column."""
+    return np.take(values.T, rows, axis=1).T
 
 
 def horner(c: FloatArray, z: FloatArray) -> FloatArray:
@@ -60,7 +69,8 @@ def horner(c: FloatArray, z: FloatArray) -> FloatArray:
     columns = c.T.reshape(c.shape[1], len(c), *[1] * (z.ndim - 1))
     y = columns[-1] + 0.0 * z
     for column in columns[-2::-1]:
-        y = column + z * y
+        y *= z
+        y += column
     return np.asarray(y)
 
 
@@ -88,21 +98,24 @@ def zero_between(c: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
     if c.shape[1] == 2:
         return np.clip(-c[:, 0] / c[:, 1], low, high)
     rising, slope = horner(c, high) > horner(c, low), slopes_of(c)
-    low, high, rows = low.copy(), high.copy(), np.arange(len(c))
-    z, small = 0.5 * (low + high), _ROUNDING * np.sum(np.abs(c), axis=1)
+    found, rows, at = np.empty(len(c)), np.arange(len(c)), 0.5 * (low + high)
+    small = _ROUNDING * np.sum(np.abs(c), axis=1)
     for k in range(_TRIES):
-        at = z[rows]
-        y = horner(c[rows], at)
-        over = (y > 0.0) == rising[rows]
-        high[rows[over]], low[rows[~over]] = at[over], at[~over]
-        newton, middle = at - y / horner(slope[rows], at), 0.5 * (low[rows] + high[rows])
-        near = np.clip(newton, low[rows], high[rows])  # every other time, as zeros may be at ends
-        better = np.where(np.abs(newton - near) <= _NEAR * (k % 2), near, middle)
-        z[rows] = better
-        rows = rows[(np.abs(better - at) > _CLOSE) & (np.abs(y) > small[rows])]
-        if not len(rows):
+        y = horner(c, at)
+        over = (y > 0.0) == rising
+        low, high = np.where(over, low, at), np.where(over, at, high)
+        newton, middle = at - y / horner(slope, at), 0.5 * (low + high)
+        near = np.clip(newton, low, high)  # every other time, as zeros may be at ends
+        z = found[rows] = np.where(np.abs(newton - near) <= _NEAR * (k % 2), near, middle)
+        going = np.flatnonzero((np.abs(z - at) > _CLOSE) & (np.abs(y) > small))
+        if not len(going):
             break
-    return z
+        at = z
+        if len(going) < len(rows):
+            at, low, high = at[going], low[going], high[going]
+            rows, rising, small = rows[going], rising[going], small[going]
+            c, slope = rows_of(c, going), rows_of(slope, going)
+    return found
 
 
 @np.errstate(all="ignore")
@@ -122,5 +135,5 @@ def zeros_of(c: FloatArray) -> FloatArray:
     above = horner(c, edges) > 0.0
     row, k = np.nonzero(above[:, 1:] != above[:, :-1])
     found = np.full((len(c), c.shape[1] - 1), np.nan)
-    found[row, k] = zero_between(c[row], edges[row, k], edges[row, k + 1])
+    found[row, k] = zero_between(rows_of(c, row), edges[row, k], edges[row, k + 1])
     return found

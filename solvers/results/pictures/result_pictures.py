@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class ResultPictures:
             cast("SimulationResult", self), ledger, units=units, title=title, ax=ax, path=path
         )
 
+    @answers_other_words
     def spectrum(
         self,
         signal: Signal,
@@ -193,7 +195,7 @@ class ResultPictures:
         kind: str = "amplitude",
         window: str = "hann",
         start: float | None = None,
-        samples: int | None = None,
+        num_samples: int | None = None,
     ) -> Spectrum:
         """Return the spectrum of a signal, ready to be plotted.
 
@@ -212,7 +214,7 @@ class ResultPictures:
             What the samples are weighted by; ``"boxcar"`` weights all alike.
         start : float, optional
             Where the samples begin, in seconds; at the beginning of the run when omitted.
-        samples : int, optional
+        num_samples : int, optional
             Their number. When omitted, a power of two that is at least 4096, and twice the number
             of steps of the run.
 
@@ -228,7 +230,9 @@ class ResultPictures:
         from flexure.solvers.results.records.spectra import make_spectrum
 
         run = cast("SimulationResult", self)
-        return make_spectrum(run, signal, kind=kind, window=window, start=start, samples=samples)
+        return make_spectrum(
+            run, signal, kind=kind, window=window, start=start, num_samples=num_samples
+        )
 
     def unit_of(self, signal: Signal) -> str:
         """Return the unit of a signal, declared or following from wires; empty when unknown.

@@ -59,7 +59,7 @@ def compare(
     >>> for level in (1.0, 2.0):
     ...     context = lag.create_default_context()
     ...     lag.u.fix(context, level)
-    ...     runs[f"u = {level:g}"] = fx.simulate(lag, 5.0, context)
+    ...     runs[f"u = {level:g}"] = fx.simulate(lag, 5.0, context=context)
     >>> figure = fx.compare(runs, "y")
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['u = 1', 'u = 2']

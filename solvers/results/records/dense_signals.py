@@ -17,6 +17,7 @@ from flexure.solvers.results.measures.interpolation_nodes import (
 )
 
 _PLACES = 0.5 * (1.0 + np.array([*NODES[:-2], CHECK, *NODES[-2:]]))
+_STILL = 4.0  # spacings of time, over which nothing moves, as in simulations
 _FEW = 1000  # pieces that may be halved at once, beside two in each step
 _AT_ONCE = 20_000  # pieces, which bounds the memory for them
 
@@ -37,7 +38,7 @@ def dense_signals(
         Returns the signals at ascending times, each of shape (k,) or (k, size). A time that occurs
         twice in a row means before and after.
     """
-    steps = np.flatnonzero(np.diff(grid) > 0.0)
+    steps = np.flatnonzero(np.diff(grid) > _STILL * np.spacing(np.abs(grid[:-1])))
     if not len(steps):
         values = np.repeat(_look(read, grid[-1:])[:, np.newaxis], len(NODES), axis=1)
         return DenseOutput(grid[-1:], grid[-1:], np.array([0, 1]), values)
@@ -50,10 +51,11 @@ def dense_signals(
             scale = np.fmax(scale, np.fmax.reduce(np.abs(values), axis=(0, 1)))
             predicted = sum(w * values[:, k] for k, w in enumerate(CHECK_WEIGHTS))
             misses = np.any(np.abs(predicted - check) > TOLERANCE * scale, axis=1)
-        halved = misses & (end - begin > shortest)
+        middle = 0.5 * (begin + end)
+        halved = misses & (end - begin > shortest) & (begin < middle) & (middle < end)
         halved &= np.sum(halved) <= most  # or it is smooth nowhere
         found.append((begin[~halved], end[~halved], values[~halved]))
-        middle = 0.5 * (begin + end)[halved]
+        middle = middle[halved]
         begin = np.column_stack([begin[halved], middle]).ravel()
         end = np.column_stack([middle, end[halved]]).ravel()
         shortest = np.repeat(shortest[halved], 2)

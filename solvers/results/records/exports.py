@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import one_of
+from flexure.diagrams.checks.arguments import file_path, one_of
 from flexure.diagrams.checks.errors import RecordFileError
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.records.stored_signals import StoredSignal
-from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.signals import Reader, Signal
 
 #: Which values a table has at an instant at which something jumps.
 Jumps: TypeAlias = Literal["both", "before", "after"]
@@ -100,6 +101,16 @@ class SignalTable(NamedTuple):
         frame.attrs["units"] = self.units
         return frame
 
+    def to_arrow(self) -> Any:
+        """Return a pyarrow Table with the units in the metadata of its fields."""
+        pyarrow = import_extra("pyarrow")
+        columns, units = self.columns(), self.units
+        fields = [
+            pyarrow.field(name, pyarrow.float64(), metadata={"unit": units.get(name, "")})
+            for name in columns
+        ]
+        return pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
+
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimension time."""
         xarray = import_extra("xarray")
@@ -112,6 +123,160 @@ class SignalTable(NamedTuple):
             variables[name] = (dims, values, notes)
             coordinates |= dict.fromkeys(dims[1:], reader.labels)
         return xarray.Dataset(variables, coords=coordinates)
+
+
+class Exported:
+    """The exports of a result: its signals as arrays, files, data frames and data sets."""
+
+    def _table(
+        self, signals: Iterable[Signal] | None, times: npt.ArrayLike | None, jumps: Jumps
+    ) -> SignalTable:
+        raise NotImplementedError
+
+    def to_dict(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> dict[str, FloatArray]:
+        """Return ``{"time": ..., path: values, ...}`` for some or all signals.
+
+        Parameters
+        ----------
+        signals : iterable of Handle or str, optional
+            What to export; all signals when omitted.
+        times : array_like, optional
+            When, ascending, in seconds; the times of the steps when omitted.
+        jumps : {"both", "before", "after"}
+            Which values an instant has at which something jumps: both, in two rows of equal time,
+            or those before or after, so that every time is there once.
+        """
+        return self._table(signals, times, jumps).arrays()
+
+    def columns(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> dict[str, FloatArray]:
+        """Return the same as `to_dict`, with one entry per component."""
+        return self._table(signals, times, jumps).columns()
+
+    def to_csv(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+        units: bool = False,
+    ) -> None:
+        """Write a table with one column per component; numbers keep every bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`.
+        units : bool
+            Whether the names of the columns are followed by the units, as in ``"y [rad]"``: those
+            of `unit_of`, as far as they are known.
+        """
+        self._table(signals, times, jumps).to_csv(path, units)
+
+    def to_npz(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> None:
+        """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
+        arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
+        name = file_path(path, "Cannot write a file")
+        with writing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
+            np.savez_compressed(file, **arrays)
+
+    def to_pandas(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return a pandas DataFrame with time as its index, and one column per component.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        pandas needs it to select rows. ``attrs["units"]`` has the units by column.
+        """
+        return self._table(signals, times, jumps).to_pandas()
+
+    def to_xarray(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return an xarray Dataset with the dimension time, and one variable per signal.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        xarray needs it to select. Components are selected by name or number along the dimension
+        ``"<signal>_component"``; ``attrs["units"]`` of a variable is its unit.
+        """
+        return self._table(signals, times, jumps).to_xarray()
+
+    def to_mat(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+        form: Literal["structures", "modelica"] = "structures",
+    ) -> None:
+        """Write a MAT file for MATLAB, Octave, or the tools of Modelica.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`.
+        form : {"structures", "modelica"}
+            The variable ``time`` and one structure per block, so that the signal "plant.y" is
+            ``plant.y`` in MATLAB, with the units in a structure ``units``; or the trajectories that
+            Dymola and OpenModelica write, with one variable per component.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written, or two signals have one name in MATLAB.
+        """
+        from flexure.solvers.results.records.mat_files import write_mat
+
+        write_mat(self._table(signals, times, jumps), path, form)
+
+    def to_arrow(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return a pyarrow Table with one column per component, the times first.
+
+        Options are those of `to_dict`. The metadata of a field hold its unit.
+        """
+        return self._table(signals, times, jumps).to_arrow()
+
+    def to_parquet(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> None:
+        """Write a Parquet file with the table of `to_arrow`, which pandas and others read."""
+        table = self.to_arrow(signals, times, jumps)
+        with writing(path, binary=True) as file:
+            import_extra("pyarrow.parquet").write_table(table, file)
 
 
 @contextmanager

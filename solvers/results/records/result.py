@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import file_path
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.completion import HasSignals
 from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
 from flexure.solvers.results.pictures.result_pictures import ResultPictures
-from flexure.solvers.results.records.exports import Jumps, SignalTable, make_table, writing
+from flexure.solvers.results.records.exports import Exported, Jumps, SignalTable, make_table
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.statistics import Statistics
 from flexure.solvers.results.records.time_batch import Moments, Timeline
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(Shown, HasSignals, ResultPictures):
+class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
     """The result of a simulation: signals, events and the final context.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -228,8 +228,9 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
 
     # Analysis and plots --------------------------------------------------------------------
 
-    def fine_time(self, points: int = 2000) -> FloatArray:
-        """Return the step times with points between them, about ``points`` in all.
+    @answers_other_words
+    def fine_time(self, num_points: int = 2000) -> FloatArray:
+        """Return the step times with points between them, about ``num_points`` in all.
 
         Points are added inside of steps, so that jumps keep their two values.
         """
@@ -237,7 +238,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         coarse = self.time
         if span <= 0.0 or len(coarse) < 2:
             return coarse
-        extra = np.linspace(self._history.start, self._history.end, points)
+        extra = np.linspace(self._history.start, self._history.end, num_points)
         extra = extra[~np.isin(extra, coarse)]
         merged = np.concatenate([coarse, extra])
         return merged[np.argsort(merged, kind="stable")]
@@ -421,70 +422,6 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
             control=control,
         )
 
-    def to_dict(
-        self,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "both",
-    ) -> dict[str, FloatArray]:
-        """Return ``{"time": ..., path: values, ...}`` for some or all signals.
-
-        Parameters
-        ----------
-        signals : iterable of Handle or str, optional
-            What to export; all signals when omitted.
-        times : array_like, optional
-            When, ascending, in seconds; the times of the steps when omitted.
-        jumps : {"both", "before", "after"}
-            Which values an instant has at which something jumps: both, in two rows of equal time,
-            or those before or after, so that every time is there once.
-        """
-        return self._table(signals, times, jumps).arrays()
-
-    def columns(
-        self,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "both",
-    ) -> dict[str, FloatArray]:
-        """Return the same as `to_dict`, with one entry per component."""
-        return self._table(signals, times, jumps).columns()
-
-    def to_csv(
-        self,
-        path: str | Path,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "both",
-        units: bool = False,
-    ) -> None:
-        """Write a table with one column per component; numbers keep every bit.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write it.
-        signals, times, jumps
-            As for `to_dict`.
-        units : bool
-            Whether the names of the columns are followed by the units, as in ``"y [rad]"``: those
-            of `unit_of`, as far as they are known.
-        """
-        self._table(signals, times, jumps).to_csv(path, units)
-
-    def to_npz(
-        self,
-        path: str | Path,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "both",
-    ) -> None:
-        """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
-        arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
-        name = file_path(path, "Cannot write a file")
-        with writing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
-            np.savez_compressed(file, **arrays)
-
     def save(
         self,
         path: str | Path,
@@ -512,33 +449,6 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         from flexure.solvers.results.records.stored_results import save_result
 
         save_result(self, self._table(signals, times, jumps), path)
-
-    def to_pandas(
-        self,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "after",
-    ) -> Any:
-        """Return a pandas DataFrame with time as its index, and one column per component.
-
-        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
-        pandas needs it to select rows. ``attrs["units"]`` has the units by column.
-        """
-        return self._table(signals, times, jumps).to_pandas()
-
-    def to_xarray(
-        self,
-        signals: Iterable[Signal] | None = None,
-        times: npt.ArrayLike | None = None,
-        jumps: Jumps = "after",
-    ) -> Any:
-        """Return an xarray Dataset with the dimension time, and one variable per signal.
-
-        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
-        xarray needs it to select. Components are selected by name or number along the dimension
-        ``"<signal>_component"``; ``attrs["units"]`` of a variable is its unit.
-        """
-        return self._table(signals, times, jumps).to_xarray()
 
     def _table(
         self, signals: Iterable[Signal] | None, times: npt.ArrayLike | None, jumps: Jumps

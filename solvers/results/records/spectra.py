@@ -92,7 +92,7 @@ def make_spectrum(
     kind: str,
     window: str,
     start: float | None,
-    samples: int | None,
+    num_samples: int | None,
 ) -> Spectrum:
     """Return the spectrum of a signal; see `SimulationResult.spectrum`."""
     from scipy.signal import get_window, welch
@@ -113,11 +113,11 @@ def make_spectrum(
         first = begin
     if not last > first:
         raise ValueRefusedError(attempt, expected="a run that takes time", found=f"{last:g} s")
-    if samples is None:
+    if num_samples is None:
         steps = int(np.sum(result.time >= first))
         count = min(max(_LEAST, 2 ** int(np.ceil(np.log2(2 * steps)))), _MOST)
     else:
-        count = count_of(samples, "samples", attempt, minimum=_FEWEST)
+        count = count_of(num_samples, "num_samples", attempt, minimum=_FEWEST)
     rate = count / (last - first)
     values = result.sample(signal, first + np.arange(count) / rate)
     require_single(values, 1, attempt, f"Name one, as in '{name}[0]'")

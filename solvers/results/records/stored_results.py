@@ -123,6 +123,12 @@ class StoredResult(Shown, HasSignals):
             )
         return self._signals[name]
 
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal; empty when it is not known."""
+        self[signal]  # which refuses other names
+        name = path_of(signal)
+        return next(each.reader.unit for each in self._table.series if each.name == name)
+
     def context(self, system: System) -> Context:
         """Return a new context with the values at the end of the run.
 

@@ -41,7 +41,7 @@ def plot_map(
     x: Way | None,
     y: Way | None,
     *,
-    at: Mapping[Way, float] | None,
+    where: Mapping[Way, float] | None,
     contours: bool,
     ax: Axes | None,
     path: str | Path | None,
@@ -59,7 +59,7 @@ def plot_map(
     require_columns([column], 1, 1, attempt)
     axes = _grid_axes(sweep, attempt)
     along = _two_of(list(axes), x, y, attempt)
-    place = _place(axes, along, {} if at is None else at, attempt)
+    place = _place(axes, along, {} if where is None else where, attempt)
     order = [list(axes).index(path) for path in along]
     assert sweep.plan is not None
     table, lost = (
@@ -167,15 +167,15 @@ def _two_of(names: list[str], x: Way | None, y: Way | None, attempt: str) -> tup
 
 
 def _place(
-    axes: Mapping[str, FloatArray], along: tuple[str, str], at: Any, attempt: str
+    axes: Mapping[str, FloatArray], along: tuple[str, str], where: Any, attempt: str
 ) -> tuple[Any, ...]:
     """Return where in the grid the two dimensions are."""
     others = [name for name in axes if name not in along]
-    if not isinstance(at, Mapping):
+    if not isinstance(where, Mapping):
         raise ValueRefusedError(
-            attempt, expected="at= to be a mapping such as {'pid.kd': 2.0}", found=shown(at)
+            attempt, expected="where= to be a mapping such as {'pid.kd': 2.0}", found=shown(where)
         )
-    given = {path_of(way): as_number(value, (), attempt)[()] for way, value in at.items()}
+    given = {path_of(way): as_number(value, (), attempt)[()] for way, value in where.items()}
     strange = [name for name in given if name not in others]
     if strange:
         raise UnknownNameError(

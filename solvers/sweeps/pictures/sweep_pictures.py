@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -158,13 +159,14 @@ class SweepPictures:
 
         return plot_parallel(cast("Sweep", self), names, color=color, ax=ax, path=path)
 
+    @answers_other_words
     def plot_map(
         self,
         metric: str | None = None,
         x: Way | None = None,
         y: Way | None = None,
         *,
-        at: Mapping[Way, float] | None = None,
+        where: Mapping[Way, float] | None = None,
         contours: bool = False,
         ax: Axes | None = None,
         path: str | Path | None = None,
@@ -179,7 +181,7 @@ class SweepPictures:
             The name of the metric; the only one when omitted.
         x, y : str or Handle, optional
             The paths along the axes; the first two of the grid when omitted.
-        at : mapping, optional
+        where : mapping, optional
             Values of the other paths of the grid, which are those of the nearest points; the first
             ones when omitted.
         contours : bool
@@ -203,7 +205,7 @@ class SweepPictures:
         from flexure.solvers.sweeps.pictures.grid_maps import plot_map
 
         return plot_map(
-            cast("Sweep", self), metric, x, y, at=at, contours=contours, ax=ax, path=path
+            cast("Sweep", self), metric, x, y, where=where, contours=contours, ax=ax, path=path
         )
 
     def plot_tornado(

@@ -7,6 +7,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import find_place
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
@@ -15,8 +16,9 @@ from flexure.solvers.sweeps.plans.sampling_designs import Marginal, Options, Sam
 _TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
 
 
+@answers_other_words
 def one_at_a_time(
-    values: Sampled, context: Context | System, *, plus_minus: float | str | None = None
+    values: Sampled, *, context: Context | System, plus_minus: float | str | None = None
 ) -> Plan:
     """Plan a nominal run, and a low and a high run for each value alone.
 
@@ -45,7 +47,7 @@ def one_at_a_time(
     --------
     >>> import flexure as fx
     >>> lag = fx.FirstOrderLag("lag", 2.0)
-    >>> fx.plans.one_at_a_time({"time_constant": "5 %", "x": (0.0, 0.1)}, lag).table()
+    >>> fx.plans.one_at_a_time({"time_constant": "5 %", "x": (0.0, 0.1)}, context=lag).table()
     time_constant  x
     -------------  -----
     2              [0]

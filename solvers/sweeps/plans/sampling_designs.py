@@ -21,6 +21,7 @@ from flexure.diagrams.checks.arguments import flag, generator, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze, show
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
@@ -47,9 +48,10 @@ class Options(NamedTuple):
     seed: Seed
 
 
+@answers_other_words
 def latin_hypercube(
     values: Sampled,
-    n: int,
+    num_samples: int,
     *,
     plus_minus: float | str | None = None,
     correlation: Correlations | None = None,
@@ -72,7 +74,7 @@ def latin_hypercube(
         - for several paths as a key, ``scipy.stats.multivariate_normal(mean, cov)``.
 
         A path or a list of paths, instead, all take the tolerance ``plus_minus``.
-    n : int
+    num_samples : int
         How many samples, at least one.
     plus_minus : float or str, optional
         Tolerance of the paths in a list, relative to their nominal values: 0.05 or ``"5 %"``.
@@ -109,22 +111,23 @@ def latin_hypercube(
     """
 
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
-        strata = rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1).T
-        within = rng.random((n, size))
-        points = _inside((strata + within) / n)
+        strata = rng.permuted(np.tile(np.arange(num_samples), (size, 1)), axis=1).T
+        within = rng.random((num_samples, size))
+        points = _inside((strata + within) / num_samples)
         if correlated is uncorrelated:
             return points
         moved = correlated(points)  # so that the ranks of these are the strata
         strata = np.argsort(np.argsort(moved, axis=0, kind="stable"), axis=0, kind="stable")
-        return _inside((strata + within) / n)
+        return _inside((strata + within) / num_samples)
 
     options = Options(plus_minus, correlation, context, seed)
-    return sampled("Cannot make a Latin hypercube", values, n, draw, options)
+    return sampled("Cannot make a Latin hypercube", values, num_samples, draw, options)
 
 
+@answers_other_words
 def sobol(
     values: Sampled,
-    n: int,
+    num_samples: int,
     *,
     scramble: bool = True,
     plus_minus: float | str | None = None,
@@ -136,8 +139,8 @@ def sobol(
 
     Parameters
     ----------
-    values, n, plus_minus, correlation, context, seed
-        As for `latin_hypercube`. Samples are balanced where n is a power of two.
+    values, num_samples, plus_minus, correlation, context, seed
+        As for `latin_hypercube`. Samples are balanced where ``num_samples`` is a power of two.
     scramble : bool
         Whether the points are scrambled, by the seed. Without that, the first one is the lower end
         of all intervals, which distributions without bounds do not have.
@@ -149,7 +152,7 @@ def sobol(
     Warns
     -----
     UserWarning
-        When n is no power of two.
+        When ``num_samples`` is no power of two.
 
     Raises
     ------
@@ -166,14 +169,17 @@ def sobol(
     scrambled = flag(scramble, "scramble", attempt)
 
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
-        return correlated(sobol_points(rng, size, n, scramble=scrambled))
+        return correlated(sobol_points(rng, size, num_samples, scramble=scrambled))
 
-    return sampled(attempt, values, n, draw, Options(plus_minus, correlation, context, seed))
+    return sampled(
+        attempt, values, num_samples, draw, Options(plus_minus, correlation, context, seed)
+    )
 
 
+@answers_other_words
 def random(
     values: Sampled,
-    n: int,
+    num_samples: int,
     *,
     plus_minus: float | str | None = None,
     correlation: Correlations | None = None,
@@ -184,7 +190,7 @@ def random(
 
     Parameters
     ----------
-    values, n, plus_minus, correlation, context, seed
+    values, num_samples, plus_minus, correlation, context, seed
         As for `latin_hypercube`.
 
     Returns
@@ -207,10 +213,10 @@ def random(
     """
 
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
-        return correlated(_inside(rng.random((n, size))))
+        return correlated(_inside(rng.random((num_samples, size))))
 
     options = Options(plus_minus, correlation, context, seed)
-    return sampled("Cannot make a plan of random samples", values, n, draw, options)
+    return sampled("Cannot make a plan of random samples", values, num_samples, draw, options)
 
 
 #: Correlates the columns of an array of points of the unit cube.
@@ -257,7 +263,7 @@ def sampled(
     whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
     if not (whole and 1 <= n <= _MOST):
         raise ValueRefusedError(
-            attempt, expected=f"n to be an integer in [1, {_MOST}]", found=shown(n)
+            attempt, expected=f"num_samples to be an integer in [1, {_MOST}]", found=shown(n)
         )
     context = options.context
     if not (context is None or isinstance(context, (Context, System))):

@@ -13,7 +13,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.events import Event, Forced, Initialization
+from flexure.diagrams.values.events import Event, Forced, Initialization, Periodic
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.integration.methods.methods import method_name
 from flexure.solvers.native.kernels.ensembles.ensemble import (
@@ -31,6 +31,7 @@ from flexure.solvers.native.programs.preconditions import (
     native_program,
     require_native,
 )
+from flexure.solvers.native.programs.system_trace import moving_breaks
 from flexure.solvers.native.runs.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.simulation.run_control.options import wants_native
 from flexure.solvers.simulation.run_control.simulation_state import SimulationState
@@ -87,8 +88,6 @@ def _refuse_events(layout: Layout) -> None:
         for event in leaf.events:
             if not _is_harmless(event):
                 raise UnsuitableError(f"'{event.label}' is an event")
-        if leaf.has_break_times and leaf.discrete_states:
-            raise UnsuitableError(f"the break times of '{leaf.label}' may change")
 
 
 class LaneRuns:
@@ -191,7 +190,7 @@ class LaneRuns:
             warn(
                 f"The state of run {part.runs[row]}, and perhaps of others, deviates by "
                 f"{outcome.left[row]:.3g} times its tolerance. fx.simulate(sweep.system, "
-                f"sweep.t_final, sweep.context({part.runs[row]})) shows where"
+                f"sweep.t_final, context=sweep.context({part.runs[row]})) shows where"
             )
         for row in np.flatnonzero(outcome.outcomes > 0).tolist():
             how, end = outcome.outcomes[row], outcome.ends[row]
@@ -320,6 +319,8 @@ def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
         When they are refused, or there are too many.
     """
     layout = variants.store.layout
+    if moving_breaks(layout):  # lanes find them
+        return np.array([np.inf])
     positions = [k for k, leaf in enumerate(layout.leaves) if leaf.has_break_times]
     first = float(np.min(variants.lanes(())[TIME_KEY]))
     if not any(variants.differ_in(position) for position in positions):
@@ -359,7 +360,7 @@ def _counted(outcomes: NDArray[np.int64]) -> tuple[int, int]:
 
 def _is_harmless(event: Event) -> bool:
     """Tell whether lanes run an event, or leave it out as a log, for which a sweep has no place."""
-    if isinstance(event.trigger, Initialization) and event.kind != "publish":
+    if isinstance(event.trigger, (Initialization, Periodic)) and event.kind != "publish":
         return True
     return event.record is not None or isinstance(event.trigger, Forced)
 
@@ -373,5 +374,5 @@ def _explained(outcome: int, time: float, index: int) -> str:
     }.get(outcome, "the steps hardly advance time")
     return (
         f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
-        f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
+        f"fx.simulate(sweep.system, sweep.t_final, context=sweep.context({index}))."
     )

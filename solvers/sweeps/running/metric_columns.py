@@ -45,7 +45,7 @@ _WANTED = (
     "names of step figures, metrics of fx.metrics or functions of a result, alone or in a list, or "
     "by names in a mapping"
 )
-_PIECES = 50_000  # of the steps that are measured at once, which bounds the memory for it
+_PIECES = 100_000  # of the steps that are measured at once, which bounds the memory for it
 
 
 def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:

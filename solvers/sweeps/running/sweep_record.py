@@ -84,7 +84,7 @@ class Settings:
 
     def simulate(self, context: Context) -> SimulationResult:
         """Simulate one run by itself, with all of its history."""
-        return simulate(self.system, self.t_final, context, **self.integration)
+        return simulate(self.system, self.t_final, context=context, **self.integration)
 
     def simulation(self, context: Context) -> SimulationState:
         """Return what a simulator knows before it begins, for those who do its work in lanes."""

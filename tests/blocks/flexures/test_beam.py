@@ -161,7 +161,7 @@ def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
     context = plant.create_default_context()
     context.set("tube.inner_diameter", 0.003)
     with pytest.raises(fx.errors.FlexureError, match=r"0\.003 m inside of 0\.002 m"):
-        fx.simulate(plant, 0.01, context)
+        fx.simulate(plant, 0.01, context=context)
 
 
 # Sections ----------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def table_on_x(length: float = L, **options: Any) -> fx.Plant:
 BEGINNINGS: dict[str, Callable[[fx.Plant, fx.Context], object]] = {
     "modes": fx.modes,
     "a linear model": fx.linearize,
-    "a simulation": lambda plant, context: fx.simulate(plant, 1e-6, context),
+    "a simulation": lambda plant, context: fx.simulate(plant, 1e-6, context=context),
 }
 
 
@@ -527,7 +527,9 @@ def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_lo
     context = plant.create_default_context()
     joint.velocities.set(context, [0, 0, 1e4])
     native, interpreted = (
-        fx.simulate(plant, 1e-3, context.clone(), method="RK23", rtol=0.09, atol=0.1, compiled=on)
+        fx.simulate(
+            plant, 1e-3, context=context.clone(), method="RK23", rtol=0.09, atol=0.1, compiled=on
+        )
         for on in (True, False)
     )
     assert native.statistics.native_steps == native.statistics.steps == interpreted.statistics.steps

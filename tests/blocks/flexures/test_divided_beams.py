@@ -322,7 +322,7 @@ def test_the_energy_ledger_closes_over_many_periods_of_a_divided_beam() -> None:
     plant = cantilever(3)
     context = plant.create_default_context()
     plant.set_velocities(context, [0, 0.2, 0, 0, 0.02, 0, 0, 0.1, 0])
-    result = fx.simulate(plant, 0.1, context, method="DOP853", rtol=1e-10, atol=1e-12)
+    result = fx.simulate(plant, 0.1, context=context, method="DOP853", rtol=1e-10, atol=1e-12)
     assert np.ptp(result["ledger.balance"]) < 1e-6 * np.max(result["kinetic_energy"])
 
 
@@ -392,7 +392,7 @@ def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_shar
     assert "shared by what is alike in 103 blocks of 5 kinds" in plan
     context = plant.create_default_context()
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 100))
-    run = fx.simulate(plant, 2e-6, context, method="RK45")
+    run = fx.simulate(plant, 2e-6, context=context, method="RK45")
     assert run.statistics.native_steps == run.statistics.steps > 0
 
 
@@ -429,7 +429,7 @@ def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 99))
     ends = []
     for method in ("RK45", "Rodas5P"):
-        run = fx.simulate(plant, 2e-6, context, method=method, rtol=1e-6, atol=1e-9)
+        run = fx.simulate(plant, 2e-6, context=context, method=method, rtol=1e-6, atol=1e-9)
         assert run.statistics.native_steps == run.statistics.steps > 0
         ends.append(run.context.continuous_state)
     scales = np.abs(ends[0]).reshape(2, 99, 3).max(axis=1, keepdims=True)
@@ -447,7 +447,7 @@ def test_without_room_for_dense_factors_a_long_beam_takes_long_steps(
     plant, force = cantilever(16, damping_time=1e-2), 1e-3
     context = plant.create_default_context()
     plant.find("load").fix(context, [0, 0, 0, 0, force, 0])
-    run = fx.simulate(plant, 5.0, context, method="Rodas5P", rtol=1e-4, atol=1e-6)
+    run = fx.simulate(plant, 5.0, context=context, method="Rodas5P", rtol=1e-4, atol=1e-6)
     assert run.statistics.native_steps == run.statistics.steps < 300
     rest = force * LENGTH**3 / (3.0 * E * WIDTH * THICKNESS**3 / 12.0)
     assert plant.body("tip").pose(run.context).p[1] == pytest.approx(rest, rel=1e-3)

@@ -108,7 +108,9 @@ def test_its_dimensions_are_parameters_of_a_compiled_run() -> None:
     for compiled in ("python", "native"):
         context = placed(plant, free, (fm.rotation_about([0.0, 0.0, 1.0], 0.005), np.zeros(3)))
         hinge.thickness.set(context, 4e-4)
-        result = fx.simulate(plant, 0.005, context, compiled=compiled, rtol=1e-8, atol=1e-10)
+        result = fx.simulate(
+            plant, 0.005, context=context, compiled=compiled, rtol=1e-8, atol=1e-10
+        )
         ends.append(result[hinge.angles][-1])
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-4, atol=1e-9)
 

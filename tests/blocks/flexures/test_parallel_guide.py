@@ -102,7 +102,7 @@ def test_along_its_leaves_it_gets_softer_with_the_stroke(segments: int, error: f
     assert isinstance(path.system, fx.Plant)
     frame = path.system.body("table")
     for k, stroke in zip(path.stations[[0, 2, 4]], (0.0, 2.5e-3, 5e-3), strict=True):
-        along = fx.stiffness(path.system, frame, path.context(k)).matrix[3, 3]
+        along = fx.stiffness(path.system, frame, context=path.context(k)).matrix[3, 3]
         compliance = 0.5 * (LENGTH / (E * AREA) + LENGTH * stroke**2 / (700.0 * EI))
         assert 1.0 / along == pytest.approx(compliance, rel=error)
 

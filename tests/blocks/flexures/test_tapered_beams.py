@@ -260,7 +260,7 @@ def test_segments_of_a_taper_share_native_code() -> None:
     )
     context = plant.create_default_context()
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 24))
-    run = fx.simulate(plant, 1e-7, context, method="Rodas5P", rtol=1e-8)
+    run = fx.simulate(plant, 1e-7, context=context, method="Rodas5P", rtol=1e-8)
     assert run.statistics.native_steps == run.statistics.steps > 0
     energies = run["leaf.stored_energy"] + run["kinetic_energy"]
     np.testing.assert_allclose(energies, energies[0], rtol=1e-7)

@@ -248,7 +248,7 @@ def test_a_saved_context_goes_on_in_the_midst_of_a_delay(tmp_path: Path) -> None
     halfway.save(tmp_path / "halfway.json")
     again = diagram.load_context(tmp_path / "halfway.json")
     ends = [
-        fx.simulate(diagram, 2.0, context, rtol=1e-10, atol=1e-12)["area.y"][-1]
+        fx.simulate(diagram, 2.0, context=context, rtol=1e-10, atol=1e-12)["area.y"][-1]
         for context in (halfway, again)
     ]
     assert ends[0] == pytest.approx(area(2.0, 1.2345), rel=1e-8)

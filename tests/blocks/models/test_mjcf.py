@@ -118,7 +118,9 @@ def test_a_walker_with_defaults_frames_and_degrees_moves_as_mujoco_moves_it() ->
         data.joint(name).qvel[:] = rate
         plant.joint(name).velocities.set(context, [rate])
     mujoco.mj_step(model, data, 600)
-    final = fx.simulate(plant, 0.3, context, rtol=1e-9, atol=1e-11, compiled="python").context
+    final = fx.simulate(
+        plant, 0.3, context=context, rtol=1e-9, atol=1e-11, compiled="python"
+    ).context
     for name in ("torso", "thigh", "foot"):
         pose = plant.body(name).pose(final)
         np.testing.assert_allclose(pose.p, data.body(name).xpos, atol=1e-7)

@@ -137,7 +137,7 @@ def test_a_rack_is_saved_as_a_mimic_with_the_radius_of_a_context(tmp_path: Path)
     context = plant.create_default_context()
     context.set("tree.rack_radius", 0.25)
     context.set("tree.rack_offset", 0.5)
-    fx.save_urdf(plant, tmp_path / "rack.urdf", context)
+    fx.save_urdf(plant, tmp_path / "rack.urdf", context=context)
     text = (tmp_path / "rack.urdf").read_text(encoding="utf-8")
     assert '<mimic joint="turn" multiplier="0.25" offset="0.5"' in text
 
@@ -147,7 +147,7 @@ def test_values_of_a_context_are_saved(tmp_path: Path) -> None:
     context = plant.create_default_context()
     plant.body("panel").mass.set(context, 4.0)
     plant.joint("axis").damping.set(context, [0.7])
-    fx.save_urdf(plant, tmp_path / "door.urdf", context)
+    fx.save_urdf(plant, tmp_path / "door.urdf", context=context)
     again = fx.load_urdf(tmp_path / "door.urdf").build()
     M = [
         each.calc_mass_matrix(c)
@@ -170,7 +170,7 @@ def test_couplings_of_two_joints_are_mimics(kind: str, tmp_path: Path) -> None:
     context = plant.create_default_context()
     if kind == "again":
         plant.tree.find_parameter("c_ratio").set(context, 0.07)
-    fx.save_urdf(plant, tmp_path / "r.urdf", context)
+    fx.save_urdf(plant, tmp_path / "r.urdf", context=context)
     again = fx.load_urdf(tmp_path / "r.urdf").build()
     other = again.create_default_context()
     for each, start in ((plant, context), (again, other)):

@@ -392,7 +392,7 @@ def test_result_of_the_wrong_size_names_the_port() -> None:
         (Selector, (3, [0, 3]), r"expected integer indices from 0 to 2; found \[0, 3\]"),
         (Selector, (3, [-1]), r"found \[-1\]"),
         (Selector, (2, [True]), r"found \[True\]"),
-        (PortSwitch, (1,), "expected an integer count >= 2; found 1"),
+        (PortSwitch, (1,), "expected num_inputs to be an integer >= 2; found 1"),
         (FunctionBlock, (3.0,), r"expected a function; found 3\.0"),
         (FunctionBlock, (np.abs, [1, 2]), r"\.u': expected an integer size"),
         (FunctionBlock, (np.abs, {"y": 1}), "found the input port of the same name"),

@@ -354,7 +354,7 @@ def test_relay_sees_the_jumps_of_a_sampled_input() -> None:
             ([0.0, 1.0], [2.0, 3.0, 4.0]),
             r"lower of shape \(2,\), upper of shape \(3,\)",
         ),
-        (Quantizer, ([1.0, 2.0], 3), r"step of shape \(2,\), size of shape \(3,\)"),
+        (Quantizer, ([1.0, 2.0], 3), r"interval of shape \(2,\), size of shape \(3,\)"),
         (LookupTable, ([0.0], [1.0]), "expected two or more points and as many values"),
         (LookupTable, ([0.0, 1.0], [1.0]), r"found points of shape \(2,\), values of shape \(1,\)"),
         (LookupTable, ([[0.0, 1.0]], [[0.0, 1.0]]), r"found points of shape \(1, 2\)"),
@@ -380,7 +380,7 @@ def test_sampling_period_must_be_positive() -> None:
     ("make", "name", "value"),
     [
         (lambda: Saturation("b", -1.0, 1.0), "lower", np.nan),
-        (lambda: Quantizer("b", 1.0), "step", 0.0),
+        (lambda: Quantizer("b", 1.0), "interval", 0.0),
         (lambda: LookupTable("b", POINTS, VALUES), "values", [1.0, 2.0]),
         (lambda: LookupTable("b", POINTS, VALUES), "values", [1.0, 2.0, 3.0, np.inf]),
         (lambda: RateLimiter("b", 1.0, 1.0, 0.1), "rising", -1.0),

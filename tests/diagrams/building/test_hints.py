@@ -114,7 +114,7 @@ def build() -> fx.Diagram:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda new, old: fx.simulate(new, 1.0, old),
+        lambda new, old: fx.simulate(new, 1.0, context=old),
         lambda new, old: fx.sweep(new, {"k.gain": [1.0]}, 1.0, context=old),
         fx.linearize,
         lambda new, old: new["k"].gain.set(old, 3.0),
@@ -133,7 +133,7 @@ def test_a_context_of_an_earlier_diagram_of_the_same_name_is_told_apart(
 def test_a_context_of_a_block_is_not_called_that_of_another_diagram() -> None:
     diagram = build()
     with pytest.raises(ContextError) as caught:
-        fx.simulate(diagram, 1.0, diagram.create_default_context()["k"])
+        fx.simulate(diagram, 1.0, context=diagram.create_default_context()["k"])
     assert "another" not in str(caught.value)
 
 

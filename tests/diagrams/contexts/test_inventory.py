@@ -97,7 +97,7 @@ def test_results_and_sweeps_accept_every_path(make: Callable[[], fx.System]) -> 
     for path in context.describe().where(kind="input")["path"]:
         context.set(path, np.ones(find_place(system, path).shape))
     signals = system.signals()["path"]
-    result = fx.simulate(system, 0.01, context, compiled=False)
+    result = fx.simulate(system, 0.01, context=context, compiled=False)
     assert all(len(result[path]) == len(result.time) for path in signals)
     values = {row["path"]: [row["value"], row["value"]] for row in context.describe()[1:]}
     options: dict[str, Any] = {"signals": signals, "times": [0.01], "compiled": False}

@@ -146,6 +146,7 @@ def test_what_is_too_long_for_a_notebook_leaves_the_text() -> None:
     assert Long()._repr_html_() is None
 
 
+@pytest.mark.full
 def test_a_diagram_of_thousands_of_blocks_is_shown_in_short() -> None:
     diagram = chain(1500).build()
     for thing in (diagram, diagram.create_default_context(), diagram.signals()):

@@ -368,7 +368,7 @@ def test_a_system_and_its_context_are_copied_as_a_pair() -> None:
         twin, values = pair
         assert values.system is twin is not lag
         values.set("u", 3.0)
-        assert fx.simulate(twin, 1.0, values).outcome == "completed"
+        assert fx.simulate(twin, 1.0, context=values).outcome == "completed"
     assert lag.u(context).item() == 1.0
     assert copy.deepcopy(context).system is lag
 

@@ -67,8 +67,10 @@ def test_relations_are_between_two_parameters_of_the_block() -> None:
 USES: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
     "output": lambda system, context: context.get("limit.y"),
     "derivative": fx.Diagram.eval_time_derivatives,
-    "run": lambda system, context: fx.simulate(system, 0.1, context),
-    "interpreted": lambda system, context: fx.simulate(system, 0.1, context, compiled=False),
+    "run": lambda system, context: fx.simulate(system, 0.1, context=context),
+    "interpreted": lambda system, context: fx.simulate(
+        system, 0.1, context=context, compiled=False
+    ),
     "linearized": fx.linearize,
     "rest": fx.equilibrium,
     "pickled": lambda system, context: pickle.loads(pickle.dumps((system, context)))[1].get(
@@ -154,7 +156,7 @@ def test_every_block_with_limits_declares_that_they_do_not_contradict_each_other
         context = system.create_default_context()
         context.set(relation.left, relation.right.default + 1.0)
         with pytest.raises(FlexureError, match=f"{relation.left.name} <=? {relation.right.name}"):
-            fx.simulate(system, 0.1, context)
+            fx.simulate(system, 0.1, context=context)
 
 
 def test_javascript_refuses_what_python_refuses() -> None:

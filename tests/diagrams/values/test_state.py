@@ -201,7 +201,7 @@ def test_an_integrator_does_not_ask_for_problems() -> None:
     turning = Turning()
     context = turning.create_default_context()
     asked = turning.asked
-    fx.simulate(turning, 1.0, context, compiled=False)
+    fx.simulate(turning, 1.0, context=context, compiled=False)
     assert turning.asked == asked
 
 

@@ -20,6 +20,7 @@ TIMES = np.array(read("beam_assemblies.json")["times"])
 one_in_a_plane_and_one_in_space = pytest.mark.parametrize("case", cases("beam_assemblies.json")[:2])
 
 
+@pytest.mark.full
 @one_in_a_plane_and_one_in_space
 def test_assemblies_of_beams_rest_and_swing_as_those_of_exudyn(case: dict[str, Any]) -> None:
     assembly = from_plain(case)

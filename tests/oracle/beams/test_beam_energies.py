@@ -42,6 +42,7 @@ def bent_pair(seed: int) -> tuple[fx.Plant, StaticEquations]:
     return plant, equations
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_forces_are_the_slopes_of_the_energy(seed: int) -> None:
     plant, equations = bent_pair(seed)

@@ -137,7 +137,7 @@ def test_leaves_buckle_at_the_loads_of_columns(
 @pytest.mark.parametrize(("segments", "error"), [(1, 1e-2), (4, 2e-4)])
 def test_a_thick_guided_column_buckles_at_the_load_of_haringx(segments: int, error: float) -> None:
     shear = 40.0
-    found = fx.buckling(leaf(segments, shear=shear), {"load[3]": -1.0}, count=1).factors
+    found = fx.buckling(leaf(segments, shear=shear), {"load[3]": -1.0}, num_factors=1).factors
     # E I φ'' + P (1 + P/S) φ = 0. Engesser's π²/(1 + π²/S) is 3 % below.
     exact = 0.5 * shear * (np.sqrt(1.0 + 4.0 * np.pi**2 / shear) - 1.0)
     assert found == pytest.approx([exact], rel=error)

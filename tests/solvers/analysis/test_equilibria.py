@@ -95,7 +95,7 @@ def test_a_loop_rests_with_its_integral() -> None:
     found = fx.equilibrium(diagram)
     assert found.context.get("pendulum.angle")[0] == pytest.approx(0.8, rel=1e-12)
     assert found.context.get("pid.u")[0] == pytest.approx(9.81 * math.sin(0.8), rel=1e-12)
-    result = fx.simulate(diagram, 1.0, found.context)
+    result = fx.simulate(diagram, 1.0, context=found.context)
     np.testing.assert_allclose(result["pendulum.angle"], 0.8, rtol=1e-9)
 
 
@@ -276,7 +276,7 @@ def test_a_sampled_loop_rests_where_a_period_leads_back_to_the_same() -> None:
     np.testing.assert_allclose(found.context.get("pendulum.x"), [0.4, 0.0], atol=1e-12)
     torque = 2.0 * GRAVITY * 0.5 * np.sin(0.4)
     np.testing.assert_allclose(found.context.get("pid.u"), torque)
-    rest = fx.simulate(servo, 1.0, found.context)
+    rest = fx.simulate(servo, 1.0, context=found.context)
     np.testing.assert_allclose(rest["pendulum.angle"], 0.4, atol=1e-9)
 
 

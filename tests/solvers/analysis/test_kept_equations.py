@@ -22,9 +22,9 @@ from flexure.solvers.tracing import compile_limits
 from tests.support.mechanics.mechanics import Pendulum, servo
 
 QUESTIONS: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
-    "the loop gain": lambda d, c: fx.loop_gain(d, "pid.u", c),
-    "the loop gain elsewhere": lambda d, c: fx.loop_gain(d, "pendulum.angle", c),
-    "the sensitivity": lambda d, c: fx.sensitivity_function(d, "pid.u", c),
+    "the loop gain": lambda d, c: fx.loop_gain(d, "pid.u", context=c),
+    "the loop gain elsewhere": lambda d, c: fx.loop_gain(d, "pendulum.angle", context=c),
+    "the sensitivity": lambda d, c: fx.sensitivity_function(d, "pid.u", context=c),
     "two openings": lambda d, c: fx.linearize(
         d, c, ["pid.u", "wave.y"], ["pendulum.position"], openings=["pid.u", "pid.measurement"]
     ),
@@ -113,11 +113,11 @@ def watched() -> fx.Diagram:
 
 AGAIN: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
     "linearize": lambda d, c: fx.linearize(d, c, ["gain.u"], ["gain.y"]),
-    "linearize with an opening": lambda d, c: fx.loop_gain(d, "gain.y", c),
+    "linearize with an opening": lambda d, c: fx.loop_gain(d, "gain.y", context=c),
     "linearize sampled": lambda d, c: fx.linearize(d, c, ["gain.u"], ["gain.y"], period=0.1),
     "equilibrium": fx.equilibrium,
     "modes": fx.modes,
-    "sensitivity": lambda d, c: fx.parameter_sensitivity(d, 0.01, ["gain.gain"], c),
+    "sensitivity": lambda d, c: fx.parameter_sensitivity(d, 0.01, ["gain.gain"], context=c),
 }
 
 
@@ -264,12 +264,13 @@ def test_copies_of_a_system_answer_for_themselves() -> None:
     expected = numbers(fx.loop_gain(diagram, "pid.u"))
     for twin in (copy.deepcopy(diagram), pickle.loads(pickle.dumps(diagram))):
         context = twin.create_default_context()
-        assert numbers(fx.loop_gain(twin, "pid.u", context)) == expected
+        assert numbers(fx.loop_gain(twin, "pid.u", context=context)) == expected
         context.set("pid.kp", 10.0)
-        assert numbers(fx.loop_gain(twin, "pid.u", context)) != expected
+        assert numbers(fx.loop_gain(twin, "pid.u", context=context)) != expected
     assert numbers(fx.loop_gain(diagram, "pid.u")) == expected
 
 
+@pytest.mark.full
 def test_threads_get_the_answers_of_their_own_contexts() -> None:
     shared = {sampled: asked(SAMPLED[0] if sampled else "") for sampled in (False, True)}
     wrong: list[str] = []
@@ -300,6 +301,7 @@ def test_threads_get_the_answers_of_their_own_contexts() -> None:
     assert not wrong
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_system_that_nobody_needs_leaves_nothing_behind(question: str) -> None:
     diagram = asked(question)
@@ -315,6 +317,7 @@ def test_a_system_that_nobody_needs_leaves_nothing_behind(question: str) -> None
     assert system() is layout() is None
 
 
+@pytest.mark.full
 def test_many_different_questions_take_no_more_than_some_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -221,8 +221,8 @@ def test_the_affine_block_moves_like_the_diagram_near_the_point() -> None:
     block = fx.linearize(pendulum, context).to_affine_system("near")
     near = block.create_default_context()
     near.set("u", 1.5)
-    true = fx.simulate(pendulum, 0.02, context, rtol=1e-10)
-    linear = fx.simulate(block, 0.02, near, rtol=1e-10)
+    true = fx.simulate(pendulum, 0.02, context=context, rtol=1e-10)
+    linear = fx.simulate(block, 0.02, context=near, rtol=1e-10)
     np.testing.assert_allclose(linear["y"][0], [true["angle"][0], true["position"][0]])
     np.testing.assert_allclose(linear["y"][-1][0], true["angle"][-1], rtol=1e-6)
 
@@ -358,3 +358,65 @@ def test_a_jacobian_of_too_many_operations_is_replaced_by_differences(
     rough = fx.linearize(servo(derivative_filter=0.01), None, *ports)
     assert rough.how.startswith("central differences, because cannot trace more than 80 operations")
     np.testing.assert_allclose(rough.A, exact.A, rtol=1e-6, atol=1e-5)
+
+
+class Foreign(fx.LeafSystem):
+    """x' = sin(u[0]) - x³, y = cos(x) u[1], by functions that no symbol goes through."""
+
+    knows = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.k = self.declare_numeric_parameter("k", 1.0)
+        self.x = self.declare_continuous_state(z=1, default=[0.4])
+        self.u = self.declare_vector_input("u", 2)
+        self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.x, self.u])
+
+    def calc_y(self, context: Any) -> Any:
+        return math.cos(self.x(context)[0]) * float(self.u(context)[1])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.k(context) * math.sin(self.u(context)[0]) - float(self.x(context)[0]) ** 3]
+
+    def calc_slopes(self, context: Any, output: Any) -> Any:
+        x, (u, v) = self.x(context)[0], self.u(context)
+        if not self.knows:
+            return None
+        if output is None:
+            return np.array([[-3.0 * x * x]]), np.array([[math.cos(u), 0.0]])
+        return np.array([[-math.sin(x) * v]]), np.array([[0.0, math.cos(x)]])
+
+
+def foreign_loop(kind: type[Foreign]) -> fx.Diagram:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Constant("w", 0.7),
+        fx.Multiplexer("both", [1, 1]),
+        kind("foreign"),
+        fx.FunctionBlock("square", lambda u: u * u),
+        kind("second"),
+        fx.FirstOrderLag("lag", 0.5),
+    )
+    builder.connect("lag.y", "both.u1")
+    builder.connect("w.y", "both.u2")
+    builder.connect("both.y", "foreign.u")
+    builder.connect_chain("foreign", "square", "lag")
+    builder.connect("both.y", "second.u")
+    return builder.build()
+
+
+def test_blocks_that_cannot_be_traced_give_their_own_derivatives() -> None:
+    class Silent(Foreign):
+        knows = False
+
+    ports: Any = {"inputs": ["w.value"], "outputs": ["second.y", "square.y"]}
+    model = fx.linearize(foreign_loop(Foreign), **ports)
+    assert model.how == "exact derivatives, own ones of 'foreign', 'second'"
+    rough = fx.linearize(foreign_loop(Silent), **ports)
+    assert rough.how.startswith("central differences")
+    for name in "ABCD":
+        np.testing.assert_allclose(getattr(model, name), getattr(rough, name), atol=1e-9)
+    slope = 2.0 * (math.cos(0.4) * 0.7) * -math.sin(0.4) * 0.7  # of the square by the state
+    assert model.C[1, model.state_names.index("foreign.x")] == pytest.approx(slope, rel=1e-14)
+    by_parameter = fx.linearize(foreign_loop(Foreign), inputs=["foreign.k"], outputs=["lag.y"])
+    assert by_parameter.how.startswith("central differences")

@@ -269,4 +269,4 @@ def test_loops_are_only_at_wires(
     context = system.create_default_context()
     text = f"^Cannot analyze a loop of .* at '{at}': .* from one block to another; found {found}"
     with pytest.raises(UnknownNameError, match=text):
-        function(system, at, context)
+        function(system, at, context=context)

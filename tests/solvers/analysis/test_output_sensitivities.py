@@ -23,7 +23,9 @@ def test_outputs_have_the_differences_of_simulations_as_derivatives() -> None:
         for sign in (1.0, -1.0):
             context = loop.create_default_context()
             context.set(path, np.asarray(context.get(path)) + sign * 1e-4)
-            runs.append(fx.simulate(loop, 0.9, context, method="DOP853", rtol=1e-11, atol=1e-13))
+            runs.append(
+                fx.simulate(loop, 0.9, context=context, method="DOP853", rtol=1e-11, atol=1e-13)
+            )
         for signal in signals:
             ahead, behind = (run.sample(signal, TIMES) for run in runs)
             expected = (ahead - behind).reshape(-1) / 2e-4
@@ -35,7 +37,9 @@ def test_an_output_that_needs_the_parameter_directly_has_both_terms() -> None:
     lag = fx.StateSpace("lag", [[-2.0]], [[1.0]], [[3.0]], [[0.5]], initial=[1.0])
     context = lag.create_default_context()
     context.set("u", 4.0)
-    found = fx.parameter_sensitivity(lag, 0.9, ["C", "D", "u"], context, outputs=["y"], times=TIMES)
+    found = fx.parameter_sensitivity(
+        lag, 0.9, ["C", "D", "u"], context=context, outputs=["y"], times=TIMES
+    )
     x = 2.0 - np.exp(-2.0 * TIMES)
     np.testing.assert_allclose(found.outputs["y"][:, 0], 3.0 * x + 2.0, rtol=1e-7)
     by = found.output_derivatives["y"]

@@ -42,6 +42,7 @@ def predicted(model: fx.LinearModel, u: float, count: int) -> Any:
     return np.array(found[1:])
 
 
+@pytest.mark.full
 @settings(max_examples=8, deadline=None)
 @given(
     DELAYS,
@@ -62,10 +63,10 @@ def test_small_steps_of_loops_with_delays_of_their_own_period_are_those_of_the_s
     model = fx.linearize(diagram, rest, *ports, period=period)
     twice = fx.linearize(diagram, rest, *ports, period=2 * period)
     np.testing.assert_allclose(twice.A, model.A @ model.A, rtol=0.0, atol=1e-12)
-    start = fx.simulate(diagram, model.time, rest).context if model.time > time else rest
+    start = fx.simulate(diagram, model.time, context=rest).context if model.time > time else rest
     start.set("target.value", 0.3 + 1e-6)
     times = model.time + period * np.arange(1, 9)
-    result = fx.simulate(diagram, times[-1] + 1e-9, start, rtol=1e-11, atol=1e-15)
+    result = fx.simulate(diagram, times[-1] + 1e-9, context=start, rtol=1e-11, atol=1e-15)
     simulated = np.stack([result.sample(path, times).ravel() for path in ports[1]], axis=1)
     expected = predicted(model, 1e-6, 8)
     moved = abs(expected - model.y0).max()
@@ -87,11 +88,11 @@ def test_a_line_of_different_samples_moves_on_as_it_is_simulated() -> None:
     start = diagram.create_default_context()
     start.set("lag.x", [1.0])
     start.set("hold.x", [0.4])
-    start = fx.simulate(diagram, 0.33, start).context
-    start = fx.simulate(diagram, 0.4, start, rtol=1e-11, atol=1e-15).context
+    start = fx.simulate(diagram, 0.33, context=start).context
+    start = fx.simulate(diagram, 0.4, context=start, rtol=1e-11, atol=1e-15).context
     model = fx.linearize(diagram, start, ["gain.u"], ["sum.y", "lag.y"], period=0.2)
     times = model.time + 0.2 * np.arange(1, 9)
-    result = fx.simulate(diagram, times[-1] + 1e-9, start, rtol=1e-11, atol=1e-15)
+    result = fx.simulate(diagram, times[-1] + 1e-9, context=start, rtol=1e-11, atol=1e-15)
     simulated = np.stack([result.sample(path, times).ravel() for path in ("sum.y", "lag.y")], 1)
     np.testing.assert_allclose(predicted(model, 0.0, 8), simulated, rtol=0.0, atol=1e-9)
 
@@ -131,7 +132,7 @@ def test_a_gain_that_toggles_is_lifted_to_the_period_after_which_it_is_the_same(
         np.testing.assert_allclose(model.A[0], [0.99 ** (count / 2), 0.0], rtol=1e-12)
     context = diagram.create_default_context()
     context.set("plant.x", [1.0])
-    result = fx.simulate(diagram, 0.41, context)
+    result = fx.simulate(diagram, 0.41, context=context)
     np.testing.assert_allclose(result.sample("plant.y", [0.4]).ravel(), 0.99**2, rtol=1e-9)
     later = fx.simulate(diagram, 0.15).context  # what toggles goes on to the first instant
     np.testing.assert_allclose(fx.linearize(diagram, later, [], [], period=0.2).A[1, 0], 0.9)
@@ -223,12 +224,13 @@ def moving(kind: str) -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["unit", "hold", "delay", "multiplying"])
 def test_derivatives_at_moving_points_are_those_of_whole_simulated_periods(kind: str) -> None:
     diagram, period = moving(kind), 0.1
     context = diagram.create_default_context()
     context.set("pendulum.x", [0.9, 1.5])
-    context = fx.simulate(diagram, 0.5, context, rtol=1e-11, atol=1e-13).context
+    context = fx.simulate(diagram, 0.5, context=context, rtol=1e-11, atol=1e-13).context
     inputs = ["factor.value", "gain.gain", "torque.value"]
     inputs += ["multiplying.delay"] if kind == "delay" else []
     model = fx.linearize(diagram, context, inputs, ["lag.y", "product.y"], period=period)
@@ -240,7 +242,7 @@ def test_derivatives_at_moving_points_are_those_of_whole_simulated_periods(kind:
     def after(name: str, change: float) -> Any:
         changed = context.clone()
         changed.set(name, np.asarray(changed.get(name)) + change)
-        end = fx.simulate(diagram, 0.5 + period, changed, rtol=1e-12, atol=1e-14).context
+        end = fx.simulate(diagram, 0.5 + period, context=changed, rtol=1e-12, atol=1e-14).context
         return states(end)
 
     np.testing.assert_array_equal(states(context), model.x0)

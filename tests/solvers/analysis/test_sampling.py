@@ -48,7 +48,7 @@ def steps(model: fx.LinearModel, u: float, count: int) -> Any:
 
 
 def simulated(diagram: fx.Diagram, context: fx.Context, signals: list[str], times: Any) -> Any:
-    result = fx.simulate(diagram, times[-1] + 1e-9, context, rtol=1e-11, atol=1e-15)
+    result = fx.simulate(diagram, times[-1] + 1e-9, context=context, rtol=1e-11, atol=1e-15)
     return np.stack([result.sample(signal, times) for signal in signals], axis=1)
 
 
@@ -74,7 +74,7 @@ def test_small_motions_of_a_nonlinear_plant_follow_the_model_at_an_equilibrium()
     diagram = servo(pid(), Pendulum())
     start = diagram.create_default_context()
     start.set("target.value", 0.4)
-    settled = fx.simulate(diagram, 60.0, start, rtol=1e-10, atol=1e-13).context
+    settled = fx.simulate(diagram, 60.0, context=start, rtol=1e-10, atol=1e-13).context
     model = fx.linearize(diagram, settled, ["target.value"], ["pendulum.angle"], period=T)
     assert abs(model.xdot0).max() < 1e-7
     settled.set("target.value", 0.4 + 1e-5)

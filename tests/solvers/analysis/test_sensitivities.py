@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,9 @@ def by_differences(
         changed = context.clone()
         value = np.asarray(context.get(path))
         changed.set(path, value + sign * step)
-        result = fx.simulate(system, t_final, changed, method="DOP853", rtol=1e-11, atol=1e-13)
+        result = fx.simulate(
+            system, t_final, context=changed, method="DOP853", rtol=1e-11, atol=1e-13
+        )
         finals.append(result.context.continuous_state)
     return (finals[0] - finals[1]) / (2.0 * step)
 
@@ -55,7 +58,7 @@ def test_a_lag_has_the_sensitivities_of_its_closed_form(
     lag = fx.FirstOrderLag("lag", tau, gain=1.5, initial=start)
     context = lag.create_default_context()
     lag.u.fix(context, command)
-    result = fx.parameter_sensitivity(lag, t, ["time_constant", "gain", "u"], context)
+    result = fx.parameter_sensitivity(lag, t, ["time_constant", "gain", "u"], context=context)
     decay = math.exp(-t / tau)
     offset = start - 1.5 * command
     np.testing.assert_allclose(result.states[-1], [1.5 * command + offset * decay], atol=1e-7)
@@ -86,7 +89,7 @@ def test_the_matrices_of_a_state_space_have_the_variation_of_its_exponential() -
 @pytest.mark.parametrize("path", ["mass", "length", "damping", "torque"])
 def test_a_pendulum_agrees_with_simulations(path: str) -> None:
     pendulum, context = swinging()
-    result = fx.parameter_sensitivity(pendulum, 3.0, [path], context)
+    result = fx.parameter_sensitivity(pendulum, 3.0, [path], context=context)
     expected = by_differences(pendulum, context, path, 3.0)
     np.testing.assert_allclose(result[path].reshape(2), expected, rtol=2e-6, atol=1e-6)
 
@@ -97,7 +100,7 @@ def test_a_pendulum_agrees_with_simulations(path: str) -> None:
 def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: str) -> None:
     diagram = servo(2.0, 1.0, 0.5, derivative_filter=0.1, derivative_weight=0.5)
     context = diagram.create_default_context()
-    result = fx.parameter_sensitivity(diagram, 1.0, [path], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, [path], context=context)
     expected = by_differences(diagram, context, path, 1.0)
     np.testing.assert_allclose(result[path].reshape(-1), expected, rtol=2e-5, atol=1e-6)
 
@@ -105,9 +108,9 @@ def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: 
 def test_all_parameters_at_once_and_one_by_one_are_the_same() -> None:
     pendulum, context = swinging()
     paths = ["mass", "length", "damping"]
-    together = fx.parameter_sensitivity(pendulum, 2.0, paths, context)
+    together = fx.parameter_sensitivity(pendulum, 2.0, paths, context=context)
     for path in paths:
-        alone = fx.parameter_sensitivity(pendulum, 2.0, [path], context)
+        alone = fx.parameter_sensitivity(pendulum, 2.0, [path], context=context)
         np.testing.assert_allclose(together[path], alone[path], rtol=1e-6, atol=1e-7)
     assert together.state_names == ["x[angle]", "x[rate]"]
 
@@ -117,13 +120,13 @@ def test_a_component_has_its_part_of_the_sensitivity_to_the_whole() -> None:
     context = system.create_default_context()
     context.set("x", [1.0, -1.0])
     context.set("u", 0.5)
-    whole = fx.parameter_sensitivity(system, 2.0, ["A"], context)
-    part = fx.parameter_sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context)
+    whole = fx.parameter_sensitivity(system, 2.0, ["A"], context=context)
+    part = fx.parameter_sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context=context)
     np.testing.assert_allclose(part["A[1,0]"], whole["A"][:, 1, 0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(part["A[0, 1]"], whole["A"][:, 0, 1], rtol=1e-7, atol=1e-9)
     assert list(part.derivatives) == ["A[1, 0]", "A[0, 1]"]
     with pytest.raises(UnknownNameError, match="every name once"):
-        fx.parameter_sensitivity(system, 2.0, ["A", "A[1,0]"], context)
+        fx.parameter_sensitivity(system, 2.0, ["A", "A[1,0]"], context=context)
 
 
 def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
@@ -147,23 +150,23 @@ def test_a_stiff_loop_is_integrated_by_a_stiff_method() -> None:
 
 def test_the_final_context_continues_the_motion() -> None:
     pendulum, context = swinging()
-    result = fx.parameter_sensitivity(pendulum, 1.0, ["mass"], context)
+    result = fx.parameter_sensitivity(pendulum, 1.0, ["mass"], context=context)
     assert result.context.time == 1.0
     np.testing.assert_array_equal(result.context.get("x"), result.states[-1])
     assert context.time == 0.0
-    expected = fx.simulate(pendulum, 1.0, context, rtol=1e-10)
+    expected = fx.simulate(pendulum, 1.0, context=context, rtol=1e-10)
     np.testing.assert_allclose(result.states[-1], expected.context.get("x"), rtol=1e-7)
 
 
 def test_the_representation_tells_what_was_differentiated() -> None:
     pendulum, context = swinging()
-    last = fx.parameter_sensitivity(pendulum, 1.0, ["mass", "length"], context)
+    last = fx.parameter_sensitivity(pendulum, 1.0, ["mass", "length"], context=context)
     assert (
         repr(last)
         == "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 'length', t = 1 s>"
     )
     many = fx.parameter_sensitivity(
-        pendulum, 2.0, ["mass"], context, times=np.linspace(0.5, 2.0, 400)
+        pendulum, 2.0, ["mass"], context=context, times=np.linspace(0.5, 2.0, 400)
     )
     assert repr(many) == (
         "<ParameterSensitivity of 2 states of 'pendulum' to 'mass', 400 times from 0.5 to 2 s>"
@@ -172,17 +175,17 @@ def test_the_representation_tells_what_was_differentiated() -> None:
 
 def test_no_time_and_no_parameter_are_borders_that_work() -> None:
     pendulum, context = swinging()
-    at_once = fx.parameter_sensitivity(pendulum, 0.0, ["mass"], context)
+    at_once = fx.parameter_sensitivity(pendulum, 0.0, ["mass"], context=context)
     assert at_once["mass"].tolist() == [0.0, 0.0]
     assert at_once.states.tolist() == [[1.0, 0.0]]
-    assert fx.parameter_sensitivity(pendulum, 1.0, [], context).derivatives == {}
+    assert fx.parameter_sensitivity(pendulum, 1.0, [], context=context).derivatives == {}
 
 
 def test_a_gain_alone_has_no_states_to_differentiate() -> None:
     gain = fx.Gain("gain", 2.0)
     context = gain.create_default_context()
     gain.u.fix(context, 1.0)
-    assert fx.parameter_sensitivity(gain, 1.0, ["gain"], context)["gain"].shape == (0,)
+    assert fx.parameter_sensitivity(gain, 1.0, ["gain"], context=context)["gain"].shape == (0,)
 
 
 # Jumps and bends in time -------------------------------------------------------------------------
@@ -218,7 +221,7 @@ def test_a_jump_after_the_end_does_not_matter() -> None:
 def test_a_parameter_that_moves_a_bend_is_followed() -> None:
     diagram = driven(fx.Ramp("source", slope=2.0, start=0.3))
     context = diagram.create_default_context()
-    result = fx.parameter_sensitivity(diagram, 1.0, ["source.start"], context)
+    result = fx.parameter_sensitivity(diagram, 1.0, ["source.start"], context=context)
     expected = by_differences(diagram, context, "source.start", 1.0)
     np.testing.assert_allclose(result["source.start"].reshape(1), expected, rtol=1e-6)
 
@@ -275,7 +278,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "a port that carries a vector",
     ),
     "a foreign context": (
-        lambda: fx.parameter_sensitivity(servo(), 1.0, [], servo().create_default_context()),
+        lambda: fx.parameter_sensitivity(
+            servo(), 1.0, [], context=servo().create_default_context()
+        ),
         ContextError,
         "a root context of the same system",
     ),
@@ -320,13 +325,105 @@ def test_refusal_says_what_is_wrong(name: str) -> None:
         attempt()
 
 
-def test_a_delay_by_samples_is_refused_with_one_that_is_continuous() -> None:
+# Periodic updates --------------------------------------------------------------------------------
+
+BOTH_WAYS = pytest.mark.parametrize("method", ["auto", scipy.integrate.DOP853])
+
+
+@BOTH_WAYS
+def test_a_sampled_loop_has_the_sensitivities_of_its_closed_form(method: Any) -> None:
+    # With the integrator behind a hold, x(t) = (1 - k T)^n x0 (1 - k (t - n T)) in the n-th period.
+    builder = fx.DiagramBuilder("sampled")
+    hold, gain, sum_ = fx.ZeroOrderHold("hold", 0.1), fx.Gain("gain", -3.0), fx.Integrator("sum")
+    builder.add_all(hold, gain, sum_)
+    builder.connect_chain("sum", "hold", "gain", "sum")
+    diagram = builder.build()
+    context = diagram.create_default_context()
+    context.set("sum.x", 2.0)
+    times = np.array([0.0, 0.1, 0.2, 0.34, 0.5, 0.501, 1.0])
+    result = fx.parameter_sensitivity(
+        diagram,
+        1.0,
+        ["gain.gain", "sum.x"],
+        context=context,
+        outputs="gain.y",
+        times=times,
+        method=method,
+    )
+    n = np.array([0, 1, 2, 3, 5, 5, 9])  # at the end, the last update has not run
+    k, late, held = 3.0, times - 0.1 * n, 0.7**n
+    steeper = -0.1 * n * 0.7 ** (n - 1.0)
+    by_gain = -2.0 * (steeper * (1.0 - k * late) - held * late)
+    np.testing.assert_allclose(result.derivatives["gain.gain"].ravel(), by_gain, rtol=0, atol=1e-9)
+    by_x = held * (1.0 - k * late)
+    np.testing.assert_allclose(result.derivatives["sum.x"].ravel(), by_x, rtol=0, atol=1e-9)
+    output = result.output_derivatives["gain.y"]["gain.gain"]
+    expected = 2.0 * (held + k * steeper)
+    np.testing.assert_allclose(output.ravel(), expected, rtol=0, atol=1e-9)
+
+
+class TwoRates(fx.LeafSystem):
+    """A state that is kicked by what a discrete one was, which may be updated at that instant."""
+
+    def __init__(self) -> None:
+        super().__init__("rates")
+        self.k = self.declare_numeric_parameter("k", 1.3)
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.level = self.declare_discrete_state("level", default=[0.3])
+        self.declare_discrete_update(self.add, fx.Periodic(0.1))
+        self.declare_unrestricted_update(self.kick, fx.Periodic(0.3, offset=0.1))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.level(context) - self.k(context) * self.x(context) ** 2
+
+    def add(self, context: Any) -> Any:
+        return {self.level: 0.5 * self.level(context) + self.k(context) * self.x(context)}
+
+    def kick(self, context: Any) -> Any:
+        return {self.x: np.sin(self.x(context)) + 0.1 * self.k(context) * self.level(context)}
+
+
+def sampled_pid() -> fx.System:
     builder = fx.DiagramBuilder("loop")
-    builder.add_all(fx.Sine("drive"), fx.TimeDelay("late", 0.2, 0.1), fx.Integrator("sum"))
-    builder.connect_chain("drive", "late", "sum")
-    told = r"'late\.sample'\. Use a PadeDelay instead, or take differences"
-    with pytest.raises(EvaluationError, match=told):
-        fx.parameter_sensitivity(builder.build(), 1.0, "drive.frequency")
+    builder.add_all(
+        fx.Step("source", at=0.3),  # a spacing before a tick
+        fx.SampledPIDController("pid", 0.05, kp=1.0, ki=0.5, kd=0.1, lower=-1.1, upper=1.05),
+        fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
+    )
+    builder.connect("source.y", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    return builder.build()
+
+
+def delayed_loop() -> fx.System:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Sine("source", frequency=3.0),
+        fx.Sum("error", "+-"),
+        fx.TimeDelay("late", 0.113, 0.01, max_delay=0.2),
+        fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
+    )
+    builder.connect("source.y", "error.u1")
+    builder.connect_chain("error", "late", "plant", "error.u2")
+    return builder.build()
+
+
+SAMPLED: dict[str, tuple[Callable[[], fx.System], list[str]]] = {
+    "two rates": (TwoRates, ["k"]),
+    "controller": (sampled_pid, ["pid.kp", "pid.ki", "pid.kd", "source.to"]),
+    "delay": (delayed_loop, ["late.delay", "source.amplitude"]),
+}
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_sensitivities_go_through_periodic_updates(kind: str, method: Any) -> None:
+    make, paths = SAMPLED[kind]
+    system = make()
+    found = fx.parameter_sensitivity(system, 0.75, paths, method=method)
+    for path in paths:
+        expected = by_differences(system, system.create_default_context(), path, 0.75, 1e-5)
+        np.testing.assert_allclose(found[path].ravel(), expected, rtol=1e-6, atol=1e-7)
 
 
 class Starter(fx.LeafSystem):
@@ -403,5 +500,5 @@ def test_equations_that_only_bend_are_not_warned_of(function: Callable[[Any], An
     for a in (3.0 - 1e-4, 3.0 + 1e-4):
         context = bent.create_default_context()
         context.set("a", a)
-        ends.append(fx.simulate(bent, 1.3, context, rtol=1e-11).context.continuous_state)
+        ends.append(fx.simulate(bent, 1.3, context=context, rtol=1e-11).context.continuous_state)
     np.testing.assert_allclose(found, (ends[1] - ends[0]) / 2e-4, rtol=1e-5)

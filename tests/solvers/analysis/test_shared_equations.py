@@ -109,6 +109,7 @@ def assert_alike(found: FloatArray, expected: FloatArray) -> None:
     np.testing.assert_allclose(found / (size + 1e-12), expected / (size + 1e-12), atol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MODELS)
 def test_linear_models_are_those_of_equations_that_are_written_out(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -174,6 +175,7 @@ def test_forces_at_rest_are_those_that_are_written_out(
         assert_alike(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("planar", [True, False])
 def test_paths_and_modes_of_beams_are_those_that_are_written_out(
     planar: bool, monkeypatch: pytest.MonkeyPatch

@@ -85,7 +85,7 @@ def made_for_run(kind: str, linearize_as: str) -> Any:
 @pytest.mark.parametrize("kind", HARD)
 def test_a_loop_that_an_element_opens_is_not_stable_and_the_element_is_named(kind: str) -> None:
     diagram, context = made(kind, "exact")
-    found = fx.margins(fx.loop_gain(diagram, "plant.y", context))
+    found = fx.margins(fx.loop_gain(diagram, "plant.y", context=context))
     assert not found.is_stable
     assert np.isnan(found.gain_margin)
     text = " ".join(str(found).split())
@@ -104,7 +104,8 @@ def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: st
     diagram, context = made(kind, "gain")
     without, start = servo(WIRE(), HARD[kind][1])
     found, expected = (
-        fx.margins(fx.loop_gain(d, "plant.y", c)) for d, c in [(diagram, context), (without, start)]
+        fx.margins(fx.loop_gain(d, "plant.y", context=c))
+        for d, c in [(diagram, context), (without, start)]
     )
     assert expected.is_stable
     assert not expected.notes
@@ -151,7 +152,7 @@ def test_the_same_holds_from_sample_to_sample(as_gain: bool) -> None:
 
 def test_a_block_of_the_user_that_passes_nothing_is_named() -> None:
     diagram, context = servo(Clip("e"), 9.0)
-    found = fx.margins(fx.loop_gain(diagram, "plant.y", context))
+    found = fx.margins(fx.loop_gain(diagram, "plant.y", context=context))
     assert not found.is_stable
     assert any("'e' passes no small changes" in note for note in found.notes)
 
@@ -244,7 +245,7 @@ def test_a_diagram_in_the_place_of_its_model_is_told_how_to_get_one() -> None:
 def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
     diagram, context = servo(fx.TimeDelay("e", 0.1, 0.01))
     with pytest.raises(EvaluationError, match=r"period=.*PadeDelay instead of 'e'"):
-        fx.margins(fx.loop_gain(diagram, "pid.u", context))
+        fx.margins(fx.loop_gain(diagram, "pid.u", context=context))
 
 
 @for_each("order", [1, 2, 5])
@@ -366,6 +367,6 @@ def test_an_element_with_powers_beyond_numbers_is_not_passive() -> None:
     ends = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("body", "other")]
     points = (ends[0], (0, 0, 0), ends[1], (0, 0, 1))
     spring = fx.LinearSpringDamper("spring", *points, free_length=1.0, stiffness=1e308, damping=0)
-    report = fx.check_passivity(spring, count=5)
+    report = fx.check_passivity(spring, num_motions=5)
     assert report.power_scale == np.inf
     assert not report.is_passive

@@ -331,7 +331,7 @@ def test_a_pole_is_balanced_on_its_cart_around_a_place_that_is_not_zero(
     closed = fx.linearize(diagram, start, inputs=[], outputs=[], period=period)
     alike(closed.poles, design.poles, rtol=1e-7)
     start.set("plant.tree.x", [0.2, 0.25, 0.0, 0.0])
-    result = fx.simulate(diagram, 8.0, start)
+    result = fx.simulate(diagram, 8.0, context=start)
     assert np.ptp(result["plant.hinge.angle"]) > 0.25
     np.testing.assert_allclose(result["plant.tree.x"][-1], [0.4, 0.0, 0.0, 0.0], atol=2e-3)
 

@@ -44,12 +44,12 @@ def test_two_linkages_with_regulators_of_their_own_settle_with_the_poles_of_the_
         assert len(own.A) == 2
         poles = np.linalg.eigvals(own.A - own.B @ (design.gain @ T))
         assert np.sort_complex(poles) == pytest.approx(np.sort_complex(design.poles))
-    result = fx.simulate(both, 2.0, context, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(both, 2.0, context=context, rtol=1e-8, atol=1e-10)
     for name, (alone, _, _, rest) in parts.items():
         start = alone.create_default_context()
         columns = slice(0, 6) if name == "left" else slice(6, 12)
         start.set("linkage.tree.x", context.continuous_state[columns])
-        single = fx.simulate(alone, 2.0, start, rtol=1e-8, atol=1e-10)
+        single = fx.simulate(alone, 2.0, context=start, rtol=1e-8, atol=1e-10)
         found = result.context.continuous_state[columns]
         assert found == pytest.approx(single.context.continuous_state, abs=1e-7)
         assert found == pytest.approx(rest.continuous_state, abs=1e-4)

@@ -40,7 +40,7 @@ def measured(noise: float = 0.01, seed: int = 0, **truth: Any) -> Any:
         context.set(name, value)
     record: dict[str, Any] = {"time": TIMES}
     context.set("torque", 0.2)
-    run = fx.simulate(swing, 4.0, context, method="DOP853", rtol=1e-9)
+    run = fx.simulate(swing, 4.0, context=context, method="DOP853", rtol=1e-9)
     rng = np.random.default_rng(seed)
     for name in ("angle", "rate"):
         exact = run.sample(name, TIMES)
@@ -52,7 +52,7 @@ def measured(noise: float = 0.01, seed: int = 0, **truth: Any) -> Any:
 
 def fitted(swing: Any, context: Any, record: Any, **options: Any) -> fx.results.Fit:
     options = {"method": "DOP853", "rtol": 1e-6, **options}
-    return fx.fit(swing, record, ["stiffness", "damping"], context, **options)
+    return fx.fit(swing, record, ["stiffness", "damping"], context=context, **options)
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -117,4 +117,4 @@ def test_gaps_outliers_and_rest_are_no_reason_for_doubts() -> None:
         warnings.simplefilter("error")
         fitted(swing, context, few)
         fitted(swing, context, spoiled, deviations={"angle": 0.01, "rate": 0.03}, loss="huber")
-        fx.fit(swing, rest, "stiffness", still)
+        fx.fit(swing, rest, "stiffness", context=still)

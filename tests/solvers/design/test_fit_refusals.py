@@ -31,7 +31,7 @@ def fitted(record: Any = GOOD, parameters: Any = "length", **options: Any) -> An
     context.set("torque", 0.2)
     before = context.clone()
     try:
-        return fx.fit(pendulum, record, parameters, context, **options)
+        return fx.fit(pendulum, record, parameters, context=context, **options)
     finally:
         assert context == before
 
@@ -42,10 +42,10 @@ def changed(name: str, index: Any, value: Any) -> dict[str, Any]:
     return record
 
 
-def sampled() -> Any:
-    builder = fx.DiagramBuilder("sampled")
-    builder.add_all(fx.Sine("sine"), fx.DiscreteIntegrator("sum", period=0.1))
-    builder.connect_chain("sine", "sum")
+def relayed() -> Any:
+    builder = fx.DiagramBuilder("relayed")
+    builder.add_all(fx.Sine("sine"), fx.Relay("relay", 0.2, -0.2), fx.Integrator("sum"))
+    builder.connect_chain("sine", "relay", "sum")
     return fx.fit(builder.build(), {"time": TIME, "sum.y": TIME}, "sine.amplitude")
 
 
@@ -197,12 +197,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
         "for 'position'",
     ),
     "too few contexts": (
-        lambda: fx.fit(Pendulum(), [GOOD, GOOD], "length", []),
+        lambda: fx.fit(Pendulum(), [GOOD, GOOD], "length", context=[]),
         ValueRefusedError,
         "2 contexts, one for each record; found 0",
     ),
     "a foreign context": (
-        lambda: fx.fit(Pendulum(), GOOD, "length", Pendulum().create_default_context()),
+        lambda: fx.fit(Pendulum(), GOOD, "length", context=Pendulum().create_default_context()),
         ContextError,
         "a root context of the same system",
     ),
@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
         EvaluationError,
         "least squares that converge",
     ),
-    "a sampled block": (sampled, EvaluationError, "a motion without events"),
+    "a relay": (relayed, EvaluationError, "a motion without events"),
 }
 
 
@@ -233,7 +233,7 @@ def test_a_parameter_without_influence_is_named() -> None:
     context = lag.create_default_context()
     context.set("x", [0.9])
     with pytest.raises(ValueRefusedError, match="no influence of 'gain' where the search starts"):
-        fx.fit(lag, record, ["time_constant", "gain"], context)
+        fx.fit(lag, record, ["time_constant", "gain"], context=context)
 
 
 FILES = {
@@ -241,7 +241,7 @@ FILES = {
     "a name twice": ("time,angle,angle\n0,1,2\n", "each once"),
     "a short row": (
         "time,angle\n0,1\n1\n",
-        "2 entries in each row .* found 1 entries in row 1",
+        "2 entries in each row .* found 1 entries in line 3",
     ),
     "a text": ("time,angle\n0,1\n1,much\n", "numbers in the column 'angle'"),
     "an empty cell": ("time,angle\n0,1\n1,\n", r"found \[nan\] at 1 s"),

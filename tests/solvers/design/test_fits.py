@@ -24,7 +24,7 @@ def swing(
     pendulum = Pendulum(angle=angle)
     context = pendulum.create_default_context()
     pendulum.torque.fix(context, torque)
-    run = fx.simulate(pendulum, TIMES[-1], context, method="DOP853", rtol=1e-11, atol=1e-13)
+    run = fx.simulate(pendulum, TIMES[-1], context=context, method="DOP853", rtol=1e-11, atol=1e-13)
     errors = noise * np.random.default_rng(seed).standard_normal(TIMES.size)
     start = context.clone()
     for name, value in changes.items():
@@ -41,7 +41,7 @@ def driven_lag(values: Any, **columns: Any) -> tuple[fx.System, dict[str, Any]]:
 
 def test_exact_data_give_the_truth_back() -> None:
     pendulum, start, record = swing(mass=2.5, length=0.45, damping=0.1)
-    found = fx.fit(pendulum, record, ["mass", pendulum.length, "damping"], start)
+    found = fx.fit(pendulum, record, ["mass", pendulum.length, "damping"], context=start)
     truth = {"mass": 2.0, "length": 0.5, "damping": 0.3}
     assert found.constants == pytest.approx(truth, rel=1e-5)
     assert start.get("mass") == 2.5
@@ -49,6 +49,32 @@ def test_exact_data_give_the_truth_back() -> None:
     fresh = pendulum.create_default_context()
     found.apply(fresh)
     assert fresh.get("mass") == found["mass"] == found[pendulum.mass]
+
+
+def test_sampled_controllers_are_fitted() -> None:
+    def loop(*source: fx.System) -> fx.Diagram:
+        builder = fx.DiagramBuilder("loop")
+        builder.add_all(
+            fx.SampledPIDController("pid", 0.1, kp=2.0, ki=1.5),
+            fx.TransferFunction("plant", [2.0], [1.0, 0.8, 1.0]),
+            *source,
+        )
+        builder.connect_chain("pid", "plant", "pid.measurement")
+        if source:
+            builder.connect("source.y", "pid.setpoint")
+        else:
+            builder.export_input("pid.setpoint", name="r")
+        return builder.build()
+
+    r = np.cos(TIMES)
+    driven = loop(fx.Trajectory("source", TIMES, r, kind="linear"))
+    run = fx.simulate(driven, TIMES[-1], method="DOP853", rtol=1e-11, atol=1e-13)
+    context = loop().create_default_context()
+    context.set("pid.kp", 1.0)
+    context.set("pid.ki", 1.0)
+    record = {"time": TIMES, "r": r, "plant.y": run.sample("plant.y", TIMES)}
+    found = fx.fit(context.system, record, ["pid.kp", "pid.ki"], context=context)
+    assert found.constants == pytest.approx({"pid.kp": 2.0, "pid.ki": 1.5}, rel=1e-5)
 
 
 def test_a_linear_fit_is_that_of_linear_algebra() -> None:
@@ -94,7 +120,9 @@ def test_records_share_parameters_and_have_initial_states_and_offsets_of_their_o
     low["angle"] = low["angle"] + 0.05
     other = start.clone()
     other.set("x", [1.0, 0.0])
-    found = fx.fit(pendulum, [low, high], ["length", "x[angle]"], [start, other], offsets=["angle"])
+    found = fx.fit(
+        pendulum, [low, high], ["length", "x[angle]"], context=[start, other], offsets=["angle"]
+    )
     assert found.constants == pytest.approx(
         {
             "length": 0.5,
@@ -115,9 +143,9 @@ def test_records_share_parameters_and_have_initial_states_and_offsets_of_their_o
 
 def test_logarithmic_parameters_stay_positive_and_have_intervals_of_factors() -> None:
     pendulum, start, record = swing(noise=0.02, damping=30.0)
-    found = fx.fit(pendulum, record, "damping", start, logarithmic="damping")
+    found = fx.fit(pendulum, record, "damping", context=start, logarithmic="damping")
     start.set("damping", 0.5)
-    plain = fx.fit(pendulum, record, "damping", start)
+    plain = fx.fit(pendulum, record, "damping", context=start)
     assert found["damping"] == pytest.approx(plain["damping"], rel=1e-5)
     assert found.standard_errors == pytest.approx(plain.standard_errors, rel=1e-3)
     low, high = found.confidence_intervals(0.99)["damping"]
@@ -130,7 +158,7 @@ def test_outliers_move_a_robust_fit_less() -> None:
     record["angle"][late] = record["angle"][late - 3]
     errors = {}
     for loss in get_args(Loss):
-        found = fx.fit(pendulum, record, "length", start, deviations=0.01, loss=loss)
+        found = fx.fit(pendulum, record, "length", context=start, deviations=0.01, loss=loss)
         errors[loss] = abs(found["length"] - 0.5)
         assert np.isfinite(found.standard_errors["length"])
     assert all(errors[loss] < 0.3 * errors["linear"] for loss in errors if loss != "linear")
@@ -142,9 +170,11 @@ def test_signals_are_weighted_by_what_their_residuals_turn_out_to_be() -> None:
     truth = record["angle"]
     record["position"] = 0.5 * np.sin(truth) + 0.2 * rng.standard_normal(TIMES.size)
     record["angle"] = truth + 0.001 * rng.standard_normal(TIMES.size)
-    found = fx.fit(pendulum, record, "length", start)
+    found = fx.fit(pendulum, record, "length", context=start)
     assert found.deviations == pytest.approx({"angle": 0.001, "position": 0.2}, rel=0.3)
-    told = fx.fit(pendulum, record, "length", start, deviations={"angle": 0.001, "position": 0.2})
+    told = fx.fit(
+        pendulum, record, "length", context=start, deviations={"angle": 0.001, "position": 0.2}
+    )
     assert found["length"] == pytest.approx(
         told["length"], abs=0.3 * told.standard_errors["length"]
     )
@@ -153,7 +183,7 @@ def test_signals_are_weighted_by_what_their_residuals_turn_out_to_be() -> None:
 def test_exact_data_of_several_signals_give_the_truth_back() -> None:
     pendulum, start, record = swing(mass=2.4, length=0.47)
     record["position"] = 0.5 * np.sin(record["angle"])
-    found = fx.fit(pendulum, record, ["mass", "length"], start)
+    found = fx.fit(pendulum, record, ["mass", "length"], context=start)
     assert found.constants == pytest.approx({"mass": 2.0, "length": 0.5}, rel=1e-5)
 
 
@@ -177,12 +207,12 @@ def test_a_trial_whose_motion_escapes_is_a_bad_one_and_not_the_end() -> None:
     context = start.create_default_context()
     context.set("k", 1.2)
     with pytest.raises(fx.errors.SimulationError):
-        fx.fit(start, record, "k", context)
+        fx.fit(start, record, "k", context=context)
 
 
 def test_bounds_are_kept_and_named() -> None:
     pendulum, start, record = swing(length=0.46)
-    found = fx.fit(pendulum, record, {"length": (0.4, 0.48)}, start)
+    found = fx.fit(pendulum, record, {"length": (0.4, 0.48)}, context=start)
     assert found["length"] == pytest.approx(0.48, rel=1e-3)
     assert found.at_bound == ("length",)
 
@@ -190,7 +220,7 @@ def test_bounds_are_kept_and_named() -> None:
 def test_what_cannot_be_told_apart_is_named() -> None:
     pendulum, start, record = swing(torque=0.0, noise=0.01)
     with pytest.warns(UserWarning, match="cannot tell 'mass', 'damping' apart"):
-        found = fx.fit(pendulum, record, ["mass", "damping", "length"], start)
+        found = fx.fit(pendulum, record, ["mass", "damping", "length"], context=start)
     assert found.unidentified == ("mass", "damping")
     assert found.standard_errors["mass"] == np.inf
     assert found["length"] == pytest.approx(0.5, rel=0.01)
@@ -201,6 +231,7 @@ def test_what_cannot_be_told_apart_is_named() -> None:
 # Statistics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 200 experiments with the same truth 190 should have it in their intervals of 95 %.
 
@@ -223,7 +254,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         widths = 2.228139 * np.sqrt(variance * np.diag(inverse))  # Student's t of 10 degrees, 95 %
         inside += np.abs(errors) <= widths
         record = {"time": times, "y": 2.0 * (1.0 - decay) + noise}
-        found = fx.fit(lag, record, ["time_constant", "gain"], context, method="DOP853", rtol=1e-6)
+        found = fx.fit(
+            lag, record, ["time_constant", "gain"], context=context, method="DOP853", rtol=1e-6
+        )
         low, high = np.transpose(list(found.confidence_intervals(0.95).values()))
         np.testing.assert_allclose((high - low) / 2.0, widths, rtol=0.03)
         np.testing.assert_allclose((high + low) / 2.0 - truth, errors, atol=0.05 * widths.min())
@@ -249,40 +282,46 @@ def test_arrays_frames_and_files_give_the_same_fit(tmp_path: Path) -> None:
         pandas.DataFrame({"angle": record["angle"]}, index=TIMES),
         str(file),
     ]
-    found = [fx.fit(pendulum, each, "length", start, signals="angle")["length"] for each in forms]
+    found = [
+        fx.fit(pendulum, each, "length", context=start, signals="angle")["length"] for each in forms
+    ]
     assert len(set(found)) == 1
 
 
 def test_the_table_of_a_simulation_is_a_record(tmp_path: Path) -> None:
     pendulum, start, _ = swing()
-    run = fx.simulate(pendulum, 4.0, start, rtol=1e-10, atol=1e-12)
+    run = fx.simulate(pendulum, 4.0, context=start, rtol=1e-10, atol=1e-12)
     run.to_csv(tmp_path / "run.csv", ["angle"], times=TIMES, units=True)
     start.set("length", 0.47)
-    assert fx.fit(pendulum, tmp_path / "run.csv", "length", start)["length"] == pytest.approx(0.5)
+    assert fx.fit(pendulum, tmp_path / "run.csv", "length", context=start)[
+        "length"
+    ] == pytest.approx(0.5)
 
 
 def test_the_result_of_a_simulation_is_a_record_of_the_signals_that_are_named() -> None:
     pendulum, start, _ = swing()
-    run = fx.simulate(pendulum, 4.0, start, rtol=1e-10, atol=1e-12)
+    run = fx.simulate(pendulum, 4.0, context=start, rtol=1e-10, atol=1e-12)
     start.set("length", 0.47)
-    found = fx.fit(pendulum, run, "length", start, signals=["angle"])
+    found = fx.fit(pendulum, run, "length", context=start, signals=["angle"])
     assert found["length"] == pytest.approx(0.5)
     assert len(found.times[0]) == len(np.unique(run.time))
-    both = fx.fit(pendulum, [run, run], "length", start, signals=["angle", "x[rate]"])
+    both = fx.fit(pendulum, [run, run], "length", context=start, signals=["angle", "x[rate]"])
     assert both["length"] == pytest.approx(0.5)
     with pytest.raises(fx.errors.ValueRefusedError, match=r"signals=\['angle'\]"):
-        fx.fit(pendulum, run, "length", start)
+        fx.fit(pendulum, run, "length", context=start)
 
 
 def test_bare_states_and_their_components_are_measured_signals() -> None:
     pendulum, start, record = swing(noise=0.01, length=0.47)
-    shown = fx.fit(pendulum, record, "length", start)
+    shown = fx.fit(pendulum, record, "length", context=start)
     samples = record.pop("angle")
     for name in ("x[angle]", "x[0]"):
-        found = fx.fit(pendulum, {**record, name: samples}, "length", start)
+        found = fx.fit(pendulum, {**record, name: samples}, "length", context=start)
         assert found.constants == pytest.approx(shown.constants, rel=1e-9)
-    run = fx.simulate(pendulum, 4.0, found.contexts[0], method="DOP853", rtol=1e-11, atol=1e-13)
-    whole = fx.fit(pendulum, {**record, "x": run.sample("x", TIMES)}, "length", start)
+    run = fx.simulate(
+        pendulum, 4.0, context=found.contexts[0], method="DOP853", rtol=1e-11, atol=1e-13
+    )
+    whole = fx.fit(pendulum, {**record, "x": run.sample("x", TIMES)}, "length", context=start)
     assert whole["length"] == pytest.approx(found["length"], rel=1e-6)
     assert "x[rate]" in [axes.get_ylabel() for axes in whole.plot().axes]
 
@@ -292,7 +331,7 @@ def test_bare_states_and_their_components_are_measured_signals() -> None:
 
 def test_a_fit_prints_plots_and_is_copied(tmp_path: Path) -> None:
     pendulum, start, record = swing(noise=0.01, length=0.47)
-    found = fx.fit(pendulum, [record, record], ["length", "x"], start)
+    found = fx.fit(pendulum, [record, record], ["length", "x"], context=start)
     text = str(found)
     assert "length" in text
     assert "95 % confidence" in text

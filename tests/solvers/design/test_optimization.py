@@ -56,22 +56,24 @@ class Escape(fx.LeafSystem):
         return self.p(context) * self.x(context) ** 2
 
 
-def sampled_loop() -> fx.Diagram:
-    """A lag that a sampled controller moves."""
+def sampled_loop(*others: fx.System) -> fx.Diagram:
+    """A lag that a sampled controller moves, and blocks beside it."""
     builder = fx.DiagramBuilder("sampled")
     builder.add_all(
         fx.Constant("one", 1.0),
         fx.Gain("gain", 1.0),
         fx.ZeroOrderHold("hold", 0.1),
         fx.FirstOrderLag("lag", 1.0),
+        *others,
     )
-    builder.connect_chain("one", "gain", "hold", "lag")
+    builder.connect_chain("one", "gain", "hold", "lag", *(other.name for other in others))
     return builder.build()
 
 
 # Known optima -----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_damping_with_the_least_squared_error_is_a_half() -> None:
     found = optimized(m.ise("y", target=1.0), rtol=1e-6)
     assert found[DAMPING] == pytest.approx(-1.0, abs=2e-3)  # J = ζ + 1/(4 ζ)
@@ -241,15 +243,18 @@ def test_failing_runs_are_bad_candidates_with_their_reasons() -> None:
     assert all(np.isnan(row[found.goal]) for row in failed)
 
 
-def test_events_take_the_polish_without_derivatives() -> None:
+def test_sampled_loops_have_derivatives_and_other_events_take_the_polish_without() -> None:
     miss = abs(m.final("lag.y") - 2.0)
-    found = fx.optimize(
-        sampled_loop(), {"gain.gain": (0.0, 10.0)}, miss, t_final=2.0, max_evaluations=64
-    )
     steps = solve_ivp(lambda t, y: 1.0 - y, (0.0, 2.0), [0.0], rtol=1e-10).y[0, -1]
-    assert found["gain.gain"] == pytest.approx(2.0 / steps, abs=1e-3)
-    assert "without derivatives" in found.how
-    assert "hold" in found.how
+    relay = fx.Relay("relay", 0.2, -0.2)
+    for loop, told in (
+        (sampled_loop(), ["exact sensitivities"]),
+        (sampled_loop(relay), ["without derivatives", "relay"]),
+    ):
+        bounds = {"gain.gain": (0.0, 10.0)}
+        found = fx.optimize(loop, bounds, miss, t_final=2.0, max_evaluations=64)
+        assert found["gain.gain"] == pytest.approx(2.0 / steps, abs=1e-3)
+        assert all(text in found.how for text in told)
 
 
 def test_a_function_of_a_result_can_be_the_objective() -> None:

@@ -306,7 +306,7 @@ def test_a_rate_from_outside_is_taken_for_what_it_is(period: float | None) -> No
     context = diagram.create_default_context()
     found.apply(context)
     if period is None:
-        closed = fx.sensitivity_function(diagram, "pid.u", context)
+        closed = fx.sensitivity_function(diagram, "pid.u", context=context)
     else:
         closed = fx.linearize(diagram, context, ["pid.feedforward"], ["pid.u"], period=period)
     omega = np.geomspace(1e-2, np.pi / (period or 0.003), 10000)

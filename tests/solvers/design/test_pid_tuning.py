@@ -54,10 +54,10 @@ def test_the_tuned_diagram_has_the_peak_and_the_poles_that_are_told(
 ) -> None:
     context = diagram.create_default_context()
     before = context.to_dict()
-    tuning = fx.tune_pid(diagram, "pid", context, max_sensitivity=bound)
+    tuning = fx.tune_pid(diagram, "pid", context=context, max_sensitivity=bound)
     assert context.to_dict() == before
     tuning.apply(context)
-    sensitivity = fx.sensitivity_function(diagram, "pid.u", context)
+    sensitivity = fx.sensitivity_function(diagram, "pid.u", context=context)
     peak = np.abs(sensitivity.frequency_response(OMEGA)).max()
     np.testing.assert_allclose([peak, tuning.max_sensitivity], bound, rtol=1e-4)
     found = fx.linearize(diagram, context, inputs=[], outputs=[])
@@ -89,15 +89,15 @@ def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
     rest = fx.equilibrium(diagram, context).context
     torque = rest.get("pid.u")
     assert abs(torque[0]) > 1.0
-    fx.tune_pid(diagram, "pid", rest).apply(rest)
+    fx.tune_pid(diagram, "pid", context=rest).apply(rest)
     np.testing.assert_allclose(rest.get("pid.u"), torque, rtol=1e-9)
-    result = fx.simulate(diagram, 1.0, rest)
+    result = fx.simulate(diagram, 1.0, context=rest)
     np.testing.assert_allclose(result["pendulum.angle"], 0.4, atol=1e-6)
 
 
 @cache
 def tuned_without_limits() -> fx.results.PIDTuning:
-    return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step_to={"target.value": 1.0})
 
 
 def test_the_step_of_a_linear_diagram_is_that_of_its_model() -> None:
@@ -113,7 +113,9 @@ def test_limits_of_the_output_show_in_the_simulated_step_alone() -> None:
     free = tuned_without_limits()
     limits = {"lower": -1.5, "upper": 1.5}
     with pytest.warns(UserWarning, match="a rise time of .* at a limit for"):
-        limited = fx.tune_pid(lag_with_delay(kd=0.0, **limits), "pid", step={"target.value": 1.0})
+        limited = fx.tune_pid(
+            lag_with_delay(kd=0.0, **limits), "pid", step_to={"target.value": 1.0}
+        )
     assert free.linear is not None
     assert limited.linear is not None
     assert limited.simulated is not None
@@ -130,7 +132,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
         else fx.SampledPIDController("pid", period, upper=5.0)
     )
     plant = fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5)
-    tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step={"target.value": 0.8})
+    tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step_to={"target.value": 0.8})
     linear, simulated = tuning.linear, tuning.simulated
     assert linear is not None
     assert simulated is not None
@@ -145,7 +147,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
 
 
 def test_no_setpoint_is_overshot_by_more_than_is_allowed() -> None:
-    options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step": {"target.value": 1.0}}
+    options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step_to": {"target.value": 1.0}}
     tight, loose = (
         fx.tune_pid(lag_with_delay(), "pid", max_overshoot=most, **options).simulated
         for most in (1.0, 10.0)
@@ -191,7 +193,7 @@ def test_an_orientation_is_tuned_as_the_double_integrator_that_it_is() -> None:
     context = diagram.create_default_context()
     found.apply(context)
     context.set("target.value", np.sin(np.deg2rad(10.0) / 2.0))
-    result = fx.simulate(diagram, 8.0, context)
+    result = fx.simulate(diagram, 8.0, context=context)
     turned = 2.0 * np.arcsin(result["half_angle.y"][-1])
     np.testing.assert_allclose(np.rad2deg(turned), 10.0, rtol=1e-3)
 
@@ -218,8 +220,8 @@ def test_a_plant_that_no_gains_stabilize_is_refused() -> None:
         ({"controller": "lag"}, "a PIDController or SampledPIDController"),
         ({"max_sensitivity": 1.0}, "max_sensitivity"),
         ({"filter_ratio": -1.0}, "filter_ratio"),
-        ({"step": {}}, "one step, as a path"),
-        ({"step": {"target.value": 1.0}, "t_final": 0.0}, "t_final"),
+        ({"step_to": {}}, "one step, as a path"),
+        ({"step_to": {"target.value": 1.0}, "t_final": 0.0}, "t_final"),
     ],
 )
 def test_odd_requests_are_refused(options: dict[str, Any], expected: str) -> None:
@@ -239,7 +241,7 @@ def test_two_integrators_are_held_within_strict_bounds(bound: float) -> None:
     context = diagram.create_default_context()
     tuning = fx.tune_pid(diagram, "pid", max_sensitivity=bound)
     tuning.apply(context)
-    margins = fx.margins(fx.loop_gain(diagram, "pid.u", context))
+    margins = fx.margins(fx.loop_gain(diagram, "pid.u", context=context))
     assert margins.is_stable
     np.testing.assert_allclose(1.0 / margins.modulus_margin, bound, rtol=1e-4)
 
@@ -265,14 +267,16 @@ def cascade(feedback: float) -> fx.Diagram:
 def test_an_inner_loop_is_tuned_beside_integrals_that_its_measurement_does_not_show() -> None:
     diagram = cascade(feedback=0.0)
     context = diagram.create_default_context()
-    tuning = fx.tune_pid(diagram, "inner", context, max_sensitivity=1.5)
+    tuning = fx.tune_pid(diagram, "inner", context=context, max_sensitivity=1.5)
     alone = loop(
         fx.FirstOrderLag("motor", time_constant=0.02), fx.FirstOrderLag("rate", time_constant=0.5)
     )
     expected = fx.tune_pid(alone, "pid", max_sensitivity=1.5)
     np.testing.assert_allclose([tuning.kp, tuning.ki], [expected.kp, expected.ki], rtol=1e-6)
     tuning.apply(context)
-    assert fx.tune_pid(diagram, "outer", context, max_sensitivity=1.5).max_sensitivity < 1.5001
+    assert (
+        fx.tune_pid(diagram, "outer", context=context, max_sensitivity=1.5).max_sensitivity < 1.5001
+    )
 
 
 def test_a_plant_whose_growing_mode_is_not_measured_is_refused() -> None:
@@ -308,16 +312,16 @@ def test_a_tuned_door_is_better_than_with_gains_by_hand_of_the_same_robustness()
     moving.set("door.axis.angle", np.pi / 3.0)
     moving.set("door.hinge.static_friction_torque", 0.0)
     moving.set("door.hinge.dynamic_friction_torque", 0.0)
-    bound = 1.0 / fx.margins(fx.loop_gain(servo, "pid.u", moving)).modulus_margin
-    for_loads = fx.tune_pid(servo, "pid", moving, max_sensitivity=bound)
+    bound = 1.0 / fx.margins(fx.loop_gain(servo, "pid.u", context=moving)).modulus_margin
+    for_loads = fx.tune_pid(servo, "pid", context=moving, max_sensitivity=bound)
     assert for_loads.ki > 5.0 * 20.0
-    follows = fx.tune_pid(servo, "pid", moving, goal="setpoint", max_sensitivity=bound)
+    follows = fx.tune_pid(servo, "pid", context=moving, goal="setpoint", max_sensitivity=bound)
     errors = []
     for tuning in (None, for_loads, follows):
         context = by_hand.clone()
         if tuning is not None:
             assert tuning.max_sensitivity <= bound * (1.0 + 1e-6)
             tuning.apply(context)
-        result = fx.simulate(servo, 5.0, context)  # with catch and friction
+        result = fx.simulate(servo, 5.0, context=context)  # with catch and friction
         errors.append(fx.metrics.iae("door.axis.angle", target="target.y")(result))
     assert max(errors[1:]) < errors[0]

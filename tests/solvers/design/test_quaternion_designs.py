@@ -65,6 +65,7 @@ def contains(found: Any, wanted: Any, atol: float) -> None:
 # A free body --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "period", "wanted", "factor"),
     [
@@ -96,7 +97,7 @@ def test_a_free_body_turns_back_by_20_degrees(
         contains(design.poles, whole.poles, 1e-8)
     turned = factor * quaternion_product(about((1, -1, 0.5), 20.0), wanted)
     context.set("satellite.free.q", [*turned, 0.1, 0.0, 0.0])
-    result = fx.simulate(diagram, 16.0, context)
+    result = fx.simulate(diagram, 16.0, context=context)
     away = angle(result["satellite.positions"][:, :4], wanted)
     assert away[0] == pytest.approx(20.0)
     assert away.max() < 20.1
@@ -142,7 +143,7 @@ def test_the_cost_is_what_the_motion_of_the_nonlinear_plant_costs() -> None:
     context = diagram.create_default_context()
     turned = quaternion_product(about((1, -1, 0.5), 0.2), point)
     context.set("satellite.free.q", [*turned, 1e-3, 0.0, -1e-3])
-    result = fx.simulate(diagram, 60.0, context, rtol=1e-9, atol=1e-13)
+    result = fx.simulate(diagram, 60.0, context=context, rtol=1e-9, atol=1e-13)
     times = np.linspace(0.0, 60.0, 20001)
     x = result.sample("state.y", times) - model.x0
     u = result.sample("controller.u", times)

@@ -35,17 +35,17 @@ def start() -> fx.Context:
 
 
 def fitted() -> dict[str, Any]:
-    run, times = fx.simulate(AXIS, 1.0, start()), np.linspace(0.0, 1.0, 51)
+    run, times = fx.simulate(AXIS, 1.0, context=start()), np.linspace(0.0, 1.0, 51)
     angle = run.sample("joint.angle", times)
     noise = 1e-4 * np.cos(40.0 * times).reshape(angle.shape)
     records = {"time": times, "joint.angle": angle + noise}
-    found = fx.fit(AXIS, records, [INERTIA], start())
+    found = fx.fit(AXIS, records, [INERTIA], context=start())
     intervals = found.confidence_intervals()
     return {"errors": found.standard_errors, "intervals": intervals, "all": found.constants}
 
 
 def differentiated() -> dict[str, Any]:
-    found = fx.parameter_sensitivity(AXIS, 0.1, [INERTIA], start(), outputs=["joint.angle"])
+    found = fx.parameter_sensitivity(AXIS, 0.1, [INERTIA], context=start(), outputs=["joint.angle"])
     by_output = found.output_derivatives
     return {"states": found.derivatives, "output": by_output[AXIS.find("joint.angle")]}
 

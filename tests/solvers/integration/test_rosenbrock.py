@@ -138,6 +138,7 @@ def test_steps_are_as_long_as_the_motion_allows_however_fast_the_decay(rate: flo
     assert len(solution.t) < 80
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize(
     ("rhs", "x0", "t_end"),

@@ -38,13 +38,17 @@ class Oscillators(fx.LeafSystem):
 
 def interpreted(context: fx.Context) -> Any:
     """Return the states at some times without native code."""
-    run = fx.simulate(context.system, TIMES[-1], context.clone(), method="RK45", compiled=False)
+    run = fx.simulate(
+        context.system, TIMES[-1], context=context.clone(), method="RK45", compiled=False
+    )
     return run.sample("x", TIMES)
 
 
 def native(context: fx.Context) -> Any:
     """Return them with native code."""
-    run = fx.simulate(context.system, TIMES[-1], context.clone(), method="RK45", compiled="native")
+    run = fx.simulate(
+        context.system, TIMES[-1], context=context.clone(), method="RK45", compiled="native"
+    )
     return run.sample("x", TIMES)
 
 
@@ -139,7 +143,7 @@ def test_a_pickled_result_comes_back_with_its_code() -> None:
     context = Oscillators().create_default_context()
     other = with_entry(context, 0, 3, -2.0)
     native(context)
-    run = fx.simulate(other.system, 2.0, other, method="RK45", compiled="native")
+    run = fx.simulate(other.system, 2.0, context=other, method="RK45", compiled="native")
     again = pickle.loads(pickle.dumps(run))
     np.testing.assert_array_equal(again.sample("x", TIMES), run.sample("x", TIMES))
 

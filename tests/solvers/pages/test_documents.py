@@ -67,8 +67,8 @@ def test_what_cannot_be_traced_is_refused_by_name_and_shown_as_it_was_recorded(
     context = system.create_default_context()
     context.set("torque", 0.25)
     with pytest.raises(fx.errors.TraceError, match="swing"):
-        fx.page(system, 1.0, context)
-    result = fx.simulate(system, 1.0, context)
+        fx.page(system, 1.0, context=context)
+    result = fx.simulate(system, 1.0, context=context)
     page = result.page(signals=["angle", "x[rate]"])
     assert not page.live
     with opened(browser, page, tmp_path, charts=False) as shown:
@@ -107,7 +107,7 @@ def test_a_page_of_a_result_begins_as_the_run_did(browser: Browser, tmp_path: Pa
     context.set("u", 3.0)
     context.set("x", 1.0)
     context.time = 2.0
-    result = fx.simulate(lag, 4.0, context, rtol=1e-9)
+    result = fx.simulate(lag, 4.0, context=context, rtol=1e-9)
     result.context.set("x", 77.0)
     with opened(browser, result.page(title="lag of a result"), tmp_path, charts=False) as shown:
         table = shown.table()
@@ -122,7 +122,7 @@ def test_contexts_of_a_run_are_those_at_its_times() -> None:
     result = fx.simulate(system, 2.0)
     before, after = result.context_at(0.25), result.context_at(1.0)
     assert before.time == 0.25
-    again = fx.simulate(system, 2.0, after)
+    again = fx.simulate(system, 2.0, context=after)
     np.testing.assert_allclose(
         again["door.axis.angle"][-1], result["door.axis.angle"][-1], rtol=1e-5
     )
@@ -163,7 +163,7 @@ def test_states_that_a_context_has_changed_are_told_component_by_component(
     context = arm.create_default_context()
     context.set("u", 0.0)
     context.set("x", [0.5, -1.0])
-    with opened(browser, fx.page(arm, 1.0, context), tmp_path, charts=False) as shown:
+    with opened(browser, fx.page(arm, 1.0, context=context), tmp_path, charts=False) as shown:
         scope: dict[str, Any] = {"arm": arm}
         exec(shown.text("Python"), scope)
         assert scope["result"].context_at(0.0).get("x").tolist() == [0.5, -1.0]

@@ -163,7 +163,7 @@ def test_a_loop_that_a_slider_has_opened_is_closed_as_in_python(
     browser: Browser, tmp_path: Path
 ) -> None:
     linkage, context = four_bar()
-    page = fx.page(linkage, 0.2, context, parameters=["shaft.angle"], rtol=1e-8)
+    page = fx.page(linkage, 0.2, context=context, parameters=["shaft.angle"], rtol=1e-8)
     with opened(browser, page, tmp_path, charts=False) as shown:
         untouched = shown.text("Python")
         shown.enter("shaft.angle", "1.2")
@@ -174,7 +174,9 @@ def test_a_loop_that_a_slider_has_opened_is_closed_as_in_python(
     assert "linkage.assemble(context)" in told
     context.set("shaft.angle", 1.2)
     linkage.assemble(context)
-    assert end == pytest.approx(fx.simulate(linkage, 0.2, context, rtol=1e-8)["shaft.angle"][-1])
+    assert end == pytest.approx(
+        fx.simulate(linkage, 0.2, context=context, rtol=1e-8)["shaft.angle"][-1]
+    )
 
 
 def test_what_a_page_cannot_show_of_a_mechanism_is_refused() -> None:

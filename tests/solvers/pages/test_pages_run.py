@@ -193,14 +193,16 @@ def test_values_come_as_toml_that_the_command_line_reads(shown: OpenPage) -> Non
     context = system.create_default_context()
     for path, value in tomllib.loads(text).items():
         context.set(path, value)
-    assert fx.simulate(system, 10.0, context, **TIGHT).context == scope["result"].context
+    assert fx.simulate(system, 10.0, context=context, **TIGHT).context == scope["result"].context
 
 
 def test_values_that_a_context_has_changed_are_handed_on(browser: Browser, tmp_path: Path) -> None:
     system = door()
     context = system.create_default_context()
     context.set("pid.upper", 20.0)
-    with opened(browser, fx.page(system, 2.0, context, **TIGHT), tmp_path, charts=False) as shown:
+    with opened(
+        browser, fx.page(system, 2.0, context=context, **TIGHT), tmp_path, charts=False
+    ) as shown:
         assert 'context.set("pid.upper", 20.0)' in shown.text("Python")
         result = assert_agrees(shown, system)
     assert np.max(result["pid.u"]) <= 20.0
@@ -258,7 +260,7 @@ def test_values_that_contradict_each_other_are_refused_and_change_nothing(
     limit = fx.Saturation("limit", -1.0, 2.0)
     context = limit.create_default_context()
     limit.u.fix(context, 5.0)
-    page = fx.page(limit, 1.0, context, parameters=["lower", "upper"])
+    page = fx.page(limit, 1.0, context=context, parameters=["lower", "upper"])
     with opened(browser, page, tmp_path, charts=False) as shown:
         runs = shown.page.locator("body").get_attribute("data-runs")
         field = shown.row("lower").locator("input.number")

@@ -28,7 +28,7 @@ def run(stiffness: float = 7.5) -> fx.results.SimulationResult:
     servo = door()
     context = servo.create_default_context()
     context.set("door.hinge.spring_constant", stiffness)
-    return fx.simulate(servo, 10.0, context)
+    return fx.simulate(servo, 10.0, context=context)
 
 
 def section(html: str, title: str) -> str:
@@ -73,6 +73,7 @@ def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
         assert 3 <= len(re.findall(rb"/Type /Page\b", printed)) <= 6
 
 
+@pytest.mark.full
 def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
     def told(result: fx.results.SimulationResult) -> str:
         html = fx.report(result).html
@@ -84,6 +85,7 @@ def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
         assert section(first, title) != section(other, title)
 
 
+@pytest.mark.full
 def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failures(
     tmp_path: Path,
 ) -> None:
@@ -128,7 +130,7 @@ def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(
         raise RuntimeError("no <pictures> today")
 
     monkeypatch.setattr(fx.results.SimulationResult, "plot", fails)
-    html = fx.report(fx.simulate(system, 1.0, context)).html
+    html = fx.report(fx.simulate(system, 1.0, context=context)).html
     assert "no &lt;pictures&gt; today" in section(html, "Signals")
     assert "swing" in section(html, "Equations")
     assert "fingerprint" in section(html, "Where the numbers come from")

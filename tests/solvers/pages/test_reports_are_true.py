@@ -47,6 +47,7 @@ def poles(page: fx.results.Page) -> list[complex]:
     return [complex(html.unescape(row)) for row in rows if not row.startswith("pole")]
 
 
+@pytest.mark.full
 def test_poles_are_those_of_the_motion_and_not_of_what_a_ledger_adds_up() -> None:
     page = fx.report(fx.simulate(servo(), 1.0))
     # 0.5 q'' = -8 q - q' + 20 (r - q) + z, z' = 10 (r - q), for 2 kg at 0.5 m
@@ -56,6 +57,7 @@ def test_poles_are_those_of_the_motion_and_not_of_what_a_ledger_adds_up() -> Non
     assert poles(fx.report(fx.simulate(servo(ledger=False), 1.0))) == poles(page)
 
 
+@pytest.mark.full
 def test_what_somebody_does_to_the_context_of_a_result_changes_no_report() -> None:
     result = fx.simulate(servo(), 1.0)
     before = poles(fx.report(result))

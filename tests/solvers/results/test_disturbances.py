@@ -117,7 +117,7 @@ def test_sweeps_and_metrics_measure_disturbances_likewise() -> None:
     values = {"push.to": [1.0, -2.0], "push.at": [20.0, 25.0]}
     found = fx.sweep(loop, values, 50.0, metrics=wanted, times=np.linspace(0.0, 50.0, 5001))
     for k in range(2):
-        result = fx.simulate(loop, 50.0, found.context(k))
+        result = fx.simulate(loop, 50.0, context=found.context(k))
         info = result.disturbance_info("lag.y", tolerance=0.01, control="pid.u")
         for name in list(wanted)[:-1]:
             assert found.metrics[name][k] == pytest.approx(getattr(info, name), rel=2e-3)

@@ -333,7 +333,7 @@ def test_parameters_and_inputs_of_the_run_count() -> None:
     context = diagram.create_default_context()
     context.set("gain.gain", 5.0)
     context.set("u", 3.0)
-    result = fx.simulate(diagram, 1.0, context, max_step=0.01)
+    result = fx.simulate(diagram, 1.0, context=context, max_step=0.01)
     assert len(result.time) > 100
     assert np.all(result["gain.y"] == 15.0)
     assert np.all(result["u"] == 3.0)

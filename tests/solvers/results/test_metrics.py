@@ -147,10 +147,19 @@ def test_a_metric_of_a_result_is_that_of_its_signals() -> None:
     lag = fx.FirstOrderLag("lag", 0.5)
     context = lag.create_default_context()
     context.set("u", 2.0)
-    result = fx.simulate(lag, 4.0, context, rtol=1e-9)
+    result = fx.simulate(lag, 4.0, context=context, rtol=1e-9)
     exact = 2.0 * 0.5 * (1.0 - np.exp(-8.0))
     assert metrics.iae("y", target=2.0)(result) == pytest.approx(exact, rel=1e-5)
     info = result.step_info("y", target=2.0)
     assert metrics.step("rise_time", "y", target=2.0)(result) == info.rise_time
     both = metrics.of(lambda result: result.statistics.steps) + metrics.final("y")
     assert both(result) == pytest.approx(result.statistics.steps + 2.0 * (1.0 - np.exp(-8.0)))
+
+
+def test_a_break_time_a_spacing_before_a_tick_ends_the_search_for_pieces() -> None:
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(fx.Step("source", at=0.3), fx.ZeroOrderHold("hold", 0.05), fx.Integrator("sum"))
+    builder.connect_chain("source", "hold", "sum")
+    result = fx.simulate(builder.build(), 1.0)  # 6 * 0.05 is the next number after 0.3
+    assert fx.metrics.total_variation("source.y")(result) == 1.0
+    np.testing.assert_allclose(fx.metrics.maximum("sum.y")(result), 0.7, rtol=1e-12)

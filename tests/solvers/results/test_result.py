@@ -125,7 +125,7 @@ def test_simulate_leaves_the_given_context_as_it_was() -> None:
     context.time = 1.0
     untouched = context.clone()
     log: Any = diagram.get_system("log")
-    result = fx.simulate(diagram, 2.0, context)
+    result = fx.simulate(diagram, 2.0, context=context)
     assert context == untouched
     assert len(log.find_log(context)) == 0
     assert len(log.find_log(result.context)) == 11
@@ -213,7 +213,7 @@ def test_a_failed_simulation_carries_the_run_up_to_there() -> None:
 
 def test_a_context_of_another_system_is_refused() -> None:
     with pytest.raises(ContextError, match="expected a root context of the same system"):
-        fx.simulate(Oscillator(), 1.0, Oscillator().create_default_context())
+        fx.simulate(Oscillator(), 1.0, context=Oscillator().create_default_context())
 
 
 # Export ------------------------------------------------------------------------------------------
@@ -290,6 +290,7 @@ def test_to_pandas(result: fx.results.SimulationResult) -> None:
     assert result.to_pandas(["step.y"], [0.5, 0.6]).to_numpy().tolist() == [[0.0], [1.0]]
 
 
+@pytest.mark.full
 def test_to_xarray(result: fx.results.SimulationResult) -> None:
     pytest.importorskip("xarray")
     data = result.to_xarray()

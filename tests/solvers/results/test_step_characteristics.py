@@ -207,7 +207,7 @@ def test_a_step_into_a_setpoint_has_its_height_as_target() -> None:
     pushed = fx.step_response(loop, "push", "arm.y", 12.0, context=context, final=0.2).info
     assert math.isnan(pushed.target)
     context.set("setpoint", 0.5)
-    assert fx.simulate(loop, 12.0, context).step_info("arm.y").target == 0.5
+    assert fx.simulate(loop, 12.0, context=context).step_info("arm.y").target == 0.5
 
 
 def test_a_signal_that_no_source_moves_counts_from_the_beginning() -> None:
@@ -234,7 +234,7 @@ def test_each_run_of_a_sweep_is_measured_from_its_own_step_to_its_own_target() -
         figures = sweep.metrics[name]
         assert figures == pytest.approx(figures[0], rel=2e-3)
         for k in range(3):
-            run = fx.simulate(sweep.system, 9.0, sweep.context(k))
+            run = fx.simulate(sweep.system, 9.0, context=sweep.context(k))
             single = getattr(run.step_info("arm.y"), name)
             assert figures[k] == pytest.approx(single, rel=2e-3)
     many = fx.simulate_many(

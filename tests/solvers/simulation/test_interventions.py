@@ -186,7 +186,7 @@ def test_a_publish_may_do_what_it_likes_with_a_clone() -> None:
     def look(block: Meddler, context: Any) -> None:
         twin = context.root.clone()
         twin.continuous_state = [5.0]
-        fx.simulate(block, twin.time + 1.0, twin)
+        fx.simulate(block, twin.time + 1.0, context=twin)
 
     simulator = fx.Simulator(Meddler(look, fx.Witness(lambda context: context.time - 0.5)))
     simulator.advance_to(1.0)

@@ -57,6 +57,7 @@ def energy_error(result: fx.results.SimulationResult) -> Any:
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
+@pytest.mark.full
 @for_each(
     ("method", "compiled"),
     [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],
@@ -262,7 +263,7 @@ def test_a_state_far_away_ends_the_run_by_name(compiled: Any, away: float, found
     context = system.create_default_context()
     system.away.set(context, away)
     with pytest.raises(SimulationError, match=f"'nowhere' off by {found}") as refusal:
-        fx.simulate(system, 1.0, context, max_step=0.05, compiled=compiled)
+        fx.simulate(system, 1.0, context=context, max_step=0.05, compiled=compiled)
     assert refusal.value.time == pytest.approx(0.5, abs=0.06)
 
 

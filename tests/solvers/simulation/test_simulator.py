@@ -495,7 +495,8 @@ def test_a_sensitivity_without_a_tolerance_has_the_default() -> None:
     context = lag.create_default_context()
     lag.u.fix(context, 0.0)
     found = [
-        fx.parameter_sensitivity(lag, 3.0, "time_constant", context, rtol=r) for r in (None, 1e-8)
+        fx.parameter_sensitivity(lag, 3.0, "time_constant", context=context, rtol=r)
+        for r in (None, 1e-8)
     ]
     assert found[0]["time_constant"].tolist() == found[1]["time_constant"].tolist()
 

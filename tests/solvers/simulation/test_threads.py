@@ -54,6 +54,7 @@ def test_eight_threads_that_begin_at_once_give_right_numbers(tmp_path: Path) -> 
 # What is shared --------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("kind", ["address", "function"])
 def test_native_code_lives_as_long_as_somebody_can_call_it(kind: str) -> None:

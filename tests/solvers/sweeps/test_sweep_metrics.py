@@ -47,7 +47,7 @@ def test_metrics_rest_on_the_runs_and_not_on_what_is_kept() -> None:
     kept = swept(signals=["arm.y", "pid.u", "target.y"], times=np.linspace(0.0, 8.0, 5))
     assert found.signals == ()
     assert list(found.metrics) == [metric.label for metric in WANTED]
-    single = fx.simulate(found.system, 8.0, found.context(7))
+    single = fx.simulate(found.system, 8.0, context=found.context(7))
     fine = single.fine_time(200_000)
     samples = {name: single.sample(name, fine)[np.newaxis] for name in kept.signals}
     steps = {"arm.y": {"at": np.full(1, 0.5), "target": np.ones(1)}}
@@ -62,6 +62,7 @@ def test_metrics_rest_on_the_runs_and_not_on_what_is_kept() -> None:
         found["arm.y"]
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("compiled", [True, False])
 def test_figures_do_not_depend_on_the_length_of_the_runs_nor_on_samples(compiled: bool) -> None:
@@ -85,6 +86,7 @@ def test_figures_do_not_depend_on_the_length_of_the_runs_nor_on_samples(compiled
     np.testing.assert_allclose(list(free.metrics.values()), expected, rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"metrics": [*WANTED, "overshoot"], "signals": "arm.y"}
@@ -126,7 +128,7 @@ def test_a_function_of_whole_results_is_called_for_single_simulations() -> None:
     found = fx.sweep(loop(), {"pid.kp": GAINS[:3]}, 8.0, metrics=[tail, metrics.final("arm.y")])
     assert "because a metric is a function of whole results" in found.how
     for k in range(3):
-        result = fx.simulate(found.system, 8.0, found.context(k))
+        result = fx.simulate(found.system, 8.0, context=found.context(k))
         assert found.metrics["of(tail)"][k] == tail(result)
         assert found.metrics["final(arm.y)"][k] == result["arm.y"][-1]
 

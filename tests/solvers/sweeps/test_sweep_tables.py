@@ -238,7 +238,7 @@ def test_a_regression_needs_a_metric_that_is_there_and_runs_that_differ() -> Non
 def test_one_value_is_moved_at_a_time_each_component_by_itself() -> None:
     from scipy.stats import norm
 
-    plan = fx.plans.one_at_a_time({"area": norm(2.0, 0.1), "k": "10 %"}, Tank())
+    plan = fx.plans.one_at_a_time({"area": norm(2.0, 0.1), "k": "10 %"}, context=Tank())
     assert len(plan) == 1 + 2 * 3
     nominal = {"area": 2.0, "k": [0.1, 0.2]}
     moved = np.column_stack([plan["area"] != nominal["area"], plan["k"] != nominal["k"]])
@@ -246,4 +246,4 @@ def test_one_value_is_moved_at_a_time_each_component_by_itself() -> None:
     np.testing.assert_allclose(plan["area"][1:3], norm(2.0, 0.1).ppf([0.05, 0.95]))
     np.testing.assert_allclose(plan["k"][3:5, 0], [0.09, 0.11])
     with pytest.raises(fx.errors.ValueRefusedError, match="shape"):
-        fx.plans.one_at_a_time({"k": (0.0, 1.0)}, Tank())
+        fx.plans.one_at_a_time({"k": (0.0, 1.0)}, context=Tank())

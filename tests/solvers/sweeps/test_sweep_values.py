@@ -48,6 +48,7 @@ def test_vectors_matrices_states_inputs_and_components_can_be_swept() -> None:
     assert sweep.values["push"].shape == (3, 1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compiled", [True, False])
 def test_joints_start_where_the_paths_of_their_ports_say(compiled: bool) -> None:
     builder = fx.PlantBuilder("leg")

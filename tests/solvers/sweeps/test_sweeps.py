@@ -191,6 +191,7 @@ def test_the_number_of_runs_does_not_change_them() -> None:
     assert_like_singles(everything, [0, 499, 999], compiled="native", method="RK45")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("system", [driven_pendulum, servo, lambda: together(ball(), Pendulum())])
 def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Diagram]) -> None:
     diagram = system()
@@ -212,6 +213,7 @@ def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Dia
         np.testing.assert_array_equal(run[signals[0]], runs[0][signals[0]])
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_that_become_undefined_spoil_no_others(method: str) -> None:
@@ -235,11 +237,11 @@ def test_the_failure_of_a_run_says_when_and_how_to_get_the_whole_error() -> None
     sweep = fx.sweep(UntilEdge(), {"edge": [9.0, -1.0, 0.5]}, 1.5)
     assert sweep.failures[1] == (
         "Cannot integrate past t = 0 s: the equations are not finite there. The whole error comes "
-        "with fx.simulate(sweep.system, sweep.t_final, sweep.context(1))."
+        "with fx.simulate(sweep.system, sweep.t_final, context=sweep.context(1))."
     )
     assert re.match(r"Cannot integrate past t = 0\.(5|49\d*) s: the eq", sweep.failures[2])
     with pytest.raises(fx.errors.NonFiniteError, match=r"flow\.x\[0\]"):
-        fx.simulate(sweep.system, sweep.t_final, sweep.context(1))
+        fx.simulate(sweep.system, sweep.t_final, context=sweep.context(1))
 
 
 @needs_llvmlite
@@ -328,19 +330,116 @@ def test_a_sweep_begins_at_the_time_of_the_context() -> None:
     assert_like_singles(sweep, method="RK45")
 
 
-# One after the other ------------------------------------------------------------------------------
+# Sampled blocks -----------------------------------------------------------------------------------
+
+SAMPLED: dict[str, Callable[[], fx.System]] = {
+    "hold": lambda: fx.ZeroOrderHold("sampled", 0.05),
+    "unit delay": lambda: fx.UnitDelay("sampled", 0.07, offset=0.02),
+    "delay": lambda: fx.TimeDelay("sampled", 0.113, 0.01),
+    "long delay": lambda: fx.TimeDelay("sampled", 0.35, 0.003),
+    "variable delay": lambda: fx.TimeDelay("sampled", 0.113, 0.01, max_delay=0.2),
+    "state space": lambda: fx.DiscreteStateSpace(
+        "sampled", [[0.5, 0.1], [0.0, 0.8]], [[0.3], [0.2]], [[1.0, 1.0]], [[0.1]], 0.04
+    ),
+    "integrator": lambda: fx.DiscreteIntegrator("sampled", 0.03),
+    "rate limiter": lambda: fx.DiscreteRateLimiter("sampled", 1.0, 1.5, 0.05),
+    "transfer function": lambda: fx.DiscreteTransferFunction(
+        "sampled", [0.2, 0.1], [1.0, -0.7], 0.05
+    ),
+}
 
 
-def sampled_loop() -> fx.Diagram:
-    builder = fx.DiagramBuilder("sampled")
+def sampled_loop(make: Callable[[], fx.System]) -> fx.Diagram:
+    builder = fx.DiagramBuilder("loop")
     builder.add_all(
-        fx.Sine("target"),
-        fx.SampledPIDController("pid", 0.05, kp=4.0, ki=2.0, kd=0.3),
-        fx.TransferFunction("arm", [1.0], [1.0, 0.4, 4.0]),
+        fx.Step("source"),
+        fx.Sum("error", "+-"),
+        make(),
+        fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
     )
-    builder.connect("target.y", "pid.setpoint")
-    builder.connect_chain("pid", "arm", "pid.measurement")
+    builder.connect("source.y", "error.u1")
+    builder.connect_chain("error", "sampled", "plant", "error.u2")
     return builder.build()
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_sampled_blocks_run_in_lanes(kind: str) -> None:
+    # Steps come before, at, and a spacing before a tick, and samples are taken at ticks.
+    values = {"source.to": [0.5, 1.1, 2.0, 1.4, 1.7], "source.at": [0.3, 0.31, 0.35, 0.5, 0.7]}
+    if kind == "variable delay":
+        values["sampled.delay"] = [0.05, 0.1, 0.113, 0.15, 0.19]
+    figures = {
+        "peak": fx.metrics.maximum("plant.y"),
+        "crossing": fx.metrics.first_crossing("plant.y", 0.2),
+        "effort": fx.metrics.total_variation("sampled.y"),
+        "iae": fx.metrics.iae("error.y"),
+    }
+    context = (loop := sampled_loop(SAMPLED[kind])).create_default_context()
+    context.time = 0.06
+    sweep = fx.sweep(
+        loop,
+        values,
+        2.0,
+        context=context,
+        times=np.append(0.06, np.arange(2, 41) * 0.05),
+        signals=["plant.y", "sampled.y"],
+        metrics=figures,
+        method="RK45",
+    )
+    assert in_lanes(sweep)
+    assert_like_singles(sweep, method="RK45")
+    for index in (0, 4):
+        result = single(sweep, index, method="RK45")
+        for name, figure in figures.items():
+            found = figure(result)
+            assert sweep.metrics[name][index] == pytest.approx(found, rel=1e-9, nan_ok=True)
+
+
+class TwoRates(fx.LeafSystem):
+    """A state that decays and is kicked by a count of what it was; both may be at one instant."""
+
+    def __init__(self) -> None:
+        super().__init__("rates")
+        self.gain = self.declare_numeric_parameter("gain", 1.0)
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.count = self.declare_discrete_state("count", default=[0.3])
+        self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
+        self.declare_discrete_update(self.add, fx.Periodic(0.1))
+        self.declare_unrestricted_update(self.kick, fx.Periodic(0.3, offset=0.1))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return -self.x(context)
+
+    def add(self, context: Any) -> Any:
+        root = np.sqrt(self.gain(context) - self.x(context))
+        return {self.count: 0.5 * self.count(context) + root}
+
+    def kick(self, context: Any) -> Any:
+        return {self.x: 0.5 * self.x(context) + 0.1 * self.count(context)}
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_updates_in_lanes_run_in_their_order_and_fail_where_they_are_undefined(method: str) -> None:
+    gains = np.array([3.0, 4.0, 5.0, 0.2, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0])
+    values = {"gain": gains, "count": 0.1 * gains[::-1]}
+    options: dict[str, Any] = {"signals": "y", "times": np.linspace(0, 2, 41), "method": method}
+    sweep = fx.sweep(TwoRates(), values, 2.0, **options)
+    assert in_lanes(sweep)
+    assert list(sweep.failures) == [3]  # a square root of a negative number
+    assert_like_singles(sweep, [k for k in range(10) if k != 3], method=method)
+    few = fx.sweep(TwoRates(), {"gain": [3.0], "count": [1.1]}, 2.0, **options)
+    np.testing.assert_array_equal(few.final_states[0], sweep.final_states[0])
+    x, count, decay = 1.0, 1.1, math.exp(-0.1)
+    for k in range(20):
+        x = 0.5 * x + 0.1 * count if k % 3 == 1 else x
+        count = 0.5 * count + math.sqrt(3.0 - x)
+        x *= decay
+    assert sweep.final_states[0] == pytest.approx(x, rel=1e-3)
+
+
+# One after the other ------------------------------------------------------------------------------
 
 
 def foreign_loop() -> fx.Diagram:
@@ -356,7 +455,6 @@ def foreign_loop() -> fx.Diagram:
 Case = tuple[Callable[[], fx.Diagram], str, str, dict[str, Any], str]
 _PENDULUM = ("pendulum.stiffness", "pendulum.x")
 ONE_BY_ONE: dict[str, Case] = {
-    "a sampled controller": (sampled_loop, "pid.kp", "arm.x", {}, "'pid.sample' is an event"),
     "a bouncing ball": (lambda: together(ball(), Pendulum()), *_PENDULUM, {}, "is an event"),
     "a foreign function": (foreign_loop, "plant.x", "plant.y", {}, "cannot"),
     "a stiff method": (driven_pendulum, *_PENDULUM, {"method": "Radau"}, "Radau does not"),

@@ -128,7 +128,7 @@ def test_equations_that_are_not_compiled_have_none() -> None:
     pendulum = ForeignPendulum()
     assert Derivatives(torqued(pendulum).store, compiled=True).jacobian() is None
     assert Derivatives(torqued(Pendulum()).store, compiled=False).jacobian() is None
-    result = fx.simulate(pendulum, 0.2, torqued(pendulum), method="Radau")
+    result = fx.simulate(pendulum, 0.2, context=torqued(pendulum), method="Radau")
     assert "equations: interpreted, because" in result.message
 
 

@@ -102,7 +102,7 @@ def test_a_simulation_over_branches_gives_the_same_numbers() -> None:
     context = block.create_default_context()
     block.u.fix(context, -1.0)
     first, second = (
-        fx.simulate(block, 4.0, context.clone(), compiled=c) for c in ("python", False)
+        fx.simulate(block, 4.0, context=context.clone(), compiled=c) for c in ("python", False)
     )
     assert "equations: straight-line Python of" in first.message
     assert first.time.tolist() == second.time.tolist()

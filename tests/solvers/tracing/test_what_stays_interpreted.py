@@ -193,7 +193,7 @@ def test_a_foreign_block_that_moves_a_plant_is_interpreted_alone() -> None:
     )
     context = diagram.create_default_context()
     context.continuous_state = [1.0, 0.5, 0.0, 2.0]
-    result = fx.simulate(diagram, 15.0, context, method="DOP853", rtol=1e-9, atol=1e-10)
+    result = fx.simulate(diagram, 15.0, context=context, method="DOP853", rtol=1e-9, atol=1e-10)
     assert "interpreted: 'f'" in result.message
     c, s = math.cos(15.0), math.sin(15.0)
     expected = [c, 0.5 * c + 2.0 * s, -s, 2.0 * c - 0.5 * s]

@@ -35,7 +35,9 @@ def adding(verb: str, **arguments: Any) -> Make:
 
 def constraint_calls() -> dict[str, Make]:
     """Constructors of constraints."""
-    frames = {"frame_F": parts.lump("a"), "frame_M": parts.lump("b")}
+    a, b = parts.lump("a"), parts.lump("b")
+    frames = {"frame_a": a, "frame_c": b}
+    point = {"body_b": b, "p_BQ": (0.0, 0.1, 0.0)}
     shaft, guide = (
         kind("axis", parts.lump("a"), parts.lump("b"), axis=(0.0, 0.0, 1.0))
         for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
@@ -87,15 +89,19 @@ def constraint_calls() -> dict[str, Make]:
             fx.Coupling.screw, name="c", turning=shaft, sliding=guide, lead=0.1, offset=0.1
         ),
         "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
-        "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
+        "DistanceConstraint": whole(
+            fx.DistanceConstraint, name="c", body_a=a, p_AP=(0.1, 0.0, 0.0), **point, distance=0.1
+        ),
         "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
         "HolonomicConstraint": whole(
             fx.HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
         ),
         "KnifeEdge": whole(fx.KnifeEdge, name="c", **frames, sideways=(0.0, 1.0, 0.0)),
         "LoopJoint": whole(fx.LoopJoint, joint=shaft),
-        "PointOnLine": whole(fx.PointOnLine, name="c", **frames, axis=(0.0, 0.0, 1.0)),
-        "PointOnPlane": whole(fx.PointOnPlane, name="c", **frames, normal=(0.0, 0.0, 1.0)),
+        "PointOnLine": whole(fx.PointOnLine, name="c", frame_a=a, **point, axis=(0.0, 0.0, 1.0)),
+        "PointOnPlane": whole(
+            fx.PointOnPlane, name="c", frame_a=a, **point, normal=(0.0, 0.0, 1.0)
+        ),
         "PrescribedMotion": whole(fx.PrescribedMotion, name="c", joint=shaft),
         "RollingDisk": whole(
             fx.RollingDisk,

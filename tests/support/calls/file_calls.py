@@ -30,7 +30,7 @@ def stored_study() -> Call:
 def stored_result() -> Call:
     """A result in a file."""
     system, context = lag()
-    fx.simulate(system, 0.01, context).save("lag.npz")
+    fx.simulate(system, 0.01, context=context).save("lag.npz")
     return Call(fx.load_result, {"path": "lag.npz"})
 
 
@@ -56,5 +56,6 @@ def file_calls() -> dict[str, Callable[[], Call]]:
         "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
         "save_urdf": saved_plant,
         "StoredResult.context": lambda: Call(stored().context, {"system": lag()[0]}),
+        "StoredResult.unit_of": lambda: Call(stored().unit_of, {"signal": "lag.y"}),
         "StoredResult.__getitem__": lambda: Call(stored().__getitem__, {}, lambda: None),
     }

@@ -178,7 +178,7 @@ def tuning() -> Call:
         "parts": "PI",
         "component": 0,
         "filter_ratio": 10.0,
-        "step": {"target.value": 1.0},
+        "step_to": {"target.value": 1.0},
         "t_final": 0.1,
     }
     return Call(fx.tune_pid, arguments, context.to_dict)
@@ -284,7 +284,7 @@ def sampled(function: Callable[..., object]) -> Make:
         context = lag()[1]
         values = {"lag.time_constant": "5 %", "lag.u": (0.0, 1.0)}
         pair = {("lag.time_constant", "lag.u"): 0.5}
-        arguments = {"values": values, "n": 4, "correlation": pair, "context": context}
+        arguments = {"values": values, "num_samples": 4, "correlation": pair, "context": context}
         return Call(function, full_arguments(function, **arguments), context.to_dict)
 
     return make
@@ -313,7 +313,7 @@ def function_calls() -> dict[str, Make]:
         "sobol_indices": of_lag(
             fx.sobol_indices,
             values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
-            n=16,
+            num_samples=16,
             confidence=0.9,
             plus_minus=None,
             seed=1,
@@ -322,9 +322,11 @@ def function_calls() -> dict[str, Make]:
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),
-        "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
-        "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
-        "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
+        "loop_gain": of_lag(fx.loop_gain, location="lag.u", period=0.1),
+        "sensitivity_function": of_lag(fx.sensitivity_function, location="lag.u", period=0.1),
+        "complementary_sensitivity": of_lag(
+            fx.complementary_sensitivity, location="lag.u", period=0.1
+        ),
         "root_locus": of_lag(
             fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
         ),
@@ -360,6 +362,8 @@ def function_calls() -> dict[str, Make]:
             fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
         ),
         "compiled_equations": of_lag(fx.compiled_equations),
+        "to_c": of_lag(fx.to_c, signals=["lag.y"], method="rk2", step=0.01),
+        "to_fmu": of_lag(fx.to_fmu, signals=["lag.y"], inputs=(), parameters=(), platforms=()),
         "to_javascript": of_lag(fx.to_javascript, signals=["lag.y"]),
         "doctor": of_lag(fx.doctor),
         "parameter_sensitivity": of_lag(
@@ -406,7 +410,7 @@ def function_calls() -> dict[str, Make]:
 
     def compared() -> Call:
         diagram, context = lag()
-        run = fx.simulate(diagram, 0.01, context, method="RK45", compiled=False)
+        run = fx.simulate(diagram, 0.01, context=context, method="RK45", compiled=False)
         options: dict[str, Any] = {"units": {}, "title": "runs", "ax": None, "path": "runs.png"}
         return Call(fx.compare, {"runs": {"a": run, "b": run}, **options}, context.to_dict)
 
@@ -475,7 +479,7 @@ def function_calls() -> dict[str, Make]:
             {
                 "element": made.force_element("spring"),
                 "context": context,
-                "count": 2,
+                "num_motions": 2,
                 "length": 1.0,
                 "speed": 1.0,
                 "seed": 0,
@@ -516,20 +520,23 @@ def function_calls() -> dict[str, Make]:
             fx.fitting.fit_bushing,
             translation=tuple(np.outer([a, b, 1.0, a], np.ones(3)) for a, b in _THREE),
             torsion=None,
-            fitted=["kxyz[0]"],
-            bounds={"kxyz[0]": (0.1, 9.0)},
-            base=fx.BushingConstants(kxyz=2.0),
+            fitted=["force_stiffness[0]"],
+            bounds={"force_stiffness[0]": (0.1, 9.0)},
+            base=fx.BushingConstants(force_stiffness=2.0),
             **FIT_OPTIONS,
-            logarithmic=["kxyz[0]"],
+            logarithmic=["force_stiffness[0]"],
         ),
         "approximate_natural_frequency": whole(
-            fx.compliance.approximate_natural_frequency, zeta=0.5, settling_time=1.0
+            fx.compliance.approximate_natural_frequency, damping_ratio=0.5, settling_time=1.0
         ),
         "damping_from_ratio": whole(
-            fx.compliance.damping_from_ratio, zeta=0.5, stiffness=2.0, inertia=1.0
+            fx.compliance.damping_from_ratio, damping_ratio=0.5, stiffness=2.0, inertia=1.0
         ),
         "damping_from_settling_time": whole(
-            fx.compliance.damping_from_settling_time, zeta=0.5, stiffness=2.0, settling_time=1.0
+            fx.compliance.damping_from_settling_time,
+            damping_ratio=0.5,
+            stiffness=2.0,
+            settling_time=1.0,
         ),
         "damping_ratio": whole(
             fx.compliance.damping_ratio, damping=0.5, stiffness=2.0, inertia=1.0
@@ -537,13 +544,15 @@ def function_calls() -> dict[str, Make]:
         "damping_ratio_from_decay_ratio": whole(
             fx.compliance.damping_ratio_from_decay_ratio, decay_ratio=0.5
         ),
-        "decay_ratio": whole(fx.compliance.decay_ratio, zeta=0.5),
+        "decay_ratio": whole(fx.compliance.decay_ratio, damping_ratio=0.5),
         "logarithmic_decrement": whole(fx.compliance.logarithmic_decrement, decay_ratio=0.5),
         "natural_frequency": whole(fx.compliance.natural_frequency, stiffness=2.0, inertia=1.0),
         "natural_frequency_from_settling_time": whole(
-            fx.compliance.natural_frequency_from_settling_time, zeta=0.5, settling_time=1.0
+            fx.compliance.natural_frequency_from_settling_time, damping_ratio=0.5, settling_time=1.0
         ),
-        "settling_time": whole(fx.compliance.settling_time, zeta=0.5, natural_frequency=2.0),
+        "settling_time": whole(
+            fx.compliance.settling_time, damping_ratio=0.5, natural_frequency=2.0
+        ),
         "stiffness_from_frequency": whole(
             fx.compliance.stiffness_from_frequency, inertia=1.0, natural_frequency=2.0
         ),
@@ -562,7 +571,7 @@ def class_calls() -> dict[str, Make]:
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
-        "BushingConstants": whole(fx.BushingConstants, kxyz=(1.0, 2.0, 3.0)),
+        "BushingConstants": whole(fx.BushingConstants, force_stiffness=(1.0, 2.0, 3.0)),
         "DoorHingeConfig": whole(fx.DoorHingeConfig),
         "Periodic": whole(fx.Periodic, period=0.1, offset=0.05),
         "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
@@ -573,14 +582,17 @@ def class_calls() -> dict[str, Make]:
         ),
     }
     constants = fx.BushingConstants
-    some = {"k012": (1.0, 2.0, 3.0), "kxyz": (1.0, 2.0, 3.0)}
+    some = {"torque_stiffness": (1.0, 2.0, 3.0), "force_stiffness": (1.0, 2.0, 3.0)}
     calls |= {
-        "BushingConstants.ball": whole(constants.ball, kxyz=(1.0, 2.0, 3.0)),
+        "BushingConstants.ball": whole(constants.ball, force_stiffness=(1.0, 2.0, 3.0)),
         "BushingConstants.prismatic": whole(constants.prismatic, axis="x", **some),
         "BushingConstants.revolute": whole(constants.revolute, axis="x", **some),
         "BushingConstants.weld": whole(constants.weld, **some),
         "BushingConstants.with_damping_ratio": whole(
-            constants(**some).with_damping_ratio, zeta=0.1, inertia=(1.0, 1.0, 1.0), mass=1.0
+            constants(**some).with_damping_ratio,
+            damping_ratio=0.1,
+            inertia=(1.0, 1.0, 1.0),
+            mass=1.0,
         ),
         "BushingConstants.with_time_constant": whole(
             constants(**some).with_time_constant, time_constant=0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -108,13 +108,13 @@ def declaring_state() -> tuple[Any, Any]:
 def locus() -> tuple[Any, Any]:
     system, context = lag()
     values = [1.0, 2.0, 3.0]
-    return fx.root_locus(system, "lag.time_constant", values, context), lambda: None
+    return fx.root_locus(system, "lag.time_constant", values, context=context), lambda: None
 
 
 @cache
 def path() -> tuple[Any, Any]:
     system, context = toggle()
-    return fx.load_path(system, {"generalized_force[0]": 0.1}, context), lambda: None
+    return fx.load_path(system, {"generalized_force[0]": 0.1}, context=context), lambda: None
 
 
 SHOWN: dict[str, Any] = {
@@ -130,7 +130,7 @@ SHOWN: dict[str, Any] = {
 @cache
 def moved() -> fx.results.SimulationResult:
     made, context = plant()
-    return fx.simulate(made, 0.01, context, method="RK45", compiled=False)
+    return fx.simulate(made, 0.01, context=context, method="RK45", compiled=False)
 
 
 def animation() -> Call:
@@ -160,7 +160,11 @@ def gridded() -> tuple[Any, Any]:
 @cache
 def indices() -> tuple[Any, Any]:
     system, context = lag()
-    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 16}
+    options: dict[str, Any] = {
+        **SWEEP,
+        "metrics": {"end": fx.metrics.final("lag.y")},
+        "num_samples": 16,
+    }
     values = {"lag.time_constant": (1.0, 2.0), "lag.gain": (0.5, 1.0)}
     return fx.sobol_indices(system, values, context=context, **options), lambda: None
 
@@ -178,7 +182,7 @@ def simulator() -> tuple[Any, Any]:
 def fitted() -> tuple[Any, Any]:
     system, context = lag()
     record = {"time": [0.6, 0.7, 0.8], "lag.y": [0.1, 0.2, 0.3]}
-    return fx.fit(system, record, "lag.time_constant", context), lambda: None
+    return fx.fit(system, record, "lag.time_constant", context=context), lambda: None
 
 
 def applied() -> Call:
@@ -228,7 +232,7 @@ def swinging() -> tuple[Any, Any]:
 @cache
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
-    return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
+    return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context=context), lambda: None
 
 
 def filtered() -> Any:
@@ -266,8 +270,8 @@ def joining() -> Call:
     return Call(fx.results.OutputFeedbackDesign, parts_of_it)
 
 
-def of_lag(make: Callable[..., Any]) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (make(*lag()), lambda: None)
+def of_lag(make: Callable[..., Any], **options: Any) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (make(*lag(), **options), lambda: None)
 
 
 def forces() -> tuple[Any, Any]:
@@ -490,7 +494,7 @@ def method_calls() -> dict[str, Make]:
         "LoadPath.plot": method(
             path, "plot", x="tip.position[z]", y="generalized_force[0]", ax=None, path="p.png"
         ),
-        "LoadPath.plot_mechanism": method(path, "plot_mechanism", count=3, path="m.png"),
+        "LoadPath.plot_mechanism": method(path, "plot_mechanism", num_equilibria=3, path="m.png"),
         "LoadPath.animate": method(path, "animate", view="xz", fps=2, stress=False, path="m.gif"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
@@ -515,7 +519,7 @@ def method_calls() -> dict[str, Make]:
             metric="end",
             x="lag.gain",
             y="lag.time_constant",
-            at={"lag.x[0]": 0.0},
+            where={"lag.x[0]": 0.0},
             contours=True,
             ax=None,
             path="map.png",
@@ -556,6 +560,9 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
+        "CModel.save": method(of_lag(partial(fx.to_c, step=0.01)), "save", path="code"),
+        "CModel.size": method(of_lag(partial(fx.to_c, step=0.01)), "size", compiler="gcc"),
+        "FMU.save": method(of_lag(partial(fx.to_fmu, platforms=())), "save", path="lag.fmu"),
         "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 
@@ -581,7 +588,7 @@ NOT_CALLED = {
     *("TIME", *(name for name in fx.__all__ if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
+    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
     *("Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),

@@ -13,7 +13,7 @@ from tests.support.calls.public_calls import BOX, Make, lag, method, of_lag, who
 @cache
 def result() -> tuple[Any, Any]:
     system, context = lag()
-    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
+    return fx.simulate(system, 0.01, context=context, method="RK45", compiled=False), lambda: None
 
 
 @cache
@@ -31,7 +31,7 @@ def reported() -> Call:
 
 @cache
 def spectrum() -> tuple[Any, Any]:
-    return result()[0].spectrum("lag.y", samples=64), lambda: None
+    return result()[0].spectrum("lag.y", num_samples=64), lambda: None
 
 
 @cache
@@ -65,7 +65,7 @@ def result_calls() -> dict[str, Make]:
             rtol=1e-6,
             atol=1e-9,
             max_step=0.5,
-            samples=50,
+            num_samples=50,
             path=None,
         ),
         "inspect_block": whole(
@@ -99,7 +99,7 @@ def result_calls() -> dict[str, Make]:
             kind="psd",
             window="hamming",
             start=0.001,
-            samples=64,
+            num_samples=64,
         ),
         "SimulationResult.unit_of": method(result, "unit_of", signal="lag.y"),
         "Spectrum.plot": method(spectrum, "plot", ax=None, path="spectrum.png"),
@@ -110,6 +110,13 @@ def result_calls() -> dict[str, Make]:
             result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),
         "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
+        "SimulationResult.to_mat": method(
+            result, "to_mat", path="run.mat", signals=["lag.y"], form="modelica"
+        ),
+        "SimulationResult.to_arrow": method(result, "to_arrow", signals=["lag.y"]),
+        "SimulationResult.to_parquet": method(
+            result, "to_parquet", path="run.parquet", signals=["lag.y"]
+        ),
         "SimulationResult.save": method(result, "save", path="run.npz", signals=["lag.y"]),
         "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),

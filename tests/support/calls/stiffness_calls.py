@@ -14,19 +14,19 @@ from tests.support.calls.public_calls import Make, plant
 @cache
 def stiff() -> Any:
     made, context = plant()
-    return fx.stiffness(made, "tip", context)
+    return fx.stiffness(made, "tip", context=context)
 
 
 @cache
 def stiff_along() -> Any:
     made, context = plant()
-    return fx.track_stiffness(made, "tip", {"spring.stiffness": [20.0, 30.0]}, context)
+    return fx.track_stiffness(made, "tip", {"spring.stiffness": [20.0, 30.0]}, context=context)
 
 
 @cache
 def loaded() -> Any:
     made, context = plant()
-    return fx.buckling(made, {made.gravity: [0.0, 0.0, 9.81]}, context)
+    return fx.buckling(made, {made.gravity: [0.0, 0.0, 9.81]}, context=context)
 
 
 def of(make: Callable[[], Any], verb: str, **arguments: Any) -> Make:
@@ -70,7 +70,7 @@ def stiffness_calls() -> dict[str, Make]:
             "system": made,
             "loads": loads,
             "context": context,
-            "count": 1,
+            "num_factors": 1,
             "refine": True,
         }
         return Call(fx.buckling, options, context.to_dict)

@@ -223,9 +223,11 @@ def loops() -> fx.Plant:
     axis = (0.3, 1.0, -0.5)
     builder.add_loop_joint(fx.ScrewJoint("thread", ends[0], ends[1], axis, screw_pitch=0.2))
     guided, held = (hang(builder, kind, builder.world, rng) for kind in ("universal", "planar"))
-    builder.add_constraint(fx.DistanceConstraint("rod", ends[0], guided, 1.5))
-    builder.add_constraint(fx.PointOnPlane("plate", builder.world, guided, (0.2, 0.1, 1.0)))
-    builder.add_constraint(fx.PointOnLine("rail", builder.world, held, (1.0, 0.2, 0.1)))
+    builder.add_constraint(fx.DistanceConstraint("rod", ends[0], (0, 0, 0), guided, (0, 0, 0), 1.5))
+    builder.add_constraint(
+        fx.PointOnPlane("plate", builder.world, guided, (0, 0, 0), (0.2, 0.1, 1.0))
+    )
+    builder.add_constraint(fx.PointOnLine("rail", builder.world, held, (0, 0, 0), (1.0, 0.2, 0.1)))
     couple(builder, rng)
     builder.add_energy_ledger()
     return builder.build()
@@ -292,7 +294,7 @@ def stops_and_friction() -> fx.Plant:
     bodies = [hang(builder, kind, builder.world, rng) for kind in kinds]
     first, second, slide = builder.joints
     tip = builder.add_frame("tip", bodies[1], (0.2, 0.1, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, bodies[2], 1.5))
+    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), bodies[2], (0, 0, 0), 1.5))
     stop = {"restitution": 0.4, "rest_velocity": 0.1}
     builder.add_constraint(fx.RigidStop("ends", first, lower=-0.3, upper=[0.8, np.inf], **stop))
     builder.add_constraint(fx.RigidStop("floor", slide, lower=-0.2, **stop))

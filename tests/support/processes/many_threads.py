@@ -60,7 +60,7 @@ def simulate(diagram: fx.Diagram, T: float) -> None:
     context = diagram.create_default_context()
     context.set("ticking.time_constant", T)
     for method in ("auto", "Rodas5P"):
-        result = fx.simulate(diagram, 1.1, context, method=method, rtol=1e-7)
+        result = fx.simulate(diagram, 1.1, context=context, method=method, rtol=1e-7)
         check(result["y"][-1], 1.0 - math.exp(-1.1 / T))
 
 
@@ -83,7 +83,7 @@ def linearize(diagram: fx.Diagram, T: float) -> None:
 def plot(diagram: fx.Diagram, T: float) -> None:
     context = diagram.create_default_context()
     context.set("ticking.time_constant", T)
-    result = fx.simulate(diagram, 1.1, context, rtol=1e-7)
+    result = fx.simulate(diagram, 1.1, context=context, rtol=1e-7)
     figure = result.plot(["y"], "ticking.y")
     if T == SHARED:  # half of them, since drawing takes long
         figure.savefig(io.BytesIO(), dpi=20)

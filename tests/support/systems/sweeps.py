@@ -73,7 +73,7 @@ def in_lanes(sweep: fx.results.Sweep) -> bool:
 
 
 def single(sweep: fx.results.Sweep, index: int, **options: Any) -> fx.results.SimulationResult:
-    return fx.simulate(sweep.system, sweep.t_final, sweep.context(index), **options)
+    return fx.simulate(sweep.system, sweep.t_final, context=sweep.context(index), **options)
 
 
 def assert_like_singles(

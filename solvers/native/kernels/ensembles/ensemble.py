@@ -6,7 +6,8 @@ then each keeps it or tries a shorter one, by the rules of
 Nothing goes from lane to lane, so that the numbers of a run do not depend on which lane it is in,
 nor on its neighbors.
 
-The runs have no events. At a break time a lane ends its motion and begins another.
+The runs have no events but periodic updates. At a break time, and where updates are due, a lane
+ends its motion and begins another.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ from flexure.solvers.native.kernels.ensembles.ensemble_samples import (
     sample_inside,
 )
 from flexure.solvers.native.kernels.ensembles.ensemble_trail import close, follow
+from flexure.solvers.native.kernels.ensembles.ensemble_updates import (
+    note_due,
+    run_updates,
+    set_clocks,
+)
 from flexure.solvers.native.kernels.parts.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.steps import explicit
 from flexure.solvers.native.language.language import (
@@ -104,10 +110,12 @@ def load(ensemble: Ensemble, place: int, which: int) -> None:
     lanes.sample_of[place] = 0
     for i in range(n):
         step.x[i] = with_lane(step.x[i], place, runs.initial[which * n + i])
+    time = runs.starts[which]
+    if ensemble.updates.count > 0:
+        set_clocks(ensemble, place, time)
     for g in range(runs.given):
         e = runs.places[g]
         system.env[e] = with_lane(system.env[e], place, runs.table[which * runs.given + g])
-    time = runs.starts[which]
     step.time[0] = with_lane(step.time[0], place, time)
     lanes.marks[place * MARKS] = time
     lanes.sample_time[0] = with_lane(lanes.sample_time[0], place, ensemble.samples.times[0])
@@ -145,9 +153,20 @@ def finish(ensemble: Ensemble, place: int, outcome: int) -> None:
 def begin_motions(ensemble: Ensemble, method: Static) -> None:
     """Begin the motions of all lanes in which one is to begin."""
     lanes = ensemble.lanes
-    for place in range(lanes.count):
-        if lane(lanes.starting[0], place) > 0.0:
-            aim(ensemble, place)
+    going = True
+    while going:
+        going = False
+        if ensemble.updates.count > 0:
+            end_bad(ensemble, run_updates(ensemble) != 0.0)
+        if ensemble.updates.breaking == 1:
+            find_breaks(ensemble)
+        still: Real = 0.0
+        for place in range(lanes.count):
+            if lane(lanes.starting[0], place) > 0.0 and aim(ensemble, place):
+                going = True
+                still = with_lane(still, place, 1.0)
+        if going:
+            pass_over(ensemble, still > 0.0)
     starting: Mask = lanes.starting[0] > 0.0
     if ensemble.manifold.count > 0:
         place_lanes(ensemble, starting, ensemble.step.time[0], ensemble.step.x)
@@ -164,24 +183,47 @@ def begin_motions(ensemble: Ensemble, method: Static) -> None:
         lanes.starting[0] = where(starting, 0.0, lanes.starting[0])
 
 
-def aim(ensemble: Ensemble, place: int) -> None:
-    """Find the next stop of a lane. Over a rounding error of time nothing moves."""
-    runs, lanes, step = ensemble.runs, ensemble.lanes, ensemble.step
-    going = True
-    while going:
-        time: float = lane(step.time[0], place)
+def find_breaks(ensemble: Ensemble) -> None:
+    """Find the next break times, where updates may move them."""
+    lanes, step, updates = ensemble.lanes, ensemble.step, ensemble.updates
+    updates.breaks(step.time[0], step.x, ensemble.system.env, step.work)
+    lanes.jump[0] = where(lanes.starting[0] > 0.0, step.work[0], lanes.jump[0])
+
+
+def aim(ensemble: Ensemble, place: int) -> bool:
+    """Find the next stop of a lane; tell whether it is there but for a rounding error."""
+    runs, lanes, step, updates = ensemble.runs, ensemble.lanes, ensemble.step, ensemble.updates
+    time: float = lane(step.time[0], place)
+    jump: float = lane(lanes.jump[0], place)
+    if updates.breaking == 0:
         while runs.breaks[lanes.break_of[place]] <= time:
             lanes.break_of[place] += 1
-        stop = ensemble.boundary
-        clip = INFINITY
-        if runs.breaks[lanes.break_of[place]] <= stop:
-            stop = runs.breaks[lanes.break_of[place]]
-            clip = nextafter(stop, -INFINITY)
-        lanes.stop[0] = with_lane(lanes.stop[0], place, stop)
-        step.clip[0] = with_lane(step.clip[0], place, clip)
-        going = time < ensemble.boundary and not stop - time > 4.0 * spacing(time)
-        if going:
-            step.time[0] = with_lane(step.time[0], place, stop)
+        jump = runs.breaks[lanes.break_of[place]]
+    earliest: Real = ensemble.boundary
+    for c in range(updates.clocks):
+        earliest = smaller(earliest, updates.ticks[c])
+    stop: float = lane(earliest, place)
+    clip = INFINITY
+    if jump <= stop:
+        stop = jump
+        clip = nextafter(stop, -INFINITY)
+    until = stop
+    if updates.clocks > 0 and stop < ensemble.boundary:
+        until = nextafter(stop, -INFINITY)
+    lanes.stop[0] = with_lane(lanes.stop[0], place, stop)
+    lanes.until[0] = with_lane(lanes.until[0], place, until)
+    step.clip[0] = with_lane(step.clip[0], place, clip)
+    return time < ensemble.boundary and not stop - time > 4.0 * spacing(time)
+
+
+def pass_over(ensemble: Ensemble, still: Mask) -> None:
+    """Go to stops that are there but for a rounding error of time, over which nothing moves."""
+    lanes, step = ensemble.lanes, ensemble.step
+    sample_at_rest(ensemble, still)
+    step.time[0] = where(still, lanes.stop[0], step.time[0])
+    for place in range(lanes.count):
+        if lane(still, place) and lane(lanes.stop[0], place) < ensemble.boundary:
+            note_due(ensemble.updates, place, lane(lanes.stop[0], place))
 
 
 def find_slopes(ensemble: Ensemble, method: Static, starting: Mask) -> None:
@@ -203,9 +245,13 @@ def find_slopes(ensemble: Ensemble, method: Static, starting: Mask) -> None:
     step.again[0] = where(starting, 0.0, step.again[0])
     step.error_old[0] = where(starting, SMALLEST_ERROR, step.error_old[0])
     lanes.motion_steps[0] = where(starting, 0.0, lanes.motion_steps[0])
-    bad = starting and check != 0.0
+    end_bad(ensemble, starting and check != 0.0)
+
+
+def end_bad(ensemble: Ensemble, bad: Mask) -> None:
+    """End the runs whose numbers are not finite."""
     if any_lane(bad):
-        for place in range(lanes.count):
+        for place in range(ensemble.lanes.count):
             if lane(bad, place):
                 finish(ensemble, place, NOT_FINITE)
 
@@ -273,7 +319,10 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
     lanes.motion_steps[0] = where(good, lanes.motion_steps[0] + 1.0, lanes.motion_steps[0])
     if ensemble.manifold.count > 0:
         place_ends(ensemble, good, end)
-    sampled = any_lane(good and lanes.sample_time[0] <= end)
+    step.until[0] = end
+    if ensemble.updates.clocks > 0:
+        step.until[0] = where(end == lanes.stop[0], lanes.until[0], end)
+    sampled = any_lane(good and lanes.sample_time[0] <= step.until[0])
     if sampled or ensemble.trail.width > 0:
         find_bends(ensemble, method)
         if sampled:
@@ -377,6 +426,7 @@ def arrive(ensemble: Ensemble, arrived: Mask, begin: Real) -> None:
             if stop >= ensemble.boundary:
                 finish(ensemble, place, COMPLETE)
             else:
+                note_due(ensemble.updates, place, stop)
                 lanes.starting[0] = with_lane(lanes.starting[0], place, 1.0)
                 lanes.waiting += 1
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.parts.linear_solves import LinearData
 from flexure.solvers.native.kernels.parts.run import SystemData, ToleranceData
-from flexure.solvers.native.language.language import Floats, Function, Ints, Reals, Structure
+from flexure.solvers.native.language.language import (
+    Floats,
+    Function,
+    Functions,
+    Ints,
+    Reals,
+    Structure,
+)
 
 
 class RunsData(Structure):
@@ -20,6 +27,27 @@ class RunsData(Structure):
     table: Floats  # these numbers, run by run
     breaks: Floats  # break times, ascending; after them infinity
     break_width: int  # from the break times of one run to those of the next; 0 if all share them
+
+
+class LaneUpdateData(Structure):
+    """The periodic updates, in the order in which they run, and their clocks."""
+
+    count: int
+    functions: Functions
+    unrestricted: Ints  # their kind
+    clock: Ints  # of each
+    first_target: Ints  # where the targets of each begin; one more entry than updates
+    targets: Ints  # state, or n + discrete value
+    results: Reals  # of all updates, one after the other
+    held: int  # discrete values, with which runs begin anew; 0 where nothing is updated
+    values: Floats  # those that the runs share
+    clocks: int
+    periods: Floats
+    offsets: Floats
+    ticks: Reals  # the next time of each clock
+    due: Reals  # 1.0 where the updates of a clock are to run
+    breaking: int  # whether updates may move break times; else each run has a table of these
+    breaks: Function  # the next break time
 
 
 class OutcomeData(Structure):
@@ -87,7 +115,9 @@ class LaneData(Structure):
     marks: Floats  # when the latest strides of each ended, lane by lane
     live: Reals  # 1.0 where there is a run
     starting: Reals  # 1.0 where a motion begins
+    jump: Reals  # the next break time, where updates may move it
     stop: Reals  # of the present motion
+    until: Reals  # the last time of which samples belong to that, and not to the next
     sample_time: Reals  # of the next sample
     steps: Reals
     motion_steps: Reals
@@ -99,6 +129,7 @@ class LaneStepData(Structure):
 
     time: Reals
     end: Reals  # of the step that is tried
+    until: Reals  # the last time of which samples belong to it
     clip: Reals  # the equations are evaluated no later than this
     again: Reals  # 1.0 where the last try was bad
     h: Reals  # the step to try next; 0.0 to estimate it
@@ -147,6 +178,7 @@ class Ensemble(Structure):
     system: SystemData
     tolerances: ToleranceData
     runs: RunsData
+    updates: LaneUpdateData
     outcome: OutcomeData
     samples: SampleData
     trail: TrailData

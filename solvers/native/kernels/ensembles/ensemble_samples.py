@@ -37,11 +37,11 @@ def sample_at_rest(ensemble: Ensemble, starting: Mask) -> None:
 
 
 def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
-    """Sample inside of good steps and at their ends."""
+    """Sample inside of good steps, and at their ends unless updates come first."""
     system, lanes, step = ensemble.system, ensemble.lanes, ensemble.step
-    n, begin, end = system.n, step.time[0], step.end[0]
+    n, begin, end, until = system.n, step.time[0], step.end[0], step.until[0]
     x, x_new, work, q, shift = step.x, step.x_new, step.work, step.q, ensemble.manifold.shift
-    due = good and lanes.sample_time[0] <= end
+    due = good and lanes.sample_time[0] <= until
     while MANY * lanes_in(due) > lanes.count:
         time = where(due, lanes.sample_time[0], end)
         find_state(method, n, time, begin, end, x, x_new, q, work)
@@ -49,7 +49,7 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
             add_shift(n, time, begin, end, shift, work)
         system.signals(time, work, system.env, ensemble.samples.sample)
         keep(ensemble, due)
-        due = good and lanes.sample_time[0] <= end
+        due = good and lanes.sample_time[0] <= until
     if any_lane(due):
         for place in range(lanes.count):
             if lane(due, place):
@@ -116,9 +116,9 @@ def keep(ensemble: Ensemble, due: Mask) -> None:
 def sample_along(ensemble: Ensemble, method: Static, place: int) -> None:
     """Take all samples of the step in one lane, consecutive ones in all lanes at once."""
     system, lanes, step, samples = ensemble.system, ensemble.lanes, ensemble.step, ensemble.samples
-    n, last = system.n, float(lane(step.end[0], place))
+    n, last = system.n, float(lane(step.until[0], place))
     begin: Real = lane(step.time[0], place)
-    end: Real = last
+    end: Real = lane(step.end[0], place)
     for i in range(n):
         samples.x[i] = lane(step.x[i], place)
         samples.x_new[i] = lane(step.x_new[i], place)
@@ -135,7 +135,7 @@ def sample_along(ensemble: Ensemble, method: Static, place: int) -> None:
         for other in range(lanes.count):
             number = samples.times[which + other]
             samples.time[0] = with_lane(samples.time[0], other, number)
-        due = samples.time[0] <= end
+        due = samples.time[0] <= last
         time = where(due, samples.time[0], end)
         find_state(method, n, time, begin, end, samples.x, samples.x_new, samples.q, samples.work)
         if ensemble.manifold.any_moved > 0:

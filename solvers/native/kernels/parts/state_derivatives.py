@@ -1,8 +1,9 @@
 """The derivatives of a state by numbers, column by column behind it, and how they move.
 
 With ẋ = f(t, x, p), a column s = σ ∂x/∂p follows ``ṡ = ∂f/∂x s + σ ∂f/∂p``, where σ is the size of
-its number. States and columns lie end to end. Here are the equations of all of it, which read a
-`ColumnData` where those of a system read their environment.
+its number. Discrete values are numbers p that change in several columns. States and columns lie end
+to end. Here are the equations of all of it, which read a `ColumnData` where those of a system read
+their environment.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class ColumnData(Structure):
     own: Reals  # the environment of that
     steered: int  # how many these are
     pulls: Floats
-    places: Ints  # where they are in all columns, end to end
-    scales: Floats  # by what they are multiplied
+    pushed: int  # how many products with them there are in all columns
+    sources: Ints  # which of them is in each
+    places: Ints  # where that is in all columns, end to end
+    scales: Floats  # by what it is multiplied
     push: Floats  # σ ∂f/∂p, column by column
     drives: int  # numbers in the environments that follow straight lines in time
     begin: float  # where the lines begin
@@ -67,8 +70,10 @@ def linearize(time: float, x: Floats, data: ColumnData) -> bool:
     jacobian(time, x, data, data.entries)
     if data.steered > 0:
         data.slopes(time, x, data.own, data.pulls)
-        for e in range(data.steered):
-            data.push[data.places[e]] = data.scales[e] * data.pulls[e]
+        for e in range(data.pushed):
+            data.push[data.places[e]] = 0.0
+        for e in range(data.pushed):
+            data.push[data.places[e]] += data.scales[e] * data.pulls[data.sources[e]]
     return all_finite(data.nonzeros, data.entries) and all_finite(data.steered, data.pulls)
 
 

@@ -194,7 +194,7 @@ def follow_jumps(run: Run) -> int:
         found = find_jumps(run)
     if found == UNDEFINED:
         return DOUBTFUL
-    if rounds > 0:
+    if rounds > 0 and run.rows.room > 0:
         note_change(run)
         mask = 0
         bit = 1
@@ -241,7 +241,7 @@ def replace(run: Run, first: int, last: int) -> None:
     n = run.system.n
     for g in range(first, last):
         target, new = updates.targets[g], updates.results[g]
-        if target >= n:
+        if n == 0 or target >= n:
             if env[target - n] != new:
                 env[target - n] = new
                 run.motion.changed = 1

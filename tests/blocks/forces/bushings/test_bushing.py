@@ -291,10 +291,14 @@ def test_the_constants_of_a_mount_make_a_bushing(kind: str) -> None:
     constants = BushingConstants.prismatic("x", 20.0, 300.0, 0.5).with_time_constant(0.1)
     mount = cls.from_constants("rail", Body("base"), Body("sled"), constants, **options)
     assert type(mount) is cls
-    assert tuple(mount.torque_stiffness_constants) == constants.k012 == (20.0, 20.0, 20.0)
-    assert tuple(mount.torque_damping_constants) == constants.d012 == (2.0, 2.0, 2.0)
-    assert tuple(mount.force_stiffness_constants) == constants.kxyz == (0.0, 300.0, 300.0)
-    assert tuple(mount.force_damping_constants) == constants.dxyz == (0.5, 30.0, 30.0)
+    assert (
+        tuple(mount.torque_stiffness_constants) == constants.torque_stiffness == (20.0, 20.0, 20.0)
+    )
+    assert tuple(mount.torque_damping_constants) == constants.torque_damping == (2.0, 2.0, 2.0)
+    assert (
+        tuple(mount.force_stiffness_constants) == constants.force_stiffness == (0.0, 300.0, 300.0)
+    )
+    assert tuple(mount.force_damping_constants) == constants.force_damping == (0.5, 30.0, 30.0)
     if isinstance(mount, LinearBushingRollPitchYaw):
         assert mount.energy_consistent == options.get("energy_consistent", False)
 

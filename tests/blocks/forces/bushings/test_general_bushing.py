@@ -289,7 +289,7 @@ def test_energy_adds_up_where_friction_remembers() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     plant.joints[0].pose.set(context, fm.RigidTransform(np.eye(3), np.array([0.05, 0.02, -0.1])))
-    result = fx.simulate(plant, 1.0, context, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(plant, 1.0, context=context, rtol=1e-8, atol=1e-10)
     assert result.statistics.witness_events > 2
     assert np.ptp(result["ledger.balance"]) < 1e-5
     assert result["ledger.works"][-1, 0] < -1.0
@@ -348,7 +348,7 @@ def test_energy_adds_up_with_all_that_is_inside() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     plant.joints[0].pose.set(context, fm.RigidTransform(np.eye(3), np.array([0.05, 0.02, -0.1])))
-    result = fx.simulate(plant, 1.0, context, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(plant, 1.0, context=context, rtol=1e-8, atol=1e-10)
     assert np.ptp(result["ledger.balance"]) < 1e-5
     assert np.max(np.ptp(result["ledger.store_balances"], axis=0)) < 1e-5
     assert result["ledger.works"][-1, 0] < -1.0

@@ -110,28 +110,28 @@ def shaken(noise: float = 0.1) -> Any:
 
 def test_options_of_a_bushing_choose_bound_and_weight_its_constants() -> None:
     x, rate, force = shaken()
-    known = fx.BushingConstants(dxyz=4.0, kxyz=30.0)
+    known = fx.BushingConstants(force_damping=4.0, force_stiffness=30.0)
     _, plain = fitting.fit_bushing(translation=(x, rate, force))
     found, reports = fitting.fit_bushing(
         translation=(x, rate, force),
         base=known,
-        fitted=["kxyz[0]", "kxyz[1]"],
-        bounds={"kxyz[1]": (20.0, 40.0)},
+        fitted=["force_stiffness[0]", "force_stiffness[1]"],
+        bounds={"force_stiffness[1]": (20.0, 40.0)},
         deviations={"x": 0.1, "y": 0.2},
     )
     assert list(reports) == ["x", "y"]
-    assert (found.dxyz, found.kxyz[2]) == (known.dxyz, 30.0)
+    assert (found.force_damping, found.force_stiffness[2]) == (known.force_damping, 30.0)
     rest = force[:, 0] + 4.0 * rate[:, 0]
-    assert found.kxyz[0] == pytest.approx(-(x[:, 0] @ rest) / (x[:, 0] @ x[:, 0]))
+    assert found.force_stiffness[0] == pytest.approx(-(x[:, 0] @ rest) / (x[:, 0] @ x[:, 0]))
     error = 0.1 / np.linalg.norm(x[:, 0])
-    assert reports["x"].standard_errors["kxyz[0]"] == pytest.approx(error)
-    assert (found.kxyz[1], reports["y"].at_bound) == (40.0, ("kxyz[1]",))
+    assert reports["x"].standard_errors["force_stiffness[0]"] == pytest.approx(error)
+    assert (found.force_stiffness[1], reports["y"].at_bound) == (40.0, ("force_stiffness[1]",))
     force[:3, 0] += 100.0
     options: dict[str, Any] = {"deviations": 0.1, "loss": "soft_l1", "base": known}
     robust, _ = fitting.fit_bushing(
-        translation=(x, rate, force), logarithmic=["kxyz[0]"], **options
+        translation=(x, rate, force), logarithmic=["force_stiffness[0]"], **options
     )
-    assert robust.kxyz[0] == pytest.approx(plain["x"]["kxyz[0]"], rel=0.01)
+    assert robust.force_stiffness[0] == pytest.approx(plain["x"]["force_stiffness[0]"], rel=0.01)
 
 
 def door() -> tuple[fx.System, fx.Context]:
@@ -141,7 +141,7 @@ def door() -> tuple[fx.System, fx.Context]:
     builder.add_force_element(fx.DoorHinge("hinge", axis))
     builder.add_force_element(
         fx.LinearBushing.from_constants(
-            "mount", builder.world, panel, fx.BushingConstants(kxyz=1.0)
+            "mount", builder.world, panel, fx.BushingConstants(force_stiffness=1.0)
         )
     )
     plant = builder.build()
@@ -158,8 +158,8 @@ def test_reports_of_laws_are_applied_to_elements_and_a_refused_one_changes_nothi
     assert context.get("hinge.spring_constant") == report["spring_constant"]
     _, reports = fitting.fit_bushing(translation=shaken())
     reports["y"].apply(context["mount"])
-    assert context.get("mount.force_stiffness")[1] == reports["y"]["kxyz[1]"]
-    assert context.get("mount.force_damping")[1] == reports["y"]["dxyz[1]"]
+    assert context.get("mount.force_stiffness")[1] == reports["y"]["force_stiffness[1]"]
+    assert context.get("mount.force_damping")[1] == reports["y"]["force_damping[1]"]
     before = context.clone()
     negative = fitting.fit_constants(
         lambda spring_constant, viscous_friction: spring_constant * q - viscous_friction,

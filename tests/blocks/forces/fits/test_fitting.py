@@ -223,7 +223,10 @@ def test_a_constant_that_no_hinge_has_is_refused_with_a_guess() -> None:
 # --- bushings ---------------------------------------------------------------------------------
 
 MOUNT = fx.BushingConstants(
-    k012=[8.0, 10.0, 12.0], d012=[0.1, 0.2, 0.3], kxyz=[400.0, 60.0, 1e5], dxyz=[5.0, 6.0, 90.0]
+    torque_stiffness=[8.0, 10.0, 12.0],
+    torque_damping=[0.1, 0.2, 0.3],
+    force_stiffness=[400.0, 60.0, 1e5],
+    force_damping=[5.0, 6.0, 90.0],
 )
 
 
@@ -236,26 +239,40 @@ def shaken(samples: int, k: Any, d: Any, noise: float = 0.0, seed: int = 0) -> A
 
 def test_the_bushing_is_recovered_from_exact_forces() -> None:
     found, reports = fitting.fit_bushing(
-        torsion=shaken(50, MOUNT.k012, MOUNT.d012), translation=shaken(40, MOUNT.kxyz, MOUNT.dxyz)
+        torsion=shaken(50, MOUNT.torque_stiffness, MOUNT.torque_damping),
+        translation=shaken(40, MOUNT.force_stiffness, MOUNT.force_damping),
     )
     for name, values in asdict(MOUNT).items():
         np.testing.assert_allclose(getattr(found, name), values, rtol=1e-10)
     assert list(reports) == ["q0", "q1", "q2", "x", "y", "z"]
-    assert reports["z"].constants == {"kxyz[2]": found.kxyz[2], "dxyz[2]": found.dxyz[2]}
+    assert reports["z"].constants == {
+        "force_stiffness[2]": found.force_stiffness[2],
+        "force_damping[2]": found.force_damping[2],
+    }
     assert reports["z"].condition < 2.0
 
 
 def test_a_group_that_is_not_measured_keeps_its_constants() -> None:
     found, reports = fitting.fit_bushing(torsion=shaken(50, [1.0, 2.0, 3.0], 0.5), base=MOUNT)
-    assert (found.kxyz, found.dxyz) == (MOUNT.kxyz, MOUNT.dxyz)
-    np.testing.assert_allclose(found.k012, [1.0, 2.0, 3.0], rtol=1e-10)
+    assert (found.force_stiffness, found.force_damping) == (
+        MOUNT.force_stiffness,
+        MOUNT.force_damping,
+    )
+    np.testing.assert_allclose(found.torque_stiffness, [1.0, 2.0, 3.0], rtol=1e-10)
     assert list(reports) == ["q0", "q1", "q2"]
 
 
 def test_free_axes_come_out_as_exactly_zero_or_nearly_so() -> None:
     hinge = fx.BushingConstants.revolute("z", 10.0, 100.0)
-    _, reports = fitting.fit_bushing(torsion=shaken(500, hinge.k012, hinge.d012, noise=0.1))
-    for axis, name in (("q0", "d012[0]"), ("q1", "d012[1]"), ("q2", "k012[2]"), ("q2", "d012[2]")):
+    _, reports = fitting.fit_bushing(
+        torsion=shaken(500, hinge.torque_stiffness, hinge.torque_damping, noise=0.1)
+    )
+    for axis, name in (
+        ("q0", "torque_damping[0]"),
+        ("q1", "torque_damping[1]"),
+        ("q2", "torque_stiffness[2]"),
+        ("q2", "torque_damping[2]"),
+    ):
         report = reports[axis]
         value, error = report.constants[name], report.standard_errors[name]
         assert 0.0 <= value < 4.0 * error
@@ -270,7 +287,13 @@ def test_the_standard_errors_are_the_scatter_of_repeated_experiments() -> None:
     for _ in range(150):
         noisy = force + 2.0 * rng.standard_normal(force.shape)
         found, reports = fitting.fit_bushing(translation=(x, rate, noisy))
-        fits.append((found.kxyz[0], found.dxyz[0], *reports["x"].standard_errors.values()))
+        fits.append(
+            (
+                found.force_stiffness[0],
+                found.force_damping[0],
+                *reports["x"].standard_errors.values(),
+            )
+        )
     k, d, k_error, d_error = np.transpose(fits)
     assert np.std(k) == pytest.approx(np.mean(k_error), rel=0.2)
     assert np.std(d) == pytest.approx(np.mean(d_error), rel=0.2)
@@ -280,21 +303,21 @@ def test_the_standard_errors_are_the_scatter_of_repeated_experiments() -> None:
 @given(st.floats(0.0, 1e6), st.floats(0.0, 1e4), st.integers(0, 1000))
 def test_any_constants_are_recovered(k: float, d: float, seed: int) -> None:
     found, _ = fitting.fit_bushing(translation=shaken(20, k, d, seed=seed))
-    np.testing.assert_allclose(found.kxyz, k, rtol=1e-9, atol=1e-9 * (k + d))
-    np.testing.assert_allclose(found.dxyz, d, rtol=1e-9, atol=1e-9 * (k + d))
+    np.testing.assert_allclose(found.force_stiffness, k, rtol=1e-9, atol=1e-9 * (k + d))
+    np.testing.assert_allclose(found.force_damping, d, rtol=1e-9, atol=1e-9 * (k + d))
 
 
 def test_an_axis_that_does_not_move_keeps_its_constants_with_a_warning() -> None:
-    x, rate, force = shaken(50, MOUNT.kxyz, MOUNT.dxyz)
+    x, rate, force = shaken(50, MOUNT.force_stiffness, MOUNT.force_damping)
     for samples in (x, rate, force):
         samples[:, 1] = 0.0
-    base = fx.BushingConstants(kxyz=7.0)
-    with pytest.warns(UserWarning, match=r"'kxyz\[1\]', 'dxyz\[1\]'") as caught:
+    base = fx.BushingConstants(force_stiffness=7.0)
+    with pytest.warns(UserWarning, match=r"'force_stiffness\[1\]', 'force_damping\[1\]'") as caught:
         found, reports = fitting.fit_bushing(translation=(x, rate, force), base=base)
     assert caught[0].filename == __file__
-    np.testing.assert_allclose(found.kxyz, [400.0, 7.0, 1e5], rtol=1e-10)
-    np.testing.assert_allclose(found.dxyz, [5.0, 0.0, 90.0], rtol=1e-10)
-    assert reports["y"].unidentified == ("kxyz[1]", "dxyz[1]")
+    np.testing.assert_allclose(found.force_stiffness, [400.0, 7.0, 1e5], rtol=1e-10)
+    np.testing.assert_allclose(found.force_damping, [5.0, 0.0, 90.0], rtol=1e-10)
+    assert reports["y"].unidentified == ("force_stiffness[1]", "force_damping[1]")
     assert np.isinf(list(reports["y"].standard_errors.values())).all()
     assert reports["y"].condition == np.inf
     assert reports["x"].unidentified == ()
@@ -302,27 +325,31 @@ def test_an_axis_that_does_not_move_keeps_its_constants_with_a_warning() -> None
 
 def test_slow_loading_says_nothing_about_damping() -> None:
     x, rate, _ = shaken(50, 0.0, 0.0)
-    with pytest.warns(UserWarning, match=r"'dxyz\[0\]', 'dxyz\[1\]', 'dxyz\[2\]'"):
+    with pytest.warns(
+        UserWarning, match=r"'force_damping\[0\]', 'force_damping\[1\]', 'force_damping\[2\]'"
+    ):
         found, reports = fitting.fit_bushing(translation=(x, 0.0 * rate, -300.0 * x))
-    np.testing.assert_allclose(found.kxyz, 300.0, rtol=1e-12)
-    assert reports["x"].unidentified == ("dxyz[0]",)
-    assert np.isfinite(reports["x"].standard_errors["kxyz[0]"])
+    np.testing.assert_allclose(found.force_stiffness, 300.0, rtol=1e-12)
+    assert reports["x"].unidentified == ("force_damping[0]",)
+    assert np.isfinite(reports["x"].standard_errors["force_stiffness[0]"])
 
 
 def test_a_rate_in_proportion_to_the_displacement_tells_nothing_apart() -> None:
     x, _, _ = shaken(50, 0.0, 0.0)
     with pytest.warns(UserWarning, match="cannot tell .* apart, nor "):
         found, reports = fitting.fit_bushing(translation=(x, -3.0 * x, -100.0 * x))
-    np.testing.assert_allclose(np.subtract(found.kxyz, 3.0 * np.array(found.dxyz)), 100.0)
+    np.testing.assert_allclose(
+        np.subtract(found.force_stiffness, 3.0 * np.array(found.force_damping)), 100.0
+    )
     assert all(len(report.unidentified) == 2 for report in reports.values())
 
 
 def test_forces_of_the_wrong_sign_end_at_the_bound_with_large_residuals() -> None:
-    x, rate, force = shaken(50, MOUNT.kxyz, MOUNT.dxyz)
+    x, rate, force = shaken(50, MOUNT.force_stiffness, MOUNT.force_damping)
     found, reports = fitting.fit_bushing(translation=(x, rate, -force))
-    assert found.kxyz == (0.0, 0.0, 0.0)
+    assert found.force_stiffness == (0.0, 0.0, 0.0)
     for i, report in enumerate(reports.values()):
-        assert f"kxyz[{i}]" in report.at_bound
+        assert f"force_stiffness[{i}]" in report.at_bound
         assert report.rms > 0.9 * np.sqrt(np.mean(force[:, i] ** 2))
 
 

@@ -53,7 +53,7 @@ def test_an_oscillation_decays_by_four_frictions_over_the_stiffness_in_a_period(
     compiled: Any,
 ) -> None:
     plant, context = oscillator(0.25, coulomb_friction=2.0)
-    result = fx.simulate(plant, 2.5, context, rtol=1e-8, compiled=compiled)
+    result = fx.simulate(plant, 2.5, context=context, rtol=1e-8, compiled=compiled)
     mode, x = result["friction.mode"], result["slide.translation"]
     turns = np.flatnonzero(mode[1:] != mode[:-1])
     half = np.pi * np.sqrt(M / K)
@@ -124,11 +124,11 @@ def test_smooth_friction_comes_to_the_one_that_sticks_as_it_grows_steep() -> Non
     constants = {"coulomb_friction": 2.0, "static_friction": 2.5, "stribeck_velocity": 0.2}
     plant, context = oscillator(**constants)
     times = np.linspace(0.0, 1.5, 30)
-    exact = fx.simulate(plant, 1.5, context, rtol=1e-9).sample("slide.translation", times)
+    exact = fx.simulate(plant, 1.5, context=context, rtol=1e-9).sample("slide.translation", times)
     errors = []
     for width in (1e-2, 1e-3):
         plant, context = oscillator(smooth=width, **constants)
-        result = fx.simulate(plant, 1.5, context, method="Rodas5P", rtol=1e-8)
+        result = fx.simulate(plant, 1.5, context=context, method="Rodas5P", rtol=1e-8)
         errors.append(np.max(np.abs(result.sample("slide.translation", times) - exact)))
     assert errors[1] < 0.2 * errors[0]
     assert errors[1] < 1e-3
@@ -154,11 +154,11 @@ def test_loads_that_jump_or_grow_break_it_away_at_the_static_friction(compiled: 
 
 def test_a_motion_turns_around_at_once_where_the_load_is_too_great_to_stick() -> None:
     plant, context = oscillator(0.5, 0.0, coulomb_friction=2.0)
-    result = fx.simulate(plant, 0.7, context, rtol=1e-9)
+    result = fx.simulate(plant, 0.7, context=context, rtol=1e-9)
     mode = result["friction.mode"]
     assert set(mode[1:-1].tolist()) == {-1.0, 1.0}
     plant, context = oscillator(0.01, 0.3, coulomb_friction=2.0)
-    result = fx.simulate(plant, 0.7, context, rtol=1e-9)
+    result = fx.simulate(plant, 0.7, context=context, rtol=1e-9)
     assert result["friction.mode"][0] == 1.0
     assert result["friction.mode"][-1] == 0.0
 
@@ -206,7 +206,7 @@ def test_a_joint_with_three_velocities_has_friction_along_each() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     plant.set_velocities(context, [1.0, 1.0, 1.0])
-    result = fx.simulate(plant, 3.0, context, rtol=1e-8)
+    result = fx.simulate(plant, 3.0, context=context, rtol=1e-8)
     stuck = [result.time[np.flatnonzero(result["friction.mode"][:, k] == 0.0)[0]] for k in range(3)]
     inertia = plant.calc_mass_matrix(context)[2, 2]
     assert stuck == pytest.approx([2.0, 1.0, inertia / 0.01], rel=1e-6)
@@ -270,7 +270,7 @@ def test_two_joints_of_a_loop_come_to_rest_together() -> None:
     shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
     tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", tip, ram, 0.5))
+    builder.add_constraint(fx.DistanceConstraint("rod", tip, (0, 0, 0), ram, (0, 0, 0), 0.5))
     builder.add_constraint(
         fx.StickSlipFriction("f_guide", guide, coulomb_friction=6.0, static_friction=8.0)
     )
@@ -282,7 +282,7 @@ def test_two_joints_of_a_loop_come_to_rest_together() -> None:
     plant.assemble(context, fixed=shaft)
     plant.set_velocities(context, [6.0, 0.0])
     plant.assemble(context, fixed=shaft)
-    result = fx.simulate(plant, 3.0, context, rtol=1e-7)
+    result = fx.simulate(plant, 3.0, context=context, rtol=1e-7)
     assert abs(result["guide.rate"][-1]) < 1e-8
     assert abs(result["shaft.rate"][-1]) < 1e-7
     assert np.ptp(result["shaft.angle"][result.time > 2.5]) < 1e-7

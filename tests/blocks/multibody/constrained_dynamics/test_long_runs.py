@@ -13,7 +13,7 @@ from tests.blocks.multibody.constraints.test_closed_loops import four_bar
 def test_a_linkage_that_swings_for_long_neither_opens_nor_loses_energy() -> None:
     linkage, context = four_bar()
     linkage.joint("shaft").damping.set(context, 0.0)
-    result = fx.simulate(linkage, 50.0, context, method="DOP853", rtol=1e-10, atol=1e-10)
+    result = fx.simulate(linkage, 50.0, context=context, method="DOP853", rtol=1e-10, atol=1e-10)
     energy = result["mechanical_energy"]
     assert np.ptp(result["kinetic_energy"]) > 1.0
     assert np.max(np.abs(energy - energy[0])) < 1e-6
@@ -37,7 +37,7 @@ def test_a_ring_that_floats_keeps_its_momentum_and_its_energy() -> None:
         plant.joint(f"hinge{k}").positions.set(context, [angle])
     plant.set_velocities(context, np.linspace(1.0, -2.0, plant.num_velocities))
     plant.assemble(context)
-    result = fx.simulate(plant, 5.0, context, method="DOP853", rtol=1e-10, atol=1e-10)
+    result = fx.simulate(plant, 5.0, context=context, method="DOP853", rtol=1e-10, atol=1e-10)
     momentum, energy = result["momentum"], result["kinetic_energy"]
     assert np.ptp(result["hinge0.angle"]) > 0.5
     assert momentum == pytest.approx(np.tile(momentum[0], (len(momentum), 1)), abs=1e-7)

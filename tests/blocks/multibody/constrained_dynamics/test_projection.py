@@ -58,7 +58,7 @@ def test_every_method_keeps_a_linkage_closed_however_loose_it_is(
     linkage, context = spinning(built, 6.0)
     loose: dict[str, Any] = {} if "step" in options else {"rtol": 1e-3}
     open_, closed = (
-        fx.simulate(linkage, 1.0, with_tolerance(context, tolerance), **options, **loose)
+        fx.simulate(linkage, 1.0, context=with_tolerance(context, tolerance), **options, **loose)
         for tolerance in (np.inf, TOLERANCE)
     )
     assert np.max(np.abs(closed["pin.error"])) <= TOLERANCE
@@ -103,7 +103,7 @@ def test_redundant_constraints_are_projected_as_well() -> None:
     plant.assemble(context, fixed="hinge0")
     tolerance = 1e-9
     context.set("tree.constraint_tolerance", tolerance)
-    result = fx.simulate(plant, 3.0, context, rtol=1e-6)
+    result = fx.simulate(plant, 3.0, context=context, rtol=1e-6)
     assert np.max(np.abs(result["closure.error"])) <= tolerance
     assert np.ptp(result["kinetic_energy"]) < 1e-3 * result["kinetic_energy"][0]
 
@@ -137,7 +137,7 @@ def two_bodies() -> tuple[fx.Plant, fx.Context]:
 def test_projections_of_bodies_in_space_keep_their_momentum(compiled: Any) -> None:
     plant, context = two_bodies()
     context.set("tree.constraint_tolerance", 1e-11)
-    result = fx.simulate(plant, 2.0, context, rtol=1e-7, compiled=compiled)
+    result = fx.simulate(plant, 2.0, context=context, rtol=1e-7, compiled=compiled)
     assert np.max(np.abs(result["ball.error"])) <= 1e-11
     momentum = result["momentum"]
     assert momentum == pytest.approx(np.tile(momentum[0], (len(momentum), 1)), abs=1e-5)
@@ -223,7 +223,7 @@ def test_a_knife_edge_does_not_slip(method: str) -> None:
     plant, context = sleigh("knife edge")
     tolerance = 1e-9
     context.set("tree.constraint_tolerance", tolerance)
-    result = fx.simulate(plant, 3.0, context, method=method, rtol=1e-4)
+    result = fx.simulate(plant, 3.0, context=context, method=method, rtol=1e-4)
     fastest = np.max(np.abs(result["tree.x"][:, 3:]))
     pace = float(context.get("tree.stabilization"))
     assert np.max(np.abs(result["blade.error"])) <= tolerance * (pace + fastest)
@@ -258,7 +258,7 @@ def stretched() -> tuple[fx.Plant, fx.Context]:
 @pytest.mark.parametrize("compiled", thinned(["python", True], fast=1))
 def test_a_linkage_passes_positions_in_which_it_is_stretched_out(compiled: Any) -> None:
     plant, context = stretched()
-    result = fx.simulate(plant, 5.0, context, rtol=1e-8, compiled=compiled)
+    result = fx.simulate(plant, 5.0, context=context, rtol=1e-8, compiled=compiled)
     assert result["shaft.angle"][-1] == pytest.approx(16.0, abs=1e-4)
     assert np.max(np.abs(result["pin.error"])) < 1e-5
 
@@ -268,14 +268,14 @@ def test_a_linkage_that_is_flung_apart_ends_the_run_by_name(
 ) -> None:
     linkage, context = spinning(built, 40.0)
     with pytest.raises(SimulationError, match=r"Cannot keep 'linkage' together.*'pin' open by"):
-        fx.simulate(linkage, 2.0, context, method="euler", step=0.2)
+        fx.simulate(linkage, 2.0, context=context, method="euler", step=0.2)
 
 
 def test_a_tolerance_below_rounding_is_blamed_itself() -> None:
     plant, context = stretched()
     context.set("tree.constraint_tolerance", 1e-300)
     with pytest.raises(SimulationError, match=r"rounding alone is \d.*Raise the tolerance"):
-        fx.simulate(plant, 5.0, context, compiled="python")
+        fx.simulate(plant, 5.0, context=context, compiled="python")
 
 
 def test_closures_that_contradict_each_other_are_said_once() -> None:
@@ -285,13 +285,15 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     bob = builder.add_body("bob", ball)
     builder.add_joint(fx.PlanarJoint("plane", builder.world, bob))
     for name, length in (("rod", 1.0), ("other", 1.00001)):
-        builder.add_constraint(fx.DistanceConstraint(name, builder.world, bob, length))
+        builder.add_constraint(
+            fx.DistanceConstraint(name, builder.world, (0, 0, 0), bob, (0, 0, 0), length)
+        )
     plant = builder.build()
     context = plant.create_default_context()
     plant.set_positions(context, [1.0, 0.0, 0.0])
     plant.set_velocities(context, [0.0, 1.0, 0.0])
     with pytest.warns(UserWarning, match=r"'rods' misses its tolerance.*'other' open") as said:
-        result = fx.simulate(plant, 1.0, context)
+        result = fx.simulate(plant, 1.0, context=context)
     assert len(said) == 1
     place = result["bob.position"][-1]
     assert np.linalg.norm(place) == pytest.approx(1.0, abs=2e-5)
@@ -318,6 +320,6 @@ def test_what_projections_leave_near_a_singular_position_is_said_in_whole_senten
     plant.assemble(context, fixed="turn")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fx.simulate(plant, 3.0, context, rtol=1e-8)
+        fx.simulate(plant, 3.0, context=context, rtol=1e-8)
     texts = [str(each.message) for each in caught]
     assert all("found 'pin'" in text and "prescribed" not in text for text in texts), texts

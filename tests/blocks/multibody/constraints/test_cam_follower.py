@@ -73,7 +73,7 @@ def test_a_follower_lifts_off_where_the_spring_is_too_weak() -> None:
         context = plant.create_default_context()
         plant.joint("shaft").velocities.set(context, [rate])
         plant.assemble(context, fixed="shaft")
-        result = fx.simulate(plant, 2.0 * np.pi / rate, context, rtol=1e-8, atol=1e-10)
+        result = fx.simulate(plant, 2.0 * np.pi / rate, context=context, rtol=1e-8, atol=1e-10)
         assert np.max(result["cam.lift_off"]) == lifts
         assert (np.min(result["cam.contact_force"]) < 0.0) == bool(lifts)
         assert np.ptp(result["ledger.balance"]) < 1e-6
@@ -91,7 +91,7 @@ def test_a_cam_strikes_a_stop_in_native_code() -> None:
     context = plant.create_default_context()
     plant.joint("shaft").velocities.set(context, [40.0])
     plant.assemble(context, fixed="shaft")
-    result = fx.simulate(plant, 0.3, context, rtol=1e-9, atol=1e-11, compiled="native")
+    result = fx.simulate(plant, 0.3, context=context, rtol=1e-9, atol=1e-11, compiled="native")
     angle, rate = result["shaft.angle"].ravel(), result["shaft.rate"].ravel()
     q, slope = cam.lift(angle), cam.lift(angle, 1)
     moving = 0.5 * (INERTIA + MASS * slope**2) * rate**2

@@ -81,7 +81,7 @@ def four_bar(
 @pytest.mark.parametrize("turned", [None, TURNED], ids=["planar", "askew"])
 def test_a_four_bar_moves_as_its_closed_form_says_wherever_it_is_cut(cut: str, turned: Any) -> None:
     linkage, context = four_bar(cut, turned)
-    result = fx.simulate(linkage, 1.0, context, rtol=1e-9, atol=1e-11)
+    result = fx.simulate(linkage, 1.0, context=context, rtol=1e-9, atol=1e-11)
     times = np.linspace(0.0, 1.0, 40)
     crank = result.sample("shaft.angle", times)
     other = "knee.angle" if cut == "foot" else "foot.angle"
@@ -203,7 +203,7 @@ def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     assert found == pytest.approx(np.tile(found[0], (4, 1)), rel=1e-6)
     linkage.joint("shaft").velocities.set(rest, [1e-3])
     linkage.assemble(rest, fixed="shaft")
-    result = fx.simulate(linkage, 2.0, rest, rtol=1e-9, atol=1e-12)
+    result = fx.simulate(linkage, 2.0, context=rest, rtol=1e-9, atol=1e-12)
     times = np.linspace(0.0, 2.0, 20001)
     rate = result.sample("shaft.rate", times)
     zeros = times[1:][(rate[1:] > 0.0) != (rate[:-1] > 0.0)]

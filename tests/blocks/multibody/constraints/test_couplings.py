@@ -38,7 +38,7 @@ def test_a_weight_on_a_drum_falls_as_slowly_as_the_drum_lets_it() -> None:
     tension = MASS * (9.81 + fall)
     multiplier = plant.output_port("rope.multipliers").eval(context)
     assert abs(multiplier[0]) == pytest.approx(tension * radius, rel=1e-9)
-    result = fx.simulate(plant, 1.0, context)
+    result = fx.simulate(plant, 1.0, context=context)
     assert result["slide.translation"][-1] == pytest.approx(0.5 * fall, rel=1e-7)
     assert np.ptp(result["ledger.balance"]) < 1e-9
 
@@ -75,7 +75,7 @@ def test_constraints_that_move_with_time_do_the_work_that_the_ledger_shows() -> 
     context = plant.create_default_context()
     plant.assemble(context)
     assert plant.get_velocities(context)[1] == pytest.approx(0.3, abs=1e-10)
-    result = fx.simulate(plant, 2.0, context, rtol=1e-9, atol=1e-11)
+    result = fx.simulate(plant, 2.0, context=context, rtol=1e-9, atol=1e-11)
     assert result["slide.translation"][-1] == pytest.approx(0.1 * np.sin(6.0), abs=1e-8)
     assert np.ptp(result["mechanical_energy"]) > 0.1
     assert np.ptp(result["ledger.balance"]) < 1e-7
@@ -97,7 +97,9 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
     builder = fx.PlantBuilder("pendulum")
     bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(mass=2.0, radius=0.1))
     free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
-    builder.add_constraint(fx.DistanceConstraint("rod", builder.world, bob, length))
+    builder.add_constraint(
+        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), bob, (0, 0, 0), length)
+    )
     plant = builder.build()
     context = plant.create_default_context()
     free.pose.set(context, (np.eye(3), length * np.array([np.sin(angle), 0.0, -np.cos(angle)])))
@@ -113,8 +115,18 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
         (lambda a, b: fx.GearPair("g", a, b, 0.0), "ratio that is not zero"),
         (lambda a, b: fx.GearPair("g", a, a, 2.0), "different"),
         (lambda a, b: fx.GearPair("g", a, b, np.nan), "finite"),
-        (lambda a, b: fx.DistanceConstraint("g", a.child_body, b.child_body, 0.0), "0"),
-        (lambda a, b: fx.DistanceConstraint("g", a.child_body, a.child_body, 1.0), "two bodies"),
+        (
+            lambda a, b: fx.DistanceConstraint(
+                "g", a.child_body, (0, 0, 0), b.child_body, (0, 0, 0), 0.0
+            ),
+            "0",
+        ),
+        (
+            lambda a, b: fx.DistanceConstraint(
+                "g", a.child_body, (0, 0, 0), a.child_body, (0, 0, 0), 1.0
+            ),
+            "two bodies",
+        ),
         (lambda a, b: fx.HolonomicConstraint("g", [a], lambda q, t: t), "position"),
         (lambda a, b: fx.HolonomicConstraint("g", [a], lambda q, t: float(q[0])), "trace"),
     ],
@@ -129,7 +141,7 @@ def test_loops_that_cannot_close_are_named() -> None:
     a = builder.add_body("a", fx.SpatialInertia.thin_rod(1.0, length=1.0))
     builder.add_joint(fx.RevoluteJoint("axis", builder.world, a, axis=(0, 1, 0)))
     far = builder.add_frame("far", builder.world, (9.0, 0.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", far, a, 1.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", far, (0, 0, 0), a, (0, 0, 0), 1.0))
     plant = builder.build()
     context = plant.create_default_context()
     before = context.continuous_state
@@ -141,3 +153,29 @@ def test_loops_that_cannot_close_are_named() -> None:
 def test_a_free_joint_closes_no_loop() -> None:
     with pytest.raises(DeclarationError, match="holds bodies together"):
         fx.LoopJoint(fx.QuaternionFloatingJoint("free", fx.Body("a"), fx.Body("b")))
+
+
+def test_points_are_given_on_bodies_or_as_frames() -> None:
+    p_AP, p_BQ, O = np.array([0.3, 0.0, 0.1]), np.array([0.05, -0.02, -0.3]), np.zeros(3)
+
+    def reaction(which: int, on_frames: bool) -> Any:
+        builder = fx.PlantBuilder("plant")
+        bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(mass=2.0, radius=0.1))
+        builder.add_joint(fx.RpyFloatingJoint("free", builder.world, bob))
+        P = builder.add_frame("P", builder.world, p_AP)
+        A = builder.add_frame("A", builder.world, p_BQ)
+        Q: Any = (builder.add_frame("Q", bob, p_BQ), O) if on_frames else (bob, p_BQ)
+        first: Any = (P, O) if on_frames else (builder.world, p_AP)
+        length = float(np.linalg.norm(p_BQ - p_AP))
+        kept = (
+            lambda: fx.DistanceConstraint("kept", first[0], first[1], Q[0], Q[1], distance=length),
+            lambda: fx.PointOnPlane("kept", A, Q[0], Q[1], normal=(0.3, 0.1, 1.0)),
+            lambda: fx.PointOnLine("kept", A, Q[0], Q[1], axis=(1.0, 0.2, 0.1)),
+        )[which]()
+        builder.add_constraint(kept)
+        return kept.reaction(builder.build().create_default_context())
+
+    for which in range(3):
+        one, other = reaction(which, True), reaction(which, False)
+        assert np.abs(one[3:]).max() > 0.1
+        assert np.array_equal(one, other)

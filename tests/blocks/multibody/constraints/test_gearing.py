@@ -144,7 +144,7 @@ def test_stiff_teeth_turn_as_rigid_gears_do_and_keep_the_books() -> None:
     plant = teeth(None)
     context = plant.create_default_context()
     plant.input_port("on_a").fix(context, 1.0)
-    result = fx.simulate(plant, 1.0, context, rtol=1e-8, atol=1e-10)
+    result = fx.simulate(plant, 1.0, context=context, rtol=1e-8, atol=1e-10)
     rate = 1.0 / (INERTIAS[0] + INERTIAS[1] / 16.0)
     assert result["a.rate"][-1] == pytest.approx(rate, rel=1e-4)
     assert result["b.rate"][-1] == pytest.approx(-rate / 4.0, rel=1e-4)
@@ -168,7 +168,7 @@ def test_of_the_power_that_drives_a_gear_the_efficiency_comes_out(torque: float)
     for drive, load in (("a", "b"), ("b", "a")):
         context = plant.create_default_context()
         plant.input_port(f"on_{drive}").fix(context, torque)
-        result = fx.simulate(plant, 1.0, context, rtol=1e-8, atol=1e-10)
+        result = fx.simulate(plant, 1.0, context=context, rtol=1e-8, atol=1e-10)
         inertia = dict(zip("abc", INERTIAS, strict=True))
         rates = {name: result[f"{name}.rate"] for name in "ab"}
         taken = inertia[load] * np.gradient(rates[load], result.time) * rates[load]
@@ -281,9 +281,9 @@ def test_a_joint_that_is_locked_and_prescribed_is_refused() -> None:
     plant.joint("a").lock(context)
     for attempt in (
         plant.assemble,
-        lambda c: fx.simulate(plant, 0.1, c),
+        lambda c: fx.simulate(plant, 0.1, context=c),
     ):
         with pytest.raises(EvaluationError, match=r"'a'.*'drive'.*unlock\(context\)"):
             attempt(context)
     plant.joint("a").unlock(context)
-    fx.simulate(plant, 0.1, context)
+    fx.simulate(plant, 0.1, context=context)

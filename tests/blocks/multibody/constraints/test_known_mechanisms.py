@@ -14,7 +14,7 @@ def test_andrews_squeezer_ends_where_the_test_set_says() -> None:
     plant, context = squeezer()
     assembly = plant.assemble(context)
     assert (assembly.iterations, assembly.mobility, assembly.num_redundant) == (0, 1, 9)
-    result = fx.simulate(plant, 0.03, context, method="DOP853", rtol=1e-9, atol=1e-11)
+    result = fx.simulate(plant, 0.03, context=context, method="DOP853", rtol=1e-9, atol=1e-11)
     found = [plant.joint(name).positions.get(result.context)[0] for name in FINAL]
     assert found == pytest.approx(list(FINAL.values()), abs=1e-8)
     assert np.max(np.abs(result["loop_K3.error"])) < 1e-10
@@ -60,7 +60,7 @@ def test_bennetts_overconstrained_linkage_moves_with_its_closed_form() -> None:
     assert (assembly.mobility, assembly.num_redundant) == (1, 3)
     plant.joint("hinge0").velocities.set(context, [1.0])
     plant.assemble(context, fixed="hinge0")
-    result = fx.simulate(plant, 3.0, context, rtol=1e-9, atol=1e-11)
+    result = fx.simulate(plant, 3.0, context=context, rtol=1e-9, atol=1e-11)
     times = np.linspace(0.0, 3.0, 50)
     q = np.transpose([result.sample(f"hinge{k}.angle", times) for k in range(3)])
     assert np.ptp(q[:, 0]) > 1.0
@@ -112,7 +112,7 @@ def test_bricards_mechanism_keeps_its_closed_form_and_its_energy_over_ten_second
     context = plant.create_default_context()
     assembly = plant.assemble(context)
     assert (assembly.iterations, assembly.mobility, assembly.num_redundant) == (0, 1, 1)
-    result = fx.simulate(plant, 10.0, context, method="DOP853", rtol=1e-10, atol=1e-12)
+    result = fx.simulate(plant, 10.0, context=context, method="DOP853", rtol=1e-10, atol=1e-12)
     times = np.linspace(0.0, 10.0, 200)
     q = np.transpose([result.sample(f"hinge{k}.angle", times) for k in range(5)])
     assert np.ptp(q[:, 0]) > 3.0

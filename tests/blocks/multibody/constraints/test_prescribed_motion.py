@@ -39,7 +39,7 @@ def test_a_joint_follows_a_profile_and_tells_the_effort_by_which_a_motor_would_d
     system = builder.build()
     context = system.create_default_context()
     assert plant.assemble(context).mobility == 1
-    result = fx.simulate(system, 1.0, context, rtol=1e-9, atol=1e-11, compiled="python")
+    result = fx.simulate(system, 1.0, context=context, rtol=1e-9, atol=1e-11, compiled="python")
     assert result["arm.shoulder.angle"] == pytest.approx(result["path.y"], abs=1e-8)
     assert np.ptp(result["arm.mechanical_energy"]) > 0.1
     assert np.ptp(result["arm.ledger.balance"]) < 1e-7
@@ -66,8 +66,8 @@ def test_a_constant_motion_holds_a_joint_as_a_lock_does() -> None:
     effort = driven.output_port("drive.effort").eval(contexts[0])
     assert effort == pytest.approx(reaction[1:2], rel=1e-9)
     options: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11, "compiled": "python"}
-    held = fx.simulate(driven, 0.5, contexts[0], **options)
-    still = fx.simulate(locked, 0.5, contexts[1], **options)
+    held = fx.simulate(driven, 0.5, context=contexts[0], **options)
+    still = fx.simulate(locked, 0.5, context=contexts[1], **options)
     assert held["elbow.angle"][-1] == pytest.approx(still["elbow.angle"][-1], abs=1e-8)
     assert held["shoulder.angle"] == pytest.approx(0.4, abs=1e-9)
 
@@ -83,7 +83,7 @@ def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, comp
     plant.input_port("drive").fix(context, motion)
     plant.assemble(context)
     with pytest.warns(UserWarning, match="'drive' are the rates of its positions") as said:
-        fx.simulate(plant, 0.5, context, compiled=compiled)
+        fx.simulate(plant, 0.5, context=context, compiled=compiled)
     assert len(said) == 1
     assert "found 'drive' open by " in str(said[0].message)
 
@@ -112,6 +112,6 @@ def test_a_prescribed_position_that_jumps_is_a_blow_and_named(compiled: Any, sam
     when = 0.25 if sampled else 0.2
     text = rf"Positions of 'robot' jump at t = {when} s: found 'drive' open by 0\.1\."
     with pytest.warns(UserWarning, match=text) as said:
-        result = fx.simulate(system, 0.5, context, compiled=compiled)
+        result = fx.simulate(system, 0.5, context=context, compiled=compiled)
     assert len(said) == 1
     assert result["arm.shoulder.angle"][-1] == pytest.approx(0.2, abs=1e-7)

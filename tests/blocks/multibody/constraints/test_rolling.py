@@ -73,7 +73,7 @@ def test_what_rolls_down_an_incline_is_as_slow_as_its_inertia_makes_it(
     assert forces[0] == pytest.approx(mass * GRAVITY * np.cos(slope), rel=1e-9)
     assert np.linalg.norm(forces[1:]) == pytest.approx(mass * k * expected, rel=1e-9)
     start = free.translation.get(context)
-    result = fx.simulate(plant, 1.0, context, **TIGHT)
+    result = fx.simulate(plant, 1.0, context=context, **TIGHT)
     gone = result["body.position"][-1] - start
     assert gone == pytest.approx(0.5 * expected * downhill, abs=1e-7)
     assert np.ptp(result["ledger.balance"]) < 1e-9
@@ -109,7 +109,7 @@ def test_a_disk_rolls_in_circles_at_the_rate_that_its_lean_demands(crown: float)
     w = np.array([0.0, 0.0, rate]) + rate * spin * axis
     free.spatial_velocity.set(context, np.array([*w, rate * rho, 0.0, 0.0]))
     turn = 2.0 * np.pi / rate
-    result = fx.simulate(plant, turn, context, **TIGHT)
+    result = fx.simulate(plant, turn, context=context, **TIGHT)
     positions = result["coin.position"]
     assert np.hypot(*positions[:, :2].T) == pytest.approx(rho, abs=1e-6)
     assert positions[:, 2] == pytest.approx(h, abs=1e-7)
@@ -138,7 +138,7 @@ def test_a_ball_on_a_turntable_goes_in_circles_of_two_sevenths_of_its_rate() -> 
     free.translational_velocity.set(context, [0.1, 0.2, 0.0])
     plant.assemble(context)
     velocity = ball.spatial_velocity(context)[3:5]
-    result = fx.simulate(plant, 2.0, context, **TIGHT)
+    result = fx.simulate(plant, 2.0, context=context, **TIGHT)
     angle = 2.0 / 7.0 * rate * 2.0
     turned = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]] @ velocity
     assert result["ball.spatial_velocity"][-1, 3:5] == pytest.approx(turned, abs=1e-8)
@@ -200,7 +200,7 @@ def test_a_sleigh_turns_its_spin_into_speed(kind: str) -> None:
     plant, context = sleigh(kind)
     J = INERTIA / MASS + AHEAD**2
     V = np.sqrt(0.3**2 + J * 2.0**2)
-    result = fx.simulate(plant, 3.0, context, **TIGHT)
+    result = fx.simulate(plant, 3.0, context=context, **TIGHT)
     expected = V * np.tanh(AHEAD * V * result.time / J + np.arctanh(0.3 / V))
     angle = result["glide.q"][:, 2]
     vx, vy, _ = result["glide.v"].T
@@ -257,16 +257,16 @@ def test_a_start_with_slip_is_refused_and_fits_after_assembly() -> None:
     plant, context = sleigh("knife edge")
     plant.set_velocities(context, [0.3, 1.0, 2.0])
     with pytest.raises(EvaluationError, match=r"'blade' off by a velocity of 1\b"):
-        fx.simulate(plant, 0.1, context)
+        fx.simulate(plant, 0.1, context=context)
     plant.assemble(context)
-    fx.simulate(plant, 0.1, context)
+    fx.simulate(plant, 0.1, context=context)
 
 
 def test_a_slip_within_tolerance_decays_where_nothing_is_projected() -> None:
     plant, context = sleigh("knife edge")
     plant.set_velocities(context, [0.3, 1e-4, 2.0])
     context.set("tree.constraint_tolerance", np.inf)
-    result = fx.simulate(plant, 1.0, context)
+    result = fx.simulate(plant, 1.0, context=context)
     assert abs(result["blade.error"][0]) > 5e-5
     assert abs(result["blade.error"][-1]) < 1e-6
 
@@ -276,7 +276,7 @@ def test_a_disk_that_lies_flat_is_named() -> None:
     context = plant.create_default_context()
     plant.joint("free").pose.set(context, (x_rotation(0.5 * np.pi), (0.0, 0.0, 0.0)))
     with pytest.raises(EvaluationError, match=r"'coin' by constraint 'rim'.*flat"):
-        fx.simulate(plant, 0.1, context)
+        fx.simulate(plant, 0.1, context=context)
 
 
 def wheel(**options: Any) -> Any:

@@ -54,7 +54,7 @@ def door() -> Door:
 def result(door: Door) -> fx.results.SimulationResult:
     context = door.servo.create_default_context()
     door.puck.velocities.set(context, [1.0, 2.0, 3.0])
-    return fx.simulate(door.servo, 2.0, context)
+    return fx.simulate(door.servo, 2.0, context=context)
 
 
 def test_a_result_is_read_by_handles_of_coordinates(

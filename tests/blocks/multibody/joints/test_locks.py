@@ -86,7 +86,7 @@ def test_every_way_of_locking_stops_the_joint(way: str, compiled: Any, tmp_path:
     assert plant.get_velocities(context).tolist() == [0.0]
     assert context.get("axis.rate").tolist() == [0.0]
     assert plant.calc_kinetic_energy(context) == 0.0
-    result = fx.simulate(plant, 1.0, context, compiled=compiled)
+    result = fx.simulate(plant, 1.0, context=context, compiled=compiled)
     assert np.all(result["axis.angle"] == START)
     assert np.all(result["axis.rate"] == 0.0)
     assert np.ptp(result["ledger.balance"]) == 0.0
@@ -110,7 +110,7 @@ def test_runs_of_a_sweep_are_locked_one_by_one(compiled: bool) -> None:
     assert np.all(table["axis.rate"][1] == 0.0)
     for free in (0, 2):
         assert table["axis.angle"][free][-1] != START
-        alone = fx.simulate(plant, 1.0, table.context(free), compiled=compiled)
+        alone = fx.simulate(plant, 1.0, context=table.context(free), compiled=compiled)
         found = axis.angle.get(alone.context)
         assert table["axis.angle"][free][-1] == pytest.approx(found, abs=1e-9)
 

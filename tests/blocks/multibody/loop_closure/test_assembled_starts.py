@@ -25,7 +25,9 @@ def swing(*, assembled: bool = True, link: float = 1.0) -> fx.Plant:
         joints.append(builder.add_joint(fx.RevoluteJoint(f"{bar.name}_hinge", at, bar, axis=UP)))
         joints[-1].default_angle = -1.0
     ends = [builder.add_frame(f"end_{bar.name}", bar, (0.5, 0.0, 0.0)) for bar in bars]
-    builder.add_constraint(fx.DistanceConstraint("link", ends[0], ends[1], link))
+    builder.add_constraint(
+        fx.DistanceConstraint("link", ends[0], (0, 0, 0), ends[1], (0, 0, 0), link)
+    )
     if assembled:
         builder.assemble_starts(fixed=joints[0])
     return builder.build()
@@ -41,7 +43,7 @@ def by_hand(length: float, final: float = 0.3) -> Any:
     context.set("tree.link_distance", length)
     plant.joint("left_hinge").velocities.set(context, [0.7])
     plant.assemble(context, fixed="left_hinge")
-    result = fx.simulate(plant, final, context, rtol=1e-10, atol=1e-12)
+    result = fx.simulate(plant, final, context=context, rtol=1e-10, atol=1e-12)
     return result.context.continuous_state
 
 
@@ -73,7 +75,7 @@ def test_without_that_a_run_says_how_to_begin_assembled() -> None:
     context = plant.create_default_context()
     context.set("tree.link_distance", 0.9)
     with pytest.raises(fx.errors.EvaluationError, match="assemble_starts"):
-        fx.simulate(plant, 0.1, context)
+        fx.simulate(plant, 0.1, context=context)
 
 
 def test_what_is_closed_already_begins_as_it_is() -> None:
@@ -137,7 +139,7 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
         plant,
         0.3,
         ["tree.link_distance", "left_hinge.rate"],
-        context,
+        context=context,
         outputs="link.error",
         times=[0.0, 0.3],
         rtol=1e-10,
@@ -162,7 +164,7 @@ def test_a_fit_finds_a_length_from_a_motion() -> None:
     plant, context = started()
     truth = context.clone()
     truth.set("tree.link_distance", 0.93)
-    measured = fx.simulate(plant, 0.5, truth)
+    measured = fx.simulate(plant, 0.5, context=truth)
     times = np.linspace(0.0, 0.5, 26)
     data = {"time": times, "right_hinge.angle": measured.sample("right_hinge.angle", times)}
     found = fx.fit(plant, data, ["tree.link_distance"], context=context)

@@ -14,13 +14,15 @@ from flexure.errors import DeclarationError, EvaluationError
 from tests.blocks.multibody.constraints.test_closed_loops import four_bar
 
 READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
-    "a run": lambda plant, context: fx.simulate(plant, 0.01, context),
-    "a run in Python": lambda plant, context: fx.simulate(plant, 0.01, context, compiled="python"),
+    "a run": lambda plant, context: fx.simulate(plant, 0.01, context=context),
+    "a run in Python": lambda plant, context: fx.simulate(
+        plant, 0.01, context=context, compiled="python"
+    ),
     "a linear model": fx.linearize,
     "a sampled model": lambda plant, context: fx.linearize(plant, context, period=0.01),
     "modes": fx.modes,
     "a sensitivity": lambda plant, context: fx.parameter_sensitivity(
-        plant, 0.01, ["tree.stabilization"], context
+        plant, 0.01, ["tree.stabilization"], context=context
     ),
 }
 
@@ -37,9 +39,9 @@ def test_velocities_that_open_a_loop_are_refused_and_fit_after_assembly() -> Non
     linkage, context = four_bar()
     linkage.joint("shaft").velocities.set(context, [2.0])
     with pytest.raises(EvaluationError, match=r"'pin' with rates of its errors of 1\.84"):
-        fx.simulate(linkage, 0.01, context)
+        fx.simulate(linkage, 0.01, context=context)
     linkage.assemble(context, fixed="shaft")
-    fx.simulate(linkage, 0.01, context)
+    fx.simulate(linkage, 0.01, context=context)
 
 
 def test_small_errors_decay_and_larger_ones_where_they_are_allowed() -> None:
@@ -47,14 +49,14 @@ def test_small_errors_decay_and_larger_ones_where_they_are_allowed() -> None:
     q = linkage.get_positions(context)
     context.set("tree.constraint_tolerance", np.inf)  # else they go at once
     linkage.set_positions(context, q + np.array([0.0, 5e-4, 0.0]))
-    result = fx.simulate(linkage, 1.0, context)
+    result = fx.simulate(linkage, 1.0, context=context)
     assert 1e-4 < np.max(np.abs(result["pin.error"][0])) < 1e-3
     assert np.max(np.abs(result["pin.error"][-1])) < 1e-6
     linkage.set_positions(context, q + np.array([0.0, 5e-2, 0.0]))
     with pytest.raises(EvaluationError):
-        fx.simulate(linkage, 1.0, context)
+        fx.simulate(linkage, 1.0, context=context)
     context.set("tree.start_tolerance", 0.1)
-    result = fx.simulate(linkage, 1.0, context)
+    result = fx.simulate(linkage, 1.0, context=context)
     assert np.max(np.abs(result["pin.error"][-1])) < 1e-5
 
 
@@ -95,7 +97,7 @@ def welded() -> fx.PlantBuilder:
 def test_a_constraint_between_bodies_that_are_welded_together_is_refused() -> None:
     builder = welded()
     _, a, b, _ = builder.bodies
-    builder.add_constraint(fx.DistanceConstraint("rod", a, b, 1.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", a, (0, 0, 0), b, (0, 0, 0), 1.0))
     with pytest.raises(DeclarationError, match=r"'rod'.*'a' and 'b'"):
         builder.build()
 
@@ -104,7 +106,9 @@ def test_a_constraint_between_locked_bodies_leaves_the_others_their_motion() -> 
     builder = welded()
     _, a, _, c = builder.bodies
     M = builder.add_frame("M", a, (0.0, 1.0, 0.0))
-    builder.add_constraint(fx.DistanceConstraint("rod", builder.world, M, 1.0))
+    builder.add_constraint(
+        fx.DistanceConstraint("rod", builder.world, (0, 0, 0), M, (0, 0, 0), 1.0)
+    )
     plant = builder.build()
     context = plant.create_default_context()
     plant.joint("axis").velocities.set(context, [0.5])

@@ -84,7 +84,7 @@ def test_the_energy_changes_with_the_turning_of_a_body() -> None:
 def test_the_balance_is_seen_at_all_scales(scale: float) -> None:
     settings: list[dict[str, Any]] = [{"length": scale}, {"speed": scale}]
     for options in settings:
-        report = fx.check_passivity(Book(), count=50, **options)
+        report = fx.check_passivity(Book(), num_motions=50, **options)
         assert report.greatest_mismatch < 1e-6 * report.power_scale
 
 
@@ -96,7 +96,7 @@ def test_scales_are_positive(name: str, scale: Any) -> None:
 
 
 def test_a_report_says_in_one_line_what_was_found() -> None:
-    assert repr(fx.check_passivity(Book(lost=0.0), count=7)).startswith(
+    assert repr(fx.check_passivity(Book(lost=0.0), num_motions=7)).startswith(
         "<PassivityReport: passive in 7 motions, P_nc <= 0 W, |P_c + dV/dt| <= "
     )
-    assert "not passive" in repr(fx.check_passivity(Book(lost=-1.0), count=7))
+    assert "not passive" in repr(fx.check_passivity(Book(lost=-1.0), num_motions=7))

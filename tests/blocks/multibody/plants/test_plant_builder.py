@@ -191,7 +191,7 @@ def test_a_sensitivity_is_found_by_either_name_of_a_parameter() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     axis.angle.set(context, 0.7)
-    found = fx.parameter_sensitivity(plant, 0.5, ["link.com"], context)
+    found = fx.parameter_sensitivity(plant, 0.5, ["link.com"], context=context)
     np.testing.assert_array_equal(found["link.com"], found["tree.link_com"])
     with pytest.raises(fx.errors.UnknownNameError, match="link_com"):
         found["link.mass"]
@@ -331,7 +331,7 @@ def test_the_ledger_balances_a_driven_damped_arm() -> None:
     context = driven.create_default_context()
     axis.damping.set(context, 0.2)
     axis.angle.set(context, 1.0)
-    result = fx.simulate(driven, 10.0, context, method="DOP853", rtol=1e-10, atol=1e-10)
+    result = fx.simulate(driven, 10.0, context=context, method="DOP853", rtol=1e-10, atol=1e-10)
     works = result["arm.ledger.works"][-1]
     assert np.all(np.abs(works) > 1e-3)
     assert np.ptp(result["arm.ledger.balance"]) < 1e-7

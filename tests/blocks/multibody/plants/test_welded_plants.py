@@ -62,7 +62,7 @@ def test_a_plant_of_welds_can_be_asked_and_run(compiled: bool, tmp_path: Path) -
     context.save(tmp_path / "context.json")
     assert plant.load_context(tmp_path / "context.json") == context
     assert pickle.loads(pickle.dumps(plant)).joints[0].name == "foot"
-    result = fx.simulate(plant, 1.0, context, compiled=compiled)
+    result = fx.simulate(plant, 1.0, context=context, compiled=compiled)
     assert result.outcome == "completed"
     with pytest.raises(DeclarationError, match="found only welds"):
         _ = plant.tree.state

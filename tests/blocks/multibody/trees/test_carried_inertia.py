@@ -84,7 +84,7 @@ def test_the_inverse_dynamics_is_that_of_the_accelerations() -> None:
 
 def test_the_energy_ledger_closes_with_elements_that_have_mass() -> None:
     plant = bars_on_bodies()
-    result = fx.simulate(plant, 0.5, moving(plant), rtol=1e-10, atol=1e-10)
+    result = fx.simulate(plant, 0.5, context=moving(plant), rtol=1e-10, atol=1e-10)
     energy = np.ptp(result["ledger.balance"])
     assert energy < 1e-7 * np.ptp(result["kinetic_energy"])
 
@@ -139,11 +139,15 @@ def test_the_motion_has_exact_derivatives_by_what_the_mass_is_made_from() -> Non
     plant = pendulum()
     context = plant.create_default_context()
     plant.set_positions(context, 0.4)
-    found = fx.parameter_sensitivity(plant, 1.0, "bar.lengths", context, outputs="pivot.angle")
+    found = fx.parameter_sensitivity(
+        plant, 1.0, "bar.lengths", context=context, outputs="pivot.angle"
+    )
     ends = []
     for length in (0.5 + 1e-5, 0.5 - 1e-5):
         context.set("bar.lengths", length)
-        ends.append(fx.simulate(plant, 1.0, context, rtol=1e-12, atol=1e-13)["pivot.angle"][-1])
+        ends.append(
+            fx.simulate(plant, 1.0, context=context, rtol=1e-12, atol=1e-13)["pivot.angle"][-1]
+        )
     slope = (ends[0] - ends[1]) / 2e-5
     assert found["bar.lengths"][0, 0] == pytest.approx(slope, rel=1e-6)
 

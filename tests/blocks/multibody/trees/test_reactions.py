@@ -166,7 +166,7 @@ def test_a_loop_of_ordinary_use_stays_free() -> None:
     servo = builder.build()
     context = servo.create_default_context()
     context.set("arm.axis.angle", 0.3)
-    result = fx.simulate(servo, 0.2, context)
+    result = fx.simulate(servo, 0.2, context=context)
     assert result["load"].shape == (len(result.time), 6)
     assert result["arm.axis.reaction"].shape == result["load"].shape
 

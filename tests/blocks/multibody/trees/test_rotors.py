@@ -81,7 +81,7 @@ def test_no_energy_comes_from_nowhere(kind: str, locked: int | None) -> None:
 @needs_llvmlite
 def test_energy_adds_up_in_a_run() -> None:
     plant, context = under_way("planar", None)
-    result = fx.simulate(plant, 0.3, context, method="DOP853", rtol=1e-10, atol=1e-10)
+    result = fx.simulate(plant, 0.3, context=context, method="DOP853", rtol=1e-10, atol=1e-10)
     assert np.ptp(result["ledger.balance"]) < 1e-6
     assert np.ptp(result["kinetic_energy"]) > 1.0
 
@@ -128,7 +128,7 @@ def test_swept_rotors_move_as_those_that_were_built_in(compiled: bool) -> None:
         other, _ = geared(*constants)
         start = other.create_default_context()
         start.set("axis.angle", 1.0)
-        alone = fx.simulate(other, 1.0, start, compiled=compiled)
+        alone = fx.simulate(other, 1.0, context=start, compiled=compiled)
         expected = alone["axis.angle"][-1]
         np.testing.assert_allclose(table["axis.angle"][k, -1], expected, rtol=1e-6)
 

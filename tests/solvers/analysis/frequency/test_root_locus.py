@@ -171,7 +171,7 @@ def test_each_value_has_its_own_equilibrium() -> None:
     context = pendulum.create_default_context()
     before = context.to_dict()
     torque = np.linspace(0.0, 0.9, 7)
-    locus = fx.root_locus(pendulum, "torque", torque, context)
+    locus = fx.root_locus(pendulum, "torque", torque, context=context)
     for value, poles in zip(torque, locus.poles, strict=True):
         stiffness = np.cos(np.arcsin(value))
         np.testing.assert_allclose(np.poly(poles), [1.0, 0.2, stiffness], rtol=1e-8)

@@ -87,7 +87,7 @@ def test_over_a_run_the_worst_time_counts() -> None:
     plant, pivot, hinge = stage()
     context = plant.create_default_context()
     pivot.rate.set(context, 20.0)
-    result = fx.simulate(plant, 0.02, context)
+    result = fx.simulate(plant, 0.02, context=context)
     found = fx.check_limits(result)
     greatest = np.max(result[hinge.greatest_stress])
     worst = next(each for each in found.usages if each.quantity == "stress over yield strength")

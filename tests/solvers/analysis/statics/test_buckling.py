@@ -73,7 +73,7 @@ def test_a_column_of_two_links_buckles_in_the_golden_ratio() -> None:
 
 def test_factors_multiply_the_load_whatever_its_size_and_sign() -> None:
     for size in (1e-6, -1e3, 1e9):
-        found = fx.buckling(column(2), {"push": size * np.array(DOWN)}, count=1)
+        found = fx.buckling(column(2), {"push": size * np.array(DOWN)}, num_factors=1)
         assert found.factors[0] * size == pytest.approx((3.0 - np.sqrt(5.0)) / 2.0, rel=1e-9)
 
 
@@ -81,7 +81,7 @@ def test_a_prestress_stays_and_shifts_the_factors() -> None:
     plant = column(2)
     context = plant.create_default_context()
     plant.input_port("push").fix(context, 0.25 * np.array(DOWN))
-    found = fx.buckling(plant, {"push": DOWN}, context, count=1)
+    found = fx.buckling(plant, {"push": DOWN}, context=context, num_factors=1)
     assert found.factors[0] == pytest.approx((3.0 - np.sqrt(5.0)) / 2.0 - 0.25, rel=1e-9)
     np.testing.assert_allclose(
         plant.input_port("push").eval(found[0].context),
@@ -120,7 +120,12 @@ def test_a_steep_arch_bends_aside_before_it_snaps_through() -> None:
     assert [each.kind for each in found] == ["bifurcation", "limit"]
     assert found[0].shape["side.translation"] == 1.0
     assert abs(found[0].shape["slot.translation"]) < 1e-6
-    assert np.linalg.norm(fx.stiffness(found.context.system, "top", found[0].context).matrix[3]) < 1
+    assert (
+        np.linalg.norm(
+            fx.stiffness(found.context.system, "top", context=found[0].context).matrix[3]
+        )
+        < 1
+    )
 
 
 def test_factors_of_what_never_buckles_are_beyond_or_none() -> None:
@@ -154,7 +159,7 @@ def test_linear_factors_are_those_of_the_undeformed_state() -> None:
 
 def test_the_first_factor_does_not_need_an_estimate_of_its_shape() -> None:
     """A spring holds the point sideways, so that it snaps where the estimate is far beyond."""
-    found = fx.buckling(arch(2.5, sideways=True, aside=20.0), {"push": DOWN}, count=1)
+    found = fx.buckling(arch(2.5, sideways=True, aside=20.0), {"push": DOWN}, num_factors=1)
     extreme = minimize_scalar(lambda z: -arch_force(2.5, z), bounds=(0.0, 2.5))
     assert found.factors == pytest.approx([-extreme.fun], rel=1e-9)
     assert found.linear_factors[0] > 1000.0
@@ -212,7 +217,7 @@ def test_texts_and_copies_of_critical_loads() -> None:
 @pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e200])
 def test_the_unit_of_a_load_does_not_matter(unit: float) -> None:
     beam = cantilever(2)
-    expected = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, count=1)
-    found = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -unit, 0.0, 0.0]}, count=1)
+    expected = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, num_factors=1)
+    found = fx.buckling(beam, {"load": [0.0, 0.0, 0.0, -unit, 0.0, 0.0]}, num_factors=1)
     np.testing.assert_allclose(found.factors * unit, expected.factors, rtol=1e-9)
     assert expected.factors[0] == pytest.approx(np.pi**2 / 4.0, rel=1e-2)

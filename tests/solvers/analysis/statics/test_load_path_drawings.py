@@ -41,7 +41,7 @@ def slabs(ax: Any) -> list[Any]:
 def test_states_are_spread_evenly_and_share_one_scale_of_stresses(
     path: fx.results.LoadPath,
 ) -> None:
-    ax = path.plot_mechanism(count=3, view="xy", stress=True)
+    ax = path.plot_mechanism(num_equilibria=3, view="xy", stress=True)
     (ribbon,) = ribbons(path.system, path.context(0))  # type: ignore[arg-type]
     stresses = path["leaf.stress"]
     colors = StressColors([ribbon], path.context(0), [stresses[-1:]])
@@ -57,7 +57,7 @@ def test_states_are_spread_evenly_and_share_one_scale_of_stresses(
 def test_the_last_state_is_in_front_and_bodies_of_the_others_are_pale(
     path: fx.results.LoadPath,
 ) -> None:
-    ax = path.plot_mechanism(count=4, view="xy", title="Guide")
+    ax = path.plot_mechanism(num_equilibria=4, view="xy", title="Guide")
     blocks: list[Any] = [
         each for each in ax.collections if len(each.get_paths()) and each not in slabs(ax)
     ]
@@ -85,6 +85,6 @@ def test_an_animation_goes_from_the_first_to_the_last_state(
 def test_odd_wishes_are_refused(path: fx.results.LoadPath) -> None:
     for count in (1, 2.5, 10**6):
         with pytest.raises(fx.errors.FlexureError, match="a whole number of states"):
-            path.plot_mechanism(count=count)  # type: ignore[arg-type]
+            path.plot_mechanism(num_equilibria=count)  # type: ignore[arg-type]
     with pytest.raises(fx.errors.FlexureError, match="a plant"):
         path.animate(3)  # type: ignore[arg-type]

@@ -266,10 +266,10 @@ def test_a_balanced_lever_needs_no_moment_anywhere_and_has_no_stiffness() -> Non
     context = balanced().create_default_context()
     plant = context.system
     context.set("axis.angle", 0.1)
-    path = fx.load_path(plant, {"axis.angle": 3.0}, context)
+    path = fx.load_path(plant, {"axis.angle": 3.0}, context=context)
     assert np.max(np.abs(path.required["axis.angle"])) < 1e-10
     with pytest.raises(EvaluationError, match=r"none against 'axis\.angle'"):
-        fx.load_path(plant, {"generalized_force[0]": 1.0}, context)
+        fx.load_path(plant, {"generalized_force[0]": 1.0}, context=context)
 
 
 def ring() -> fx.Plant:
@@ -488,8 +488,8 @@ def test_wrong_wishes_are_refused_and_change_nothing() -> None:
     ]
     for along, kind, text in refused:
         if kind is None:
-            fx.load_path(plant, along, context)
+            fx.load_path(plant, along, context=context)
             continue
         with pytest.raises(kind, match=text):
-            fx.load_path(plant, along, context)
+            fx.load_path(plant, along, context=context)
     assert np.array_equal(context.get("tip_joint.q"), before)

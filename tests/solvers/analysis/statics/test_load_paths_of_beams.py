@@ -268,10 +268,14 @@ def test_all_statics_begin_where_the_load_of_a_context_bends_a_beam_to(
     is_far = load / segments > 5.0  # an end turns by more than 0.9 rad against the other one
     expecting = partial(pytest.warns, match="of 0.3 rad. Divide it into more segments")
     statics: dict[str, Callable[[], fx.Context]] = {
-        "path": lambda: fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0),
+        "path": lambda: fx.load_path(
+            plant, {"load[4]": [load, 1.01 * load]}, context=context
+        ).context(0),
         "equilibrium": lambda: fx.equilibrium(plant, context).context,
-        "stiffness": lambda: fx.stiffness(plant, "tip", context).context,
-        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context, count=1).context,
+        "stiffness": lambda: fx.stiffness(plant, "tip", context=context).context,
+        "buckling": lambda: (
+            fx.buckling(plant, {"load[3]": -1.0}, context=context, num_factors=1).context
+        ),
     }
     begun = {}
     for name, calculate in statics.items():
@@ -325,9 +329,9 @@ def test_an_interruption_leaves_the_context_as_it_was(
     load.fix(context, np.zeros(6))
     before = context.clone()
     asks: dict[str, Any] = {
-        "path": lambda: fx.load_path(plant, {"load[4]": 1.0}, context),
-        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context),
-        "stiffness": lambda: fx.stiffness(plant, "tip", context),
+        "path": lambda: fx.load_path(plant, {"load[4]": 1.0}, context=context),
+        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context=context),
+        "stiffness": lambda: fx.stiffness(plant, "tip", context=context),
     }
     point, left = StaticEquations.point, [0]
 

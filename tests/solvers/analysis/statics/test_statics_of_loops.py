@@ -82,7 +82,7 @@ def in_foot(crank: float) -> Any:
 def test_the_torque_on_a_crank_is_the_slope_of_the_potential(cut: str, turned: Any) -> None:
     """Three equations of the loop are redundant."""
     plant, context = sprung_four_bar(cut, turned)
-    path = fx.load_path(plant, {"shaft.angle": [0.6, 2.6]}, context)
+    path = fx.load_path(plant, {"shaft.angle": [0.6, 2.6]}, context=context)
     expected = sloped(in_foot, path["shaft.angle"])
     assert path.required["shaft.angle"] == pytest.approx(expected, abs=1e-8)
     assert np.max(np.abs(path[f"{cut}.error"])) < 1e-9
@@ -93,7 +93,7 @@ def test_the_torque_on_a_crank_is_the_slope_of_the_potential(cut: str, turned: A
 @pytest.mark.full
 def test_a_drive_needs_the_torque_that_holds_the_stroke() -> None:
     plant, context = sprung_four_bar(driven=True)
-    path = fx.load_path(plant, {"drive[0]": [0.6, 2.6]}, context)
+    path = fx.load_path(plant, {"drive[0]": [0.6, 2.6]}, context=context)
     assert path["shaft.angle"] == pytest.approx(path["drive[0]"], abs=1e-9)
     expected = sloped(in_foot, path["shaft.angle"])
     assert path["drive.multipliers"] == pytest.approx(expected, abs=1e-8)
@@ -103,7 +103,7 @@ def test_a_torque_turns_a_crank_to_where_the_potential_balances_it() -> None:
     """Through the extremes of the torque, where the load turns and the crank does not."""
     plant, context = sprung_four_bar(angle=0.5)
     rest = fx.equilibrium(plant, context).context
-    path = fx.load_path(plant, {"generalized_force[0]": [0.0, 0.3]}, rest)
+    path = fx.load_path(plant, {"generalized_force[0]": [0.0, 0.3]}, context=rest)
     angle, torque = path["shaft.angle"], path["generalized_force[0]"]
     assert sloped(in_foot, angle) == pytest.approx(torque, abs=1e-8)
 
@@ -116,7 +116,7 @@ def test_a_load_beyond_all_equilibria_ends_with_its_limit_points(load: float) ->
     with pytest.raises(
         fx.errors.EvaluationError, match=r"first limit point, .*generalized_force"
     ) as caught:
-        fx.load_path(plant, {"generalized_force[0]": load}, rest, max_points=60)
+        fx.load_path(plant, {"generalized_force[0]": load}, context=rest, max_points=60)
     limit = caught.value.result.limit_points[0]  # type: ignore[attr-defined]
     torque = sloped(in_foot, np.linspace(2.2, 2.7, 201))
     assert limit.values["generalized_force[0]"] == pytest.approx(np.max(torque), rel=1e-5)
@@ -126,13 +126,13 @@ def test_the_stiffness_of_a_loop_is_the_curvature_wherever_it_is_cut() -> None:
     found = []
     for cut in ("pin", "knee", "shaft"):
         plant, context = sprung_four_bar(cut, TURNED, angle=1.0)
-        at_crank = fx.stiffness(plant, "crank", context)
+        at_crank = fx.stiffness(plant, "crank", context=context)
         rest = at_crank.context
         x, _, z = TURNED.T @ plant.body("crank").pose(rest).R @ [1.0, 0.0, 0.0]
         curvature = sloped(in_foot, np.arctan2(z, x), order=2)
         assert at_crank.matrix[1, 1] == pytest.approx(curvature[0], rel=1e-7)
         assert np.all(np.isinf(np.delete(np.diagonal(at_crank.matrix), 1)))
-        found.append(fx.stiffness(plant, "coupler", rest, p_FP=(0.4, 0.1, 0.2)).compliance)
+        found.append(fx.stiffness(plant, "coupler", context=rest, p_FP=(0.4, 0.1, 0.2)).compliance)
     assert found[1:] == pytest.approx(np.array([found[0]] * 2), rel=1e-9, abs=1e-12)
 
 
@@ -160,7 +160,7 @@ def test_a_column_in_a_guide_buckles_under_twice_its_stiffness_over_its_length()
     """V = k (2 θ)²/2 - P 2 L (1 - cos θ), and so P = 2 k/L, and P = 2 k/L θ/sin θ behind it."""
     plant = column()
     critical = 2.0 * 5.0 / 0.4
-    (first,) = fx.buckling(plant, {"press": [-1.0]}, count=1)
+    (first,) = fx.buckling(plant, {"press": [-1.0]}, num_factors=1)
     assert first.factor == pytest.approx(critical, rel=1e-9)
     assert first.kind == "bifurcation"
     assert first.shape["base.angle"] / first.shape["knee.angle"] == pytest.approx(-0.5)
@@ -209,7 +209,7 @@ def test_a_toggle_clamp_snaps_through_where_the_cosine_is_the_cube_root() -> Non
     assert loads == pytest.approx([force(extreme), -force(extreme)], rel=1e-6)
     between = np.abs(path["first.angle"]) < extreme - 1e-3
     assert np.all(path.num_unstable == between)
-    (first,) = fx.buckling(plant, {"hand": [0.0, 0.0, 0.0, 0.0, 0.0, -1.0]}, count=1)
+    (first,) = fx.buckling(plant, {"hand": [0.0, 0.0, 0.0, 0.0, 0.0, -1.0]}, num_factors=1)
     assert first.kind == "limit"
     assert first.factor == pytest.approx(force(extreme), rel=1e-6)
 
@@ -268,7 +268,7 @@ def test_gears_add_their_springs_by_the_square_of_the_ratio() -> None:
     assert found.matrix[2, 2] == pytest.approx(3.0 + 2.0 * 2.5**2, rel=1e-12)
     context = plant.create_default_context()
     context.set("generalized_force", [0.0, 1.0])
-    path = fx.load_path(plant, {"tree.gears_ratio": [-2.5, -4.0]}, context)
+    path = fx.load_path(plant, {"tree.gears_ratio": [-2.5, -4.0]}, context=context)
     ratio = path["tree.gears_ratio"]
     assert path["shaft1.angle"] == pytest.approx(1.0 / (3.0 + 2.0 * ratio**2), rel=1e-9)
 
@@ -287,7 +287,7 @@ def test_a_drive_behind_a_lag_comes_to_rest_where_that_does() -> None:
     start = system.create_default_context()
     start.set("wanted", 0.6)
     start.set("linkage.tree.x", context.get("tree.x"))
-    path = fx.load_path(system, {"wanted": [0.6, 1.6]}, start)
+    path = fx.load_path(system, {"wanted": [0.6, 1.6]}, context=start)
     assert path["angle"] == pytest.approx(path["wanted"], abs=1e-9)
     expected = sloped(in_foot, path["angle"])
     assert path["linkage.drive.multipliers"] == pytest.approx(expected, abs=1e-7)
@@ -359,7 +359,7 @@ def test_a_stroke_turns_back_at_a_dead_point_which_is_named() -> None:
     plant, context = sprung_four_bar()
     start = rigid_four_bar(0.6)[1]
     with pytest.raises(fx.errors.EvaluationError, match="turns back at a dead point") as caught:
-        fx.load_path(plant, {"foot.angle": [start, 3.0]}, context, max_points=60)
+        fx.load_path(plant, {"foot.angle": [start, 3.0]}, context=context, max_points=60)
     path = caught.value.result  # type: ignore[attr-defined]
     reach = 0.8 - 0.25
     expected = np.pi - np.arccos((0.9**2 + 0.6**2 - reach**2) / (2.0 * 0.9 * 0.6))

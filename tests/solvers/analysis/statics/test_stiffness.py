@@ -111,7 +111,7 @@ def test_a_crane_under_load_gives_way_as_its_compliance_says() -> None:
     crane = builder.build()
     context = crane.create_default_context()
     crane.joint("free").pose.set(context, (np.eye(3), np.array([0.8, 0.0, -0.1])))
-    found = fx.stiffness(crane, load, context, expressed_in=crane.world)
+    found = fx.stiffness(crane, load, context=context, expressed_in=crane.world)
     assert not found.free_motions
     np.testing.assert_allclose(found.compliance, found.compliance.T, atol=1e-9)
     step = 1e-4
@@ -280,9 +280,9 @@ def test_what_is_locked_does_not_give_way() -> None:
         builder.add_force_element(fx.JointSpring(f"at_{joint.name}", joint, stiffness=10.0))
     rail = builder.build()
     context = rail.create_default_context()
-    assert fx.stiffness(rail, load, context).matrix[3, 3] == pytest.approx(5.0)
+    assert fx.stiffness(rail, load, context=context).matrix[3, 3] == pytest.approx(5.0)
     first.lock(context)
-    assert fx.stiffness(rail, load, context).matrix[3, 3] == pytest.approx(10.0)
+    assert fx.stiffness(rail, load, context=context).matrix[3, 3] == pytest.approx(10.0)
 
 
 def test_the_equilibrium_near_a_context_is_taken() -> None:

@@ -470,6 +470,6 @@ def test_the_samples_of_the_documentation_run(tmp_path: Path) -> None:
     context = strip.create_default_context()
     context.set("stiffness", 300.0)
     context.set("mass", 0.4)
-    expected = fx.simulate(strip, 1.0, context, rtol=1e-9)
+    expected = fx.simulate(strip, 1.0, context=context, rtol=1e-9)
     assert (outcome, time) == ("completed", [0.0, 0.5, 1.0])
     np.testing.assert_allclose(positions, expected.sample("position", time), rtol=1e-9)

@@ -130,7 +130,7 @@ class Run:
     def expected(self) -> fx.results.SimulationResult:
         system, context = self._made()
         options: Any = {"compiled": "python", **self.options}  # with exact Jacobians
-        return fx.simulate(system, self.t_final, context, method=self.method, **options)
+        return fx.simulate(system, self.t_final, context=context, method=self.method, **options)
 
     def _made(self) -> tuple[fx.System, fx.Context]:
         made = self.make()
@@ -278,7 +278,7 @@ def test_models_are_run_again_with_other_values() -> None:
             context.set("x", [0.3, -1.0])
         if "inputs" in options:
             system.u.fix(context, 3.0)
-        expected = fx.simulate(system, 3.0, context, method="DOP853", compiled=False)
+        expected = fx.simulate(system, 3.0, context=context, method="DOP853", compiled=False)
         close(result["signals"]["y"], expected.sample("y", [2.0, 3.0]).ravel())
 
 
@@ -440,6 +440,7 @@ def dithering() -> fx.System:
     )
 
 
+@pytest.mark.full
 def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
     """Where Python warns that it may have missed some."""
     result = simulate(fx.to_javascript(dithering(), method="RK45"), tFinal=0.1, times=[0.1])
@@ -504,11 +505,12 @@ def test_bad_calls_are_refused_with_what_was_expected() -> None:
             raise ValueError(result.get("error", f"{options} is taken"))
 
 
+@pytest.mark.full
 def test_loops_that_are_open_are_refused_by_name_as_in_python() -> None:
     plant = MECHANISMS["loops and couplings"]()
     context = random_contexts(plant, 1, seed=3)[0]
     with pytest.raises(FlexureError) as caught:
-        fx.simulate(plant, 0.01, context)
+        fx.simulate(plant, 0.01, context=context)
     found = simulate(fx.to_javascript(plant, context, method="RK45"), tFinal=0.01)["error"]
     assert "Cannot begin with these positions and velocities of 'loops'" in found
     opened = r"'\w+' open by [\d.]+"

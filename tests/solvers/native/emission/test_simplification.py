@@ -179,7 +179,7 @@ def test_lanes_are_simplified() -> None:
     found = fx.sweep(arm, {"friction": friction}, 0.5, signals="tip", rtol=1e-10, atol=1e-12)
     context = arm.create_default_context()
     context.set("friction", friction[5])
-    result = fx.simulate(arm, 0.5, context, compiled=False, rtol=1e-10, atol=1e-12)
+    result = fx.simulate(arm, 0.5, context=context, compiled=False, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found["tip"][5, -1], result["tip"][-1], rtol=1e-8, atol=1e-10)
 
 
@@ -285,6 +285,7 @@ def test_what_an_equation_guards_stays_native(factor: Any, how: str) -> None:
 # Random expressions ------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @settings(max_examples=25)
 @given(outputs=expressions(), seed=st.integers(0, 99))
 def test_finite_numbers_of_random_expressions_stay_the_same(outputs: list[Any], seed: int) -> None:

@@ -70,6 +70,7 @@ def sparse_solution(
     return solutions[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("n", "density"),
     thinned([(13, 0.1), (1, 1.0), (2, 0.5), (13, 0.8), (40, 0.05), (120, 0.01), (60, 0.0)], fast=3),

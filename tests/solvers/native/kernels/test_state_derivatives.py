@@ -35,7 +35,8 @@ def linear_run() -> Any:
         out[0] = time
 
     data.rhs, data.jacobian, data.slopes = rates, jacobian, slopes
-    data.steered, data.places, data.scales = 1, np.array([1]), np.array([10.0])
+    data.steered, data.pushed, data.sources = 1, 1, np.array([0])
+    data.places, data.scales = np.array([1]), np.array([10.0])
     data.pulls, data.push = np.zeros(1), np.zeros(4)
     data.drives, data.begin = 1, 2.0
     data.bases, data.tilts = np.array([4.0]), np.array([-3.0])

@@ -293,6 +293,7 @@ def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) 
     assert not any(tmp_path.rglob("*flexure*"))
 
 
+@pytest.mark.full
 @needs_llvmlite
 @pytest.mark.parametrize("name", METHODS)
 def test_loops_are_known_by_every_file_that_they_are_translated_from(

@@ -76,6 +76,7 @@ def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) ->
     assert_all_ways_agree(DIAGRAMS[name]().build())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(6))
 def test_however_blocks_are_wired_the_numbers_agree(seed: int) -> None:
     assert_all_ways_agree(at_random(seed, 60).build(), seed)
@@ -303,6 +304,7 @@ def test_events_logs_and_jacobians_work_beside_shared_code(method: str) -> None:
     assert outcomes[0][-1] > 0
 
 
+@pytest.mark.full
 def test_programs_with_shared_code_go_with_their_systems() -> None:
     system = rail(60).build()
     made = program_of(system.create_default_context().store)

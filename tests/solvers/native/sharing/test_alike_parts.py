@@ -148,6 +148,7 @@ def moved(context: fx.Context, seed: int = 0) -> fx.Context:
 # Numbers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", thinned(SYSTEMS, fast=2))
 def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) -> None:
     context = moved(SYSTEMS[name]().create_default_context())
@@ -197,6 +198,7 @@ def zeros_in(context: fx.Context) -> set[Key]:
     }
 
 
+@pytest.mark.full
 def test_zeros_among_parameters_are_left_out_of_shared_code() -> None:
     """Also where some of the blocks have them and others do not."""
     plant = bodies(18, (0.0, 0.1))
@@ -218,6 +220,7 @@ PARTS: dict[str, Callable[[int], fx.Diagram]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", thinned(PARTS, fast=1))
 def test_many_parts_take_hardly_more_code_than_few(name: str) -> None:
     few, many = (PARTS[name](count) for count in (12, 36))
@@ -285,6 +288,7 @@ def test_parts_with_other_constants_are_not_alike(differ_in: str) -> None:
 # When it is tried ---------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("make", "pays"),
     [(partial(matrix, 50), True), (partial(arms, 8, 3), True), (partial(arms, 1, 11), False)],

@@ -30,7 +30,7 @@ def pendulum() -> tuple[fx.Plant, fx.results.SimulationResult]:
     plant = builder.build()
     context = plant.create_default_context()
     axis.angle.set(context, np.pi / 2)
-    return plant, fx.simulate(plant, 1.0, context)
+    return plant, fx.simulate(plant, 1.0, context=context)
 
 
 @pytest.fixture(scope="module")

@@ -161,7 +161,7 @@ def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     plant, joint = leaf_on(material=soft)
     context = plant.create_default_context()
     joint.pose.set(context, (np.eye(3), (0.1, 2e-3, 0.0)))
-    result = fx.simulate(plant, 0.2, context)
+    result = fx.simulate(plant, 0.2, context=context)
     shown = fx.animate(result, stress=True, fps=20, path=tmp_path / "motion.gif")
     bar = shown._fig.axes[1]  # type: ignore[attr-defined]
     assert bar.get_ylabel() == "stress in MPa"
@@ -195,7 +195,7 @@ def test_a_page_that_plays_a_motion_has_the_colors_of_pictures(
     browser: Browser, tmp_path: Path
 ) -> None:
     plant, context = bent_leaf()
-    result = fx.simulate(plant, 1e-4, context)
+    result = fx.simulate(plant, 1e-4, context=context)
     fx.animate(result, path=tmp_path / "motion.html", fps=10_000, stress=True, view="corner")
     with visiting(browser, tmp_path / "motion.html") as visit:
         seen = visit.page.evaluate(
@@ -219,7 +219,7 @@ def test_the_canvas_of_a_page_has_the_same_slabs(browser: Browser, tmp_path: Pat
     plant, joint = leaf_on(segments=2)
     context = plant.create_default_context()
     joint.pose.set(context, (z_rotation(0.3), (0.097, 0.015, 0.001)))
-    result = fx.simulate(plant, 1e-4, context)
+    result = fx.simulate(plant, 1e-4, context=context)
     view = -50.0, 30.0
     fx.animate(result, path=tmp_path / "motion.html", fps=10_000, view=view)
     _, corners = drawn(plant, context)

@@ -78,7 +78,7 @@ def chain() -> fx.results.SimulationResult:
     plant = builder.build()
     context = plant.create_default_context()
     joints[0].angles.set(context, [0.5, -0.4, 0.3])
-    return fx.simulate(plant, 1.0, context)
+    return fx.simulate(plant, 1.0, context=context)
 
 
 def test_bodies_are_where_their_poses_are_at_each_moment(

@@ -33,7 +33,7 @@ def swing(torque: float = 0.0) -> fx.results.SimulationResult:
     context = system.create_default_context()
     context.set("axis.angle", 2.0)
     context.set("motor", torque)
-    return fx.simulate(system, 3.0, context, rtol=1e-8)
+    return fx.simulate(system, 3.0, context=context, rtol=1e-8)
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +152,7 @@ def test_the_amplitude_of_a_sine_is_at_its_frequency(
 
 
 def test_the_integral_of_the_density_is_the_variance(sine: fx.results.SimulationResult) -> None:
-    found = sine.spectrum("sine.y", kind="psd", samples=8192)
+    found = sine.spectrum("sine.y", kind="psd", num_samples=8192)
     area = np.sum(found.values) * (found.frequency[1] - found.frequency[0])
     assert area == pytest.approx(0.5 * AMPLITUDE**2, rel=0.01)
     assert found.peak == pytest.approx(FREQUENCY, abs=found.frequency[1])

@@ -196,7 +196,7 @@ def runs() -> dict[str, fx.results.SimulationResult]:
         system = servo()  # another one for each run
         context = system.create_default_context()
         context.set("pid.kp", kp)
-        found[f"kp = {kp:g}"] = fx.simulate(system, 1.0 + kp / 30.0, context)
+        found[f"kp = {kp:g}"] = fx.simulate(system, 1.0 + kp / 30.0, context=context)
     return found
 
 

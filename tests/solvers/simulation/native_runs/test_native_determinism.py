@@ -77,7 +77,7 @@ def bytes_of_a_run(method: str, change: Callable[[fx.Context], None] | None = No
     context = system.create_default_context()
     if change is not None:
         change(context)
-    result = fx.simulate(system, 3.0, context, method=method, compiled="native")
+    result = fx.simulate(system, 3.0, context=context, method=method, compiled="native")
     log: Any = system.get_system("log")
     numbers = [
         result.time,

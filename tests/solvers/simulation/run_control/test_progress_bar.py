@@ -189,7 +189,7 @@ def test_a_pipe_stays_silent() -> None:
     code = (
         "import flexure as fx; lag = fx.FirstOrderLag('lag', time_constant=1.0);"
         "context = lag.create_default_context(); lag.u.fix(context, 1.0);"
-        "fx.simulate(lag, 1.0, context, progress=True)"
+        "fx.simulate(lag, 1.0, context=context, progress=True)"
     )
     outcome = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

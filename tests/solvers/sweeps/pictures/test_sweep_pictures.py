@@ -132,7 +132,7 @@ def test_a_heat_map_has_the_numbers_where_they_belong(
 def test_a_map_is_a_cut_through_a_larger_grid() -> None:
     plan = fx.plans.grid({"x[0]": [0.0, 0.3], "loss": [0.8, 1.0], "current": [0.2, 0.3, 0.4]})
     cube = run(plan)
-    ax: Any = cube.plot_map("end", "loss", "current", at={"x[0]": 0.31})
+    ax: Any = cube.plot_map("end", "loss", "current", where={"x[0]": 0.31})
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
     np.testing.assert_array_equal(drawn, cube.metrics["end"].reshape(plan.shape)[1].T)
     assert "x[0] = 0.3" in ax.get_title()
@@ -154,7 +154,7 @@ def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.results.Sweep) 
 
 
 def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.results.Sweep) -> None:
-    plan = fx.plans.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, Fuse())
+    plan = fx.plans.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, context=Fuse())
     sweep = run(plan)
     ax: Any = sweep.plot_tornado("end")
     assert [text.get_text() for text in ax.get_yticklabels()] == ["current [A]", "loss [1/s]"]

@@ -52,6 +52,7 @@ def test_the_columns_of_a_grid_take_its_shape() -> None:
     np.testing.assert_array_equal(plan["b"].reshape(plan.shape), b)
 
 
+@pytest.mark.full
 @given(TABLES, TABLES)
 def test_a_product_pairs_all_rows_and_a_union_has_one_after_the_other(
     some: dict[str, Any], more: dict[str, Any]

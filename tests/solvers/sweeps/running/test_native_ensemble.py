@@ -224,6 +224,7 @@ def another_processor(monkeypatch: Any) -> Iterator[Callable[..., None]]:
     lane_equations.ensemble_loop.cache_clear()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "functions"), [(8, False), (4, True), (2, True), (2, False)])
 def test_other_processors_give_the_same_up_to_rounding(
     width: int, functions: bool, another_processor: Callable[..., None]
@@ -238,6 +239,7 @@ def test_other_processors_give_the_same_up_to_rounding(
     np.testing.assert_allclose(found["energy"], expected["energy"], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", METHODS)
 def test_pauses_change_nothing(method: str, monkeypatch: Any) -> None:
     expected = run_springs(method=method)
@@ -296,7 +298,7 @@ def test_breaks_interrupt_each_run_where_it_asks_for_it() -> None:
     assert " lanes on " in sweep.how
     # While the slope is constant every method is exact.
     expected = [
-        fx.simulate(pushed, 1.3, sweep.context(k), method="RK23").context.continuous_state
+        fx.simulate(pushed, 1.3, context=sweep.context(k), method="RK23").context.continuous_state
         for k in range(4)
     ]
     np.testing.assert_allclose(sweep.final_states, expected, rtol=1e-14, atol=1e-14)

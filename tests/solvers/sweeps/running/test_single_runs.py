@@ -80,12 +80,13 @@ def various_contexts(system: fx.System) -> list[fx.Context]:
     return [made[k] for k in (0, 1, 0, 2, 1, 0)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", WITH_EVENTS)
 def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(
     name: str, threads: int
 ) -> None:
-    system = WITH_EVENTS[name]()
+    system = together(WITH_EVENTS[name](), ball())  # a ball, so that none of them run in lanes
     contexts = various_contexts(system)
     ports = [port.path for leaf in system.layout.leaves for port in leaf.output_ports][:3]
     states = [leaf.continuous_state.path for leaf in system.layout.leaves if leaf.continuous_state]
@@ -94,7 +95,7 @@ def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(
     sweep = fx.simulate_many(system, 1.2, contexts, threads=threads, **options)
     assert sweep.how.startswith("one ")
     for k, context in enumerate(contexts):
-        result = fx.simulate(system, 1.2, context)
+        result = fx.simulate(system, 1.2, context=context)
         assert sweep.steps[k] == result.statistics.steps
         np.testing.assert_array_equal(sweep.final_states[k], result.context.continuous_state)
         reached = times <= result.context.time

@@ -121,6 +121,7 @@ def test_lanes_in_which_elimination_is_inaccurate_choose_their_own_pivots() -> N
     np.testing.assert_allclose(sweep["q"][hard][:, late], expected, atol=2e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("nodes", "full"), [(40, False), (40, True)])
 def test_larger_systems_have_linear_equations_of_their_kind(nodes: int, full: bool) -> None:
     mesh = Mesh(nodes, full=full)
@@ -139,11 +140,13 @@ def assert_factors(mesh: Mesh, *, dense: bool) -> None:
     assert (jacobian.factors is None) == dense
 
 
+@pytest.mark.full
 def test_very_many_states_are_left_to_single_runs() -> None:
     sweep = fx.sweep(Mesh(201), {"stiffness": [1.0, 2.0]}, 0.01, **STIFF)
     assert "because Rodas5P runs in lanes with at most 200 states" in sweep.how
 
 
+@pytest.mark.full
 def test_a_method_that_iterates_is_left_to_single_runs() -> None:
     sweep = fx.sweep(Mesh(3), {"stiffness": [1.0, 2.0]}, 0.1, signals="x", method="ESDIRK4")
     assert "because ESDIRK4 does not run in lanes" in sweep.how
@@ -175,6 +178,7 @@ def test_neighbors_with_bad_pivots_or_without_a_jacobian_spoil_no_others() -> No
     assert 2.9 < time <= 3.0
 
 
+@pytest.mark.full
 def test_equations_of_any_length_take_the_same_steps(monkeypatch: Any) -> None:
     values = {"wave": np.linspace(0.0, 0.5, 9)}
     expected = fx.sweep(Kinetics(), values, 5.0, **STIFF)

@@ -179,6 +179,7 @@ def test_equal_samples_are_runs_of_their_own(store: Path) -> None:
     assert query(store, "SELECT runs FROM chunks") == [(3,), (1,)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("native", [pytest.param(True, marks=needs_llvmlite), False])
 def test_ctrl_c_keeps_what_is_done(
     store: Path, native: bool, monkeypatch: pytest.MonkeyPatch
@@ -212,6 +213,7 @@ def test_what_an_executor_runs_is_stored_like_the_rest(store: Path) -> None:
     assert_same(fx.load_study(store), found)
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_kills_at_random_moments_leave_no_trace() -> None:
     finished, differing, _ = killed_studies.survive(5)
@@ -336,6 +338,7 @@ def damaged(whole: bytes, rng: np.random.Generator, kind: int) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.full
 def test_accidents_to_a_study_give_the_right_numbers_or_an_error_of_ours(store: Path) -> None:
     # Blobs of a kilobyte, so that most of the file is numbers.
     whole = study(store, times=np.linspace(0.0, 3.0, 121))

@@ -1,0 +1,1 @@
+"""FMUs as blocks: their descriptions, their binaries, and the block that runs them."""

@@ -1,0 +1,293 @@
+"""Descriptions of FMUs: variables, capabilities and structure, in the terms of blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.models.fmu.archive import DESCRIPTION
+from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.values.arrays import FloatArray
+
+#: Types with numbers, by the names of the functions that get and set them.
+_NUMBERS = {
+    "2.0": {"Real": "Real", "Integer": "Integer", "Enumeration": "Integer", "Boolean": "Boolean"},
+    "3.0": {
+        **{name: name for name in ("Float32", "Float64", "Boolean")},
+        **{
+            f"{sign}Int{bits}": f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
+        },
+        "Enumeration": "Int64",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of an FMU that carries numbers.
+
+    Attributes
+    ----------
+    name, port : str
+        Its name in the FMU, and that of its port or parameter in the block.
+    reference : int
+        Its value reference.
+    access : str
+        What the functions that get and set it are called, such as "Float64".
+    shape : tuple of int
+        Empty for a scalar.
+    start : ndarray
+        Value at the start, of this shape; zeros if there is none.
+    is_continuous, is_fixed : bool
+        Whether it changes with continuous time, or never after the initialization.
+    unit, doc : str
+        Unit and description.
+    lower, upper : float
+        Bounds.
+    needs : tuple of int or None
+        Positions of the inputs that an output depends on; None for all of them.
+    """
+
+    name: str
+    port: str
+    reference: int
+    access: str
+    shape: tuple[int, ...]
+    start: FloatArray
+    is_continuous: bool
+    is_fixed: bool
+    unit: str
+    doc: str
+    lower: float
+    upper: float
+    needs: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return int(np.prod(self.shape, dtype=int))
+
+    def numbers(self, value: Any) -> list[Any]:
+        """Return components as the FMU takes them: integers are rounded, booleans true from 0.5."""
+        flat: Any = np.ravel(value)
+        found: list[Any]
+        if self.access in ("Real", "Float32", "Float64"):
+            found = flat.astype(float).tolist()
+        elif self.access == "Boolean":
+            found = (flat >= 0.5).tolist()
+        else:
+            found = np.rint(flat).astype(int).tolist()
+        return found
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of an FMU of one kind.
+
+    Attributes
+    ----------
+    version : {"2.0", "3.0"}
+        Version of FMI.
+    kind : {"me", "cs"}
+        Model Exchange or Co-Simulation.
+    identifier, token : str
+        Name of the binary, and the token that it must have.
+    inputs, outputs, parameters : tuple of Variable
+        What becomes ports and parameters.
+    states : tuple of (str, int, int, int)
+        Name, size, value reference of the state and of its derivative.
+    indicators : int
+        Number of event indicators.
+    can : frozenset of str
+        Capabilities: "restore", "serialize", "derivatives", "vary" (the step).
+    notes_steps : bool
+        Whether it has to hear of every completed step.
+    step : float or None
+        Step size that it suggests, in s.
+    left_out : tuple of str
+        Names of variables that carry no numbers, such as texts.
+    """
+
+    version: str
+    kind: str
+    identifier: str
+    token: str
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    states: tuple[tuple[str, int, int, int], ...]
+    indicators: int
+    can: frozenset[str]
+    notes_steps: bool
+    step: float | None
+    left_out: tuple[str, ...]
+
+
+def read_facts(folder: Path, kind: str, attempt: str) -> Facts:
+    """Read the description in the folder of an FMU.
+
+    Raises
+    ------
+    DeclarationError
+        When it is not valid, of another version than 2.0 and 3.0, has clocks, or is not of the
+        kind that is asked for.
+    """
+    fmpy = import_extra("fmpy.model_description", "fmi", attempt)
+    try:
+        text = (folder / DESCRIPTION).read_bytes()
+        version = re.search(rb'fmiVersion\s*=\s*"([^"]*)', text)
+        if version is not None and version[1][:2] not in (b"2.", b"3."):
+            raise DeclarationError(
+                attempt,
+                expected="version 2.0 or 3.0 of FMI",
+                found=f"version {version[1].decode()!r:.40}",
+                remedy="Export it for one of these versions",
+            )
+        model = fmpy.read_model_description(str(folder))
+    except DeclarationError:
+        raise
+    except Exception as error:  # of whatever a wrong description makes the reader stumble over
+        problems = "; ".join(getattr(error, "problems", [])) or str(error)
+        raise DeclarationError(
+            attempt,
+            expected="a valid modelDescription.xml",
+            found=f"{type(error).__name__}: {problems:.400}",
+        ) from error
+    kinds = {"me": model.modelExchange, "cs": model.coSimulation}
+    offered = [name for name, each in kinds.items() if each is not None]
+    clocks = [each.name for each in model.modelVariables if each.type == "Clock"]
+    chosen = offered[0] if kind == "auto" and offered else kind
+    if chosen not in offered or clocks:
+        only = quoted(offered) or "scheduled execution only"
+        raise DeclarationError(
+            attempt,
+            expected="Model Exchange ('me') or Co-Simulation ('cs'), without clocks"
+            if kind == "auto"
+            else f"an FMU of the kind {kind!r}, without clocks",
+            found=f"{only}, and the clocks {quoted(clocks)}" if clocks else only,
+        )
+    tag = {"me": b"ModelExchange", "cs": b"CoSimulation"}[chosen]
+    has_slopes = re.search(
+        rb"<" + tag + rb"\b[^>]*\bprovidesDirectionalDerivatives?\s*=\s*[\"'](true|1)", text
+    )
+    return _facts(model, chosen, kinds[chosen], has_slopes is not None)
+
+
+def _facts(model: Any, kind: str, interface: Any, has_slopes: bool) -> Facts:
+    """Translate a description of FMPy."""
+    version = model.fmiVersion[:2] + "0"
+    known = _NUMBERS[version]
+    left_out: list[str] = []
+    taken: set[str] = set()
+    by_name: dict[str, Variable] = {}
+
+    def pick(variables: Iterable[Any]) -> tuple[Variable, ...]:
+        found = []
+        for each in variables:
+            if each.type not in known:
+                left_out.append(each.name)
+                continue
+            if each.name not in by_name:
+                by_name[each.name] = _variable(each, known[each.type], free_name(each.name, taken))
+            found.append(by_name[each.name])
+        return tuple(found)
+
+    def of(causality: str) -> list[Any]:
+        return [each for each in model.modelVariables if each.causality == causality]
+
+    inputs = pick(of("input"))
+    position = {each.name: k for k, each in enumerate(inputs)}
+    needs: dict[str, tuple[int, ...] | None] = {}
+    for unknown in model.outputs:
+        depends = unknown.dependencies
+        needs[unknown.variable.name] = (
+            None
+            if depends is None
+            else tuple(position[each.name] for each in depends if each.name in position)
+        )
+    outputs = tuple(
+        Variable(**{**vars(each), "needs": needs.get(each.name)}) for each in pick(of("output"))
+    )
+    derivatives = [each.variable for each in model.derivatives] if kind == "me" else []
+    states = tuple(
+        (
+            each.derivative.name,
+            int(np.prod(each.derivative.shape or (), dtype=int)),
+            each.derivative.valueReference,
+            each.valueReference,
+        )
+        for each in derivatives
+    )
+    experiment = model.defaultExperiment
+    capabilities = {
+        "restore": interface.canGetAndSetFMUstate,
+        "serialize": interface.canSerializeFMUstate,
+        "derivatives": has_slopes,
+        "vary": getattr(interface, "canHandleVariableCommunicationStepSize", False),
+    }
+    return Facts(
+        version,
+        kind,
+        interface.modelIdentifier,
+        model.guid if version == "2.0" else model.instantiationToken,
+        inputs,
+        outputs,
+        pick(of("parameter")),
+        states,
+        model.numberOfEventIndicators if kind == "me" else 0,
+        frozenset(name for name, can in capabilities.items() if can),
+        bool(getattr(interface, "needsCompletedIntegratorStep", False)),
+        float(experiment.stepSize) if experiment and experiment.stepSize else None,
+        tuple(left_out),
+    )
+
+
+def _variable(each: Any, access: str, port: str) -> Variable:
+    declared = each.declaredType
+    shape = tuple(each.shape or ())
+    kind = each.type
+    is_boolean = kind == "Boolean"
+    texts = (each.start or "").split() or ["0"]
+    numbers = [float(text in ("true", "1")) if is_boolean else float(text) for text in texts]
+    bounds = [
+        each.min or getattr(declared, "min", None),
+        each.max or getattr(declared, "max", None),
+    ]
+    lower, upper = (0.0, 1.0) if is_boolean else (
+        float(bounds[0]) if bounds[0] else -np.inf,
+        float(bounds[1]) if bounds[1] else np.inf,
+    )  # fmt: skip
+    is_real = access in ("Real", "Float32", "Float64")
+    return Variable(
+        each.name,
+        port,
+        each.valueReference,
+        access,
+        shape,
+        np.broadcast_to(np.array(numbers), (int(np.prod(shape, dtype=int)),)).reshape(shape).copy(),
+        is_real and each.variability in (None, "continuous"),
+        each.variability == "fixed",
+        (each.unit or getattr(declared, "unit", None) or "").strip(),
+        " ".join((each.description or "").split()),
+        lower,
+        upper,
+    )
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name of a port for a variable, which no other one has."""
+    plain = re.sub(r"[^\w\[\]-]+", "_", name).strip("_") or "_"
+    plain = (
+        f"_{plain}" if plain[0].isdigit() or not (plain[0].isalpha() or plain[0] == "_") else plain
+    )
+    free, count = plain, 2
+    while free in taken:
+        free, count = f"{plain}_{count}", count + 1
+    taken.add(free)
+    return free

@@ -1,0 +1,157 @@
+"""Periodic updates along a motion with derivatives.
+
+At an instant tₖ an update replaces states x and discrete values d by g(tₖ, x, d, p). As the instant
+does not depend on the numbers p, the derivatives jump by the derivatives of g ::
+
+    ∂x⁺/∂p = ∂g/∂x ∂x/∂p + ∂g/∂d ∂d/∂p + ∂g/∂p
+
+and likewise those of the discrete values. In between, these hold, and act on the motion as numbers
+do that have several columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.diagrams.checks.errors import NonFiniteError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.updates import run_updates
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.events import Event, Periodic
+from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.native.programs.system_trace import DiscretePlaces, Update, read_update
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
+from flexure.solvers.tracing.trace import DISCRETE, Key, SymbolicStore, trace
+
+_KINDS = "unrestricted", "discrete"  # as they run
+
+
+class SampledSlopes:
+    """The periodic updates of a context, and what they do to derivatives.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; updates change it.
+    keys : sequence of Key
+        The parameters and fixed inputs by which motions are differentiated.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    held : list of Variable
+        The discrete states that updates write.
+    may_jump : bool
+        Whether an update holds an operation that can jump.
+
+    Raises
+    ------
+    TraceError
+        When an update cannot be traced.
+    """
+
+    def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
+        self._store, self._attempt = context.store, attempt
+        self._events = [
+            (leaf, event)
+            for leaf in context.leaves()
+            for event in leaf.system.events
+            if event.kind != "publish" and isinstance(event.trigger, Periodic)
+        ]
+        self._clocks = {_clock(event) for _, event in self._events}
+        self.held: list[Variable] = []
+        self.may_jump = False
+        self._slopes: list[tuple[ExactJacobian, list[int]]] = []
+        if self._events:
+            self._trace(keys)
+
+    def _trace(self, keys: Sequence[Key]) -> None:
+        """Trace all updates, and differentiate them."""
+        layout = self._store.layout
+        places = DiscretePlaces(layout)
+        n = layout.num_states
+        updating = {leaf.position for leaf, _ in self._events}
+        groups = [
+            (((DISCRETE, position, state.index), k), Place.of(state))
+            for position in sorted(updating)
+            for state in layout.leaves[position].discrete_states
+            for k in range(state.size)
+        ]
+        held = [key for key, _ in groups]
+
+        def read(store: SymbolicStore) -> list[Update]:
+            events = [(store.leaves[leaf.position], event) for leaf, event in self._events]
+            return [read_update(store, leaf, event, places.starts) for leaf, event in events]
+
+        def made() -> TracedEquations:
+            codes, wanted = [], [*state_keys(self._store), *held, *keys]
+            for update in trace(layout, read):
+                nodes = reachable(e for e in update.expressions if isinstance(e, Symbol))
+                jumps = any(node.op in JUMPING for node in nodes)
+                codes.append((JacobianCode(update.expressions, wanted, n), update.targets, jumps))
+            return TracedEquations(layout, [], [], more=codes)
+
+        found, _ = kept_equations(layout, ("periodic updates", *held, *keys), made)
+        # Targets are places among all states and all discrete values, rows those of held ones.
+        begins = {key: places.starts[key[0][1]][key[0][2]] + key[1] for key in held}
+        row = {n + begins[key]: n + k for k, key in enumerate(held)} | {k: k for k in range(n)}
+        codes: list[tuple[JacobianCode, list[int], bool]] = found.more
+        for code, targets, jumps in codes:
+            rows = [row[target] for target in targets]
+            self._slopes.append((ExactJacobian(self._store, code), rows))
+            self.may_jump |= jumps
+        for place in dict.fromkeys(place for _, place in groups):
+            self.held.append(Variable(place, tuple(k for k, other in groups if other is place)))
+
+    def next_time(self, time: float) -> float:
+        """Return the next time at which updates are due, or infinity."""
+        return min((clock.next_time(time) for clock in self._clocks), default=math.inf)
+
+    def run(self, slopes: FloatArray, others: FloatArray) -> FloatArray:
+        """Run the updates that are due at the time of the context.
+
+        Parameters
+        ----------
+        slopes : ndarray, shape (n + h, m)
+            Derivatives of the states and of the held values.
+        others : ndarray, shape (p, m)
+            Those of the parameters and fixed inputs.
+
+        Returns
+        -------
+        ndarray, shape (n + h, m)
+            The derivatives behind the updates.
+        """
+        store = self._store
+        for kind in _KINDS:
+            due = [
+                (pair, exact, rows)
+                for pair, (exact, rows) in zip(self._events, self._slopes, strict=True)
+                if pair[1].kind == kind and _clock(pair[1]).is_due(store.time)
+            ]
+            before, slopes = np.concatenate([slopes, others]), slopes.copy()
+            for (_, event), exact, rows in due:
+                matrix = exact.sparse(exact.entries(store.time, store.x))
+                slopes[rows] = matrix @ before
+                if not np.isfinite(slopes[rows]).all():
+                    raise NonFiniteError(
+                        f"{self._attempt} at t = {store.time:.9g} s",
+                        expected=f"finite derivatives of the update '{event.label}'",
+                        found="NaN or infinity",
+                        remedy="Look for a root or a quotient whose slope is infinite there",
+                    )
+            run_updates(pair for pair, _, _ in due)
+        return slopes
+
+
+def _clock(event: Event) -> Periodic:
+    assert isinstance(event.trigger, Periodic)
+    return event.trigger

@@ -1,0 +1,420 @@
+"""A diagram as C99: one header and one source, for microcontrollers and for other programs."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from flexure.diagrams.checks.arguments import file_path, items_of, one_of, require
+from flexure.diagrams.checks.errors import (
+    UnknownNameError,
+    ValueRefusedError,
+    suggestion,
+)
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter
+from flexure.diagrams.contexts.value_places import Way, find_place, several
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import as_number
+from flexure.diagrams.values.handles import require_root
+from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.export.c.c_source import PROBLEMS, CSource
+from flexure.solvers.export.c.fixed_steps import StepPlan
+from flexure.solvers.export.model_equations import ModelEquations
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.solvers.native.kernels.steps.fixed import FIXED
+from flexure.solvers.native.programs.method_programs import METHODS
+from flexure.solvers.tracing.signals import Signal
+from flexure.solvers.tracing.trace import PARAMETER, Key
+
+Part = Literal["step", "exchange", "run", "slopes"]
+_ATTEMPT = "Cannot write C"
+
+
+class CSize(NamedTuple):
+    """Memory and code of a model, in bytes.
+
+    Attributes
+    ----------
+    program : int
+        Code and constants.
+    memory : int
+        One instance.
+    """
+
+    program: int
+    memory: int
+
+
+#: Names that C or its library has.
+_TAKEN = (
+    "auto bool break case char const continue default do double else enum exp extern float fma for "
+    "gamma goto if inline int j0 j1 jn log long main memory model pow register restrict return "
+    "round short signed sin sizeof static struct switch tan trunc typedef union unsigned variable "
+    "void volatile while y0 y1 yn instance function"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written.
+
+    Attributes
+    ----------
+    signals, inputs, parameters, method, step, precision
+        As of `to_c`, checked.
+    name : str
+        With what all names begin; that of the system when empty.
+    parts : frozenset of str
+        "step" for a function of steps; "exchange" for derivatives and events, which an integrator
+        outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
+    """
+
+    signals: Sequence[Signal] | None = None
+    inputs: Sequence[str] | None = None
+    parameters: Sequence[str] | None = None
+    method: str = "auto"
+    step: float | None = None
+    precision: str = "double"
+    name: str = ""
+    parts: frozenset[Part] = frozenset(("exchange", "run", "slopes"))
+
+
+class CModel(Answer):
+    """A diagram as C99 source text.
+
+    Made by `to_c`. All names begin with that of the system, here ``controller``. The source needs
+    the C library alone; it takes no memory, has no globals, and calls no function recursively.
+
+    ``void controller_reset(controller *m)``
+        begins with the values of the context.
+    ``int64_t controller_step(controller *m, const double inputs[], double outputs[])``
+        takes the inputs, runs the updates that are due, computes the outputs, and goes on by one
+        step. It returns 0; 1 when an event has ended the run; a negative number when the model
+        cannot go on, of which ``controller_problem`` returns the meaning.
+    ``controller_get(m, place)``, ``controller_set(m, place, value)``
+        read and set a parameter, input or discrete value, at a place such as
+        ``CONTROLLER_P_PID_KP`` of the header.
+
+    Attributes
+    ----------
+    name : str
+        With what all names begin.
+    header, source : str
+        The texts of both files.
+    info : dict
+        What the model says about itself: ``states``, ``discrete``, ``parameters``, ``inputs``,
+        ``signals`` and ``events``, as in `JavaScriptModel`.
+    """
+
+    _function = "to_c"
+
+    def __init__(self, context: Context, wanted: Wanted) -> None:
+        fixed = _fixed(context, wanted.parameters)
+        equations = ModelEquations(context, wanted.signals, target="C", fixed=fixed.keys)
+        self.equations = equations
+        self.name = _identifier(wanted.name or context.system.name)
+        parts, method = wanted.parts, wanted.method
+        adaptive = "run" in parts or ("step" in parts and method not in FIXED)
+        methods = _methods(equations, method) if adaptive else ()
+        source = CSource(
+            self.name,
+            context,
+            equations,
+            drives=wanted.inputs,
+            fixed=fixed.paths,
+            adaptive=adaptive,
+        )
+        plan = None
+        if "step" in parts:
+            plan = StepPlan.of(equations, method, wanted.step, adaptive=adaptive)
+        source.memory.take_steps(plan, [METHODS[each] for each in methods])
+        source.write_access()
+        if plan is not None:
+            source.write_steps(plan, methods)
+        if "run" in parts:
+            source.write_loops(methods)
+        if parts & {"exchange", "run"}:
+            source.write_exchange()
+        if "slopes" in parts:
+            source.write_slopes()
+        self.header, self.source = source.text(single=wanted.precision == "single")
+        self.places = source.values.places
+        self.drives = source.drives
+        self.problems = dict(PROBLEMS)
+        self.info: dict[str, Any] = {
+            "name": context.system.name,
+            "time": float(context.time),
+            **source.values.info,
+            "signals": equations.signal_rows(),
+            "events": equations.event_rows(),
+            "leftOut": equations.left_out,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write header and source into a folder, which is made if it is missing.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder; files of the same names are replaced.
+        """
+        folder = Path(file_path(path, f"Cannot save '{self.name}'"))
+        folder.mkdir(parents=True, exist_ok=True)
+        for suffix, text in ((".h", self.header), (".c", self.source)):
+            with replacing(folder / f"{self.name}{suffix}") as stream:
+                stream.write(text)
+
+    def size(self, compiler: str = "gcc", options: Sequence[str] = ("-Os",)) -> CSize:
+        """Compile the model and return what it needs, without the C library.
+
+        Parameters
+        ----------
+        compiler : str
+            A program that takes the options of gcc, such as "arm-none-eabi-gcc".
+        options : sequence of str
+            Options for it, such as ``["-Os", "-mcpu=cortex-m7", "-mthumb"]``.
+
+        Returns
+        -------
+        CSize
+            Bytes of ``program`` and ``memory``.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the compiler is not there, or refuses the options.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> model = fx.to_c(fx.SampledPIDController("pid", period=0.01, kp=2.0))
+        >>> model.size().memory < 1000  # doctest: +SKIP
+        True
+        """
+        attempt = f"Cannot compile '{self.name}'"
+        compiler = file_path(compiler, attempt)
+        options = [file_path(each, attempt) for each in items_of(options, "options", attempt)]
+        tool = re.sub(r"(gcc|clang|cc)$", "size", compiler)
+        for program in (compiler, tool):
+            if shutil.which(program) is None:
+                raise ValueRefusedError(
+                    attempt,
+                    expected=f"the program '{program}'",
+                    found="no such program",
+                    remedy="Install it, or name another compiler",
+                )
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder)
+            instance = f'#include "{self.name}.h"\nextern {self.name} one;\n{self.name} one;\n'
+            Path(folder, "instance.c").write_text(instance, encoding="utf-8")
+            found = []
+            for part in (self.name, "instance"):
+                command = [compiler, "-std=c99", "-ffp-contract=off", *options, "-c", f"{part}.c"]
+                _run([*command, "-o", f"{part}.o"], folder, attempt)
+                table = _run([tool, f"{part}.o"], folder, attempt)
+                found.append([int(each) for each in table.splitlines()[1].split()[:3]])
+        return CSize(sum(found[0]), sum(found[1]))
+
+    def __repr__(self) -> str:
+        counts = {name: len(self.info[name]) for name in ("states", "parameters", "signals")}
+        listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+        lines = self.source.count("\n")
+        return f"<CModel of '{self.info['name']}': {listed}, {lines} lines>"
+
+
+def to_c(
+    system: System,
+    context: Context | None = None,
+    *,
+    signals: Signal | Sequence[Signal] | None = None,
+    inputs: Way | Sequence[Way] | None = None,
+    parameters: Way | Sequence[Way] | None = None,
+    method: str = "rk4",
+    step: float | None = None,
+    precision: Literal["double", "single"] = "double",
+) -> CModel:
+    """Write a diagram as C99, such as a controller for a microcontroller.
+
+    Updates, outputs, events and derivatives come from one trace of the equations. With
+    ``-ffp-contract=off``, double precision gives the bits of the trace run in Python.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        A root context of it, whose values the model begins with; a default one when omitted.
+    signals : str, Handle or list of them, optional
+        The outputs. When omitted, those of the diagram, or of all blocks if it has none.
+    inputs : str, Handle or list of them, optional
+        Free inputs that each step takes; all when omitted. Others keep their values.
+    parameters : str, Handle or list of them, optional
+        Parameters that stay tunable; all when omitted. Others become constants of the code.
+    method : str
+        By which continuous states advance from step to step: "euler", "rk2" or "rk4" by one fixed
+        step; "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", "ESDIRK4" or "auto" by
+        adaptive steps within the accuracy of the context.
+    step : float, optional
+        Time from one step to the next, in seconds. When omitted, the longest one in which all
+        clocks tick at steps; continuous states need one.
+    precision : str
+        "double", or "single" for processors that compute no double precision, with fixed steps.
+
+    Returns
+    -------
+    CModel
+        Header and source, with what they say about themselves.
+
+    Raises
+    ------
+    TraceError
+        When derivatives, a signal, an update, a witness function or a break time cannot be traced;
+        the text names the block and its line.
+    ValueRefusedError
+        When there is no such method or precision, or when clocks do not tick at steps.
+    UnknownNameError
+        When there is no such signal, input or parameter.
+
+    See Also
+    --------
+    to_javascript : The same for pages and for Node.
+
+    Notes
+    -----
+    With fixed steps, a witness event runs at the first step behind its crossing, and each step
+    takes the same time. With adaptive steps, events are located as by `simulate`. Publish handlers
+    are for Python; a model contains only whether they end the run.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> pid = fx.SampledPIDController("pid", period=0.01, kp=2.0, ki=1.0)
+    >>> model = fx.to_c(pid, signals="u", parameters=["kp", "ki"])
+    >>> model.name, [row["path"] for row in model.info["inputs"]]
+    ('pid', ['setpoint', 'measurement', 'feedforward'])
+    >>> print(model.header.splitlines()[0])
+    /* pid, written by Flexure. */
+    """
+    require_system(system, _ATTEMPT)
+    context = system.create_default_context() if context is None else context
+    require_root(context, system, f"Cannot write '{system.label}' as C")
+    one_of(precision, ("double", "single"), "precision", _ATTEMPT)
+    one_of(method, (*FIXED, "auto", *METHODS), "method", _ATTEMPT)
+    if precision == "single" and method not in FIXED:
+        raise ValueRefusedError(
+            _ATTEMPT,
+            expected=f"fixed steps in single precision: {', '.join(FIXED)}",
+            found=f"method='{method}'",
+            remedy="Take one of them, or precision='double'",
+        )
+    if step is not None:
+        given, step = step, float(as_number(step, (), _ATTEMPT))
+        fits = 0.0 < step < math.inf and not isinstance(given, bool)
+        require(fits, given, _ATTEMPT, "a positive step in seconds")
+    outputs: Sequence[Signal] | None = system.output_ports or None
+    free = [Paths(system)(port) for port, _ in each_free_input(context)]
+    wanted = Wanted(
+        signals=outputs if signals is None else several(signals),
+        inputs=None if inputs is None else _paths(system, inputs, free, "free inputs"),
+        parameters=None
+        if parameters is None
+        else _paths(system, parameters, [*_parameters(context)], "parameters"),
+        method=method,
+        step=step,
+        precision=precision,
+        parts=frozenset(("step",)),
+    )
+    return CModel(context, wanted)
+
+
+class _Fixed(NamedTuple):
+    """Parameters that keep their values."""
+
+    paths: list[str]
+    keys: dict[Key, float]
+
+
+def _fixed(context: Context, tunable: Sequence[str] | None) -> _Fixed:
+    """Return the parameters that are not tunable."""
+    if tunable is None:
+        return _Fixed([], {})
+    keys: dict[Key, float] = {}
+    position = context.store.layout.position
+    others = {path: each for path, each in _parameters(context).items() if path not in tunable}
+    for place, handle in others.values():
+        value = np.ravel(np.asarray(place.read(context), dtype=float))
+        key = PARAMETER, position[handle.system], handle.index
+        keys |= {(key, k): float(each) for k, each in enumerate(value)}
+    return _Fixed([*others], keys)
+
+
+def _parameters(context: Context) -> dict[str, Any]:
+    """Return place and handle of all numeric parameters by path."""
+    path_of = Paths(context.system)
+    return {
+        path_of(handle): (place, handle)
+        for place, handle in each_parameter(context.system)
+        if isinstance(handle, NumericParameter)
+    }
+
+
+def _paths(system: System, ways: Any, known: Sequence[str], what: str) -> list[str]:
+    """Return the paths of values."""
+    path_of = Paths(system)
+    found = []
+    for way in several(ways):
+        path = way if isinstance(way, str) else path_of(find_place(system, way).handle)
+        if path not in known:
+            raise UnknownNameError(
+                f"{_ATTEMPT} of '{system.label}'",
+                expected=f"{what}",
+                found=f"'{path}'",
+                remedy=suggestion(path, known),
+            )
+        found.append(path)
+    return found
+
+
+def _methods(equations: ModelEquations, method: str) -> tuple[str, ...]:
+    """Return the methods whose loops are wanted."""
+    jacobian = equations.jacobian
+    has_entries = jacobian is not None and jacobian.plan is None
+    if method != "auto":
+        if METHODS[method].linear and not has_entries:
+            raise ValueRefusedError(
+                f"{_ATTEMPT} with {method}",
+                expected="a Jacobian that can be written entry by entry",
+                found=equations.no_jacobian or "too many entries",
+                remedy="Take method='RK45'",
+            )
+        return (method,)
+    return (NONSTIFF_METHOD, STIFF_METHOD) if has_entries else (NONSTIFF_METHOD,)
+
+
+def _identifier(name: str) -> str:
+    """Return a name as C takes it."""
+    plain = re.sub(r"\W+", "_", name.encode("ascii", "replace").decode()).strip("_").lower()
+    taken = plain in _TAKEN.split() or plain[:1].isdigit() or not plain
+    return f"model_{plain}" if taken else plain
+
+
+def _run(command: Sequence[str], folder: str, attempt: str) -> str:
+    """Run a program in a folder; return what it prints."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueRefusedError(
+            attempt, expected=f"'{' '.join(command)}' to succeed", found=done.stderr[:500]
+        )
+    return done.stdout

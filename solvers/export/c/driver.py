@@ -1,0 +1,601 @@
+"""Kernels around those of runs: what a model in C does when it is called.
+
+They are translated like all kernels, see `flexure.solvers.native.language.language`. An `Instance`
+is the memory of one model: a run, and what its caller can ask for.
+"""
+
+from __future__ import annotations
+
+from flexure.solvers.integration.guard.progress_kernel import MARKS, STRIDE
+from flexure.solvers.native.kernels.parts.arithmetic import (
+    INFINITY,
+    all_finite,
+    copy,
+    larger,
+    next_tick,
+    smaller,
+    spacing,
+)
+from flexure.solvers.native.kernels.parts.rows import CROSSING, SAMPLE, STATE, TIME
+from flexure.solvers.native.kernels.parts.run import (
+    DEPARTED,
+    DOUBTFUL,
+    INTERRUPTED,
+    SLOW,
+    STIFF,
+    Run,
+)
+from flexure.solvers.native.kernels.parts.run_samples import triggers
+from flexure.solvers.native.kernels.runs.advance import (
+    DISCRETE,
+    GOING,
+    UNRESTRICTED,
+    advance,
+    finish_motion,
+    follow_jumps,
+    place_start,
+    settle,
+    update,
+)
+from flexure.solvers.native.kernels.runs.pile_ups import WATCH_SIZE, piles_up
+from flexure.solvers.native.kernels.runs.run_events import first_values
+from flexure.solvers.native.language.language import (
+    Floats,
+    Function,
+    Functions,
+    Ints,
+    Static,
+    Structure,
+    nextafter,
+)
+
+EXACT = True
+
+# What a call returns
+DONE = 0
+ENDED = 1  # an event has ended the run
+STATES, VALUES, FINISHED = 1, 2, 4  # bits of what events have done
+NOT_FINITE, UNSETTLED, UNDEFINED, STUCK = -1, -2, -3, -4
+TOO_SLOW, ASTRAY, CROWDED, BACKWARD = -5, -6, -7, -8
+
+# Which publishes end a run
+AT_START, AT_STEPS, AT_TICKS, AT_CROSSINGS = 0, 1, 2, 3
+
+#: Steps of one call of a loop, and tries of steps in which events cannot be told.
+_MANY = 1_000_000_000
+_MOST_DOUBTS = 8
+
+
+class DriverData(Structure):
+    """Constants and functions of a model beside its run."""
+
+    start: float  # the time of the first step
+    period: float  # of steps
+    rtol: float  # of adaptive steps between them
+    atol: float
+    count: int  # steps that were taken
+    begun: int  # whether initialization updates have run
+    status: int  # what the last step has returned
+    prepared: int  # whether values that depend on parameters alone are known
+    prepare: Function
+    first_parameter: int  # where parameters are in the environment
+    behind_parameters: int
+    signals: Function
+    inputs: int  # their number
+    places: Ints  # where they are in the environment
+    initial: Ints  # whether each update is for the initialization
+    stepping: Ints  # whether each update runs at every step
+    steps: int  # whether any does
+    first: Ints  # the number of the step at which each clock ticks first
+    every: Ints  # how many steps are between its ticks
+    ends: int  # publishes that may end a run
+    triggers: Ints  # when they run
+    numbers: Ints  # of which clock, or witness function
+    verdicts: Functions
+    verdict: Floats
+    watches: Floats  # of witness functions, for those that pile up
+    stiff: int  # whether the method for stiff equations goes on
+    doubts: int  # tries of one step
+    directional: Function  # slopes of derivatives and signals by states and inputs
+    adjoint: Function
+    seed: int  # where their direction is in the environment
+    given: int  # numbers of states and inputs
+    computed: int  # numbers of derivatives and signals
+
+
+class Instance(Structure):
+    """The memory of a model."""
+
+    run: Run
+    driver: DriverData
+
+
+def refresh(m: Instance) -> None:
+    """Compute what depends on parameters alone, when one of them has changed."""
+    if m.driver.prepared == 0:
+        env = m.run.system.env
+        m.driver.prepare(m.run.step.time, m.run.step.x, env, env)
+        m.driver.prepared = 1
+
+
+# Values ------------------------------------------------------------------------------------
+
+
+def get(m: Instance, place: int) -> float:
+    """Return a discrete value, parameter or input."""
+    value: float = m.run.system.env[place]
+    return value
+
+
+def put(m: Instance, place: int, value: float) -> None:
+    """Set a discrete value, parameter or input."""
+    m.run.system.env[place] = value
+    first, behind = m.driver.first_parameter, m.driver.behind_parameters
+    if behind > 0 and place >= first and place < behind:
+        m.driver.prepared = 0
+
+
+def time(m: Instance) -> float:
+    """Return the time."""
+    return m.run.step.time
+
+
+def set_time(m: Instance, value: float) -> None:
+    """Set the time."""
+    m.run.step.time = value
+
+
+def state(m: Instance, place: int) -> float:
+    """Return a state."""
+    value: float = m.run.step.x[place]
+    return value
+
+
+def set_state(m: Instance, place: int, value: float) -> None:
+    """Set a state."""
+    m.run.step.x[place] = value
+
+
+# Events ------------------------------------------------------------------------------------
+
+
+def settle_events(m: Instance) -> int:
+    """Run the pending updates, and what follows from them at the same time."""
+    run = m.run
+    if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+        return NOT_FINITE
+    if run.updates.settles == 1 and not settle(run):
+        return UNSETTLED
+    status = DONE
+    if run.witnesses.count > 0 and run.witnesses.known == 1:
+        found = follow_jumps(run)
+        if found == DOUBTFUL:
+            return UNSETTLED if run.updates.unsettled > 0 else UNDEFINED
+        if found == INTERRUPTED:
+            for k in range(run.witnesses.count):
+                if run.witnesses.leaping[k] == 1 and ends(m, AT_CROSSINGS, k):
+                    status = ENDED
+    return status
+
+
+def ends(m: Instance, trigger: int, number: int) -> bool:
+    """Tell whether a publish ends the run now."""
+    run, driver = m.run, m.driver
+    for e in range(driver.ends):
+        if driver.triggers[e] == trigger and driver.numbers[e] == number:
+            call = driver.verdicts[e]
+            call(run.step.time, run.step.x, run.system.env, driver.verdict)
+            if driver.verdict[0] != 0.0:
+                return True
+    return False
+
+
+def initialize_events(m: Instance) -> int:
+    """Run the initialization updates."""
+    run = m.run
+    for e in range(run.updates.count):
+        run.updates.pending[e] = m.driver.initial[e]
+    m.driver.begun = 1
+    return settle_events(m)
+
+
+def expect_steps(m: Instance) -> None:
+    """Let the updates of every step run with the next ones."""
+    if m.driver.steps == 1:
+        for e in range(m.run.updates.count):
+            if m.driver.stepping[e] == 1:
+                m.run.updates.pending[e] = 1
+
+
+def expect_clock(m: Instance, c: int) -> None:
+    """Let the updates of a clock run with the next ones."""
+    for e in range(m.run.updates.count):
+        if m.run.updates.clock[e] == c:
+            m.run.updates.pending[e] = 1
+
+
+# Fixed steps -------------------------------------------------------------------------------
+
+
+def take_inputs(m: Instance, inputs: Floats) -> None:
+    """Take the values of inputs."""
+    for i in range(m.driver.inputs):
+        m.run.system.env[m.driver.places[i]] = inputs[i]
+    refresh(m)
+
+
+def step(m: Instance, inputs: Floats, outputs: Floats, method: Static) -> int:
+    """Take the inputs, run what is due, compute the outputs, and go on by one step."""
+    run, driver = m.run, m.driver
+    take_inputs(m, inputs)
+    if driver.status == DONE:
+        driver.status = fixed_events(m)
+    driver.signals(run.step.time, run.step.x, run.system.env, outputs)
+    if driver.status == DONE:
+        driver.count += 1
+        later = driver.start + driver.count * driver.period
+        if run.system.n > 0:
+            driver.status = take_fixed_step(m, later, method)
+        run.step.time = later
+    return driver.status
+
+
+def fixed_events(m: Instance) -> int:
+    """Run the events at the present step: crossings since the last one, and then clocks."""
+    run, driver = m.run, m.driver
+    status = DONE
+    if driver.begun == 0:
+        status = initialize_events(m)
+        if status == DONE and ends(m, AT_START, -1):
+            status = ENDED
+    elif run.witnesses.count > 0:
+        status = settle_events(m)
+    if status != DONE:
+        return status
+    expect_steps(m)
+    for c in range(run.clocks.count):
+        if ticks_now(m, c):
+            expect_clock(m, c)
+    status = settle_events(m)
+    if run.witnesses.count > 0 and status == DONE and not first_values(run):
+        status = UNDEFINED
+    for c in range(run.clocks.count):
+        if status == DONE and ticks_now(m, c) and ends(m, AT_TICKS, c):
+            status = ENDED
+    if status == DONE and ends(m, AT_STEPS, -1):
+        status = ENDED
+    return status
+
+
+def ticks_now(m: Instance, c: int) -> bool:
+    """Tell whether a clock ticks at the present step."""
+    since = m.driver.count - m.driver.first[c]
+    ticks: bool = since >= 0 and since % m.driver.every[c] == 0
+    return ticks
+
+
+def take_fixed_step(m: Instance, later: float, method: Static) -> int:
+    """Take one step of an explicit method, of which nothing is estimated."""
+    run, step = m.run, m.run.step
+    step.h = later - step.time
+    step.clip = INFINITY
+    if run.clocks.breaking == 1:
+        run.clocks.breaks(step.time, step.x, run.system.env, step.work)
+        if step.work[0] == later:
+            step.clip = nextafter(later, -INFINITY)
+    method(run)
+    run.step.time = later
+    if run.manifold.count > 0 and place_start(run) != GOING:
+        return ASTRAY
+    return DONE if all_finite(run.system.n, step.x) else NOT_FINITE
+
+
+# For integrators outside -------------------------------------------------------------------
+
+
+def initialize(m: Instance) -> int:
+    """Run the initialization updates and all that is due; return what they have done."""
+    run = m.run
+    refresh(m)
+    run.motion.changed, run.witnesses.jumped = 0, 0
+    status = initialize_events(m)
+    if status == DONE and (ends(m, AT_START, -1) or ends(m, AT_STEPS, -1)):
+        status = ENDED
+    expect_steps(m)
+    before = nextafter(run.step.time, -INFINITY)
+    for c in range(run.clocks.count):
+        run.clocks.ticks[c] = next_tick(run.clocks.periods[c], run.clocks.offsets[c], before)
+    return settle_due(m, status)
+
+
+def settle_due(m: Instance, status: int) -> int:
+    """Run the clocks that are due, with all pending updates; return what they have done."""
+    run, clocks = m.run, m.run.clocks
+    now = run.step.time + 4.0 * spacing(run.step.time)
+    for c in range(clocks.count):
+        if clocks.ticks[c] <= now:
+            expect_clock(m, c)
+    found = settle_events(m)
+    if status == DONE or found < DONE:
+        status = found
+    if status == DONE and pass_ticks(m, now):
+        status = ENDED
+    if run.witnesses.count > 0:
+        if not first_values(run) and status >= DONE:
+            status = UNDEFINED
+        for k in range(run.witnesses.count):
+            run.witnesses.on_surface[k] = 0
+    if status < DONE:
+        return status
+    flags = FINISHED * status
+    if run.witnesses.jumped == 1:
+        flags += STATES
+    if run.motion.changed == 1:
+        flags += VALUES
+    return flags
+
+
+def pass_ticks(m: Instance, now: float) -> bool:
+    """Go past the clocks that were due; tell whether one of them ends the run."""
+    clocks = m.run.clocks
+    ended = False
+    for c in range(clocks.count):
+        if clocks.ticks[c] <= now:
+            if ends(m, AT_TICKS, c):
+                ended = True
+            late = larger(clocks.ticks[c], m.run.step.time)
+            clocks.ticks[c] = next_tick(clocks.periods[c], clocks.offsets[c], late)
+    return ended
+
+
+def derivatives(m: Instance, out: Floats) -> None:
+    """Compute the derivatives of the states."""
+    refresh(m)
+    m.run.system.rhs(m.run.step.time, m.run.step.x, m.run.system.env, out)
+
+
+def signals(m: Instance, out: Floats) -> None:
+    """Compute all signals, end to end."""
+    refresh(m)
+    m.driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, out)
+
+
+def witnesses(m: Instance, out: Floats) -> None:
+    """Compute the witness functions."""
+    refresh(m)
+    m.run.witnesses.values(m.run.step.time, m.run.step.x, m.run.system.env, out)
+
+
+def directional(m: Instance, seed: Floats, out: Floats) -> None:
+    """Compute slopes of derivatives and signals along a direction of states and inputs."""
+    env = m.run.system.env
+    refresh(m)
+    copy(m.driver.given, seed, env[m.driver.seed :])
+    m.driver.directional(m.run.step.time, m.run.step.x, env, out)
+
+
+def adjoint(m: Instance, seed: Floats, out: Floats) -> None:
+    """Compute slopes of a weighted sum of derivatives and signals by states and inputs."""
+    env = m.run.system.env
+    refresh(m)
+    copy(m.driver.computed, seed, env[m.driver.seed :])
+    m.driver.adjoint(m.run.step.time, m.run.step.x, env, out)
+
+
+def next_time(m: Instance) -> float:
+    """Return the next time of a clock, or at which the equations jump."""
+    run = m.run
+    found = INFINITY
+    for c in range(run.clocks.count):
+        found = smaller(found, run.clocks.ticks[c])
+    if run.clocks.breaking == 1:
+        refresh(m)
+        run.clocks.breaks(run.step.time, run.step.x, run.system.env, run.step.work)
+        found = smaller(found, run.step.work[0])
+    return found
+
+
+def look(m: Instance) -> bool:
+    """Remember which witness functions have crossed zero; tell whether events are to run."""
+    run, seen = m.run, m.run.witnesses
+    some = m.driver.steps == 1
+    if seen.count > 0:
+        refresh(m)
+        seen.values(run.step.time, run.step.x, run.system.env, seen.slopes)
+        for k in range(seen.count):
+            if triggers(seen.directions[k], seen.first[k], seen.slopes[k]):
+                seen.on_surface[k] = 1
+                seen.surface[k] = seen.slopes[k]
+            seen.first[k] = seen.slopes[k]
+            if seen.on_surface[k] == 1:
+                some = True
+    return some
+
+
+def handle(m: Instance) -> int:
+    """Run the events that are due or remembered until they settle; return what they have done."""
+    run = m.run
+    refresh(m)
+    look(m)
+    run.motion.changed, run.witnesses.jumped = 0, 0
+    status = DONE
+    for k in range(run.witnesses.count):
+        if run.witnesses.on_surface[k] == 1:
+            if ends(m, AT_CROSSINGS, k):
+                status = ENDED
+            for e in range(run.updates.count):
+                if run.updates.trigger[e] == k:
+                    run.updates.pending[e] = 1
+    expect_steps(m)
+    if status == DONE and ends(m, AT_STEPS, -1):
+        status = ENDED
+    return settle_due(m, status)
+
+
+# Adaptive steps ----------------------------------------------------------------------------
+
+
+def advance_to(
+    m: Instance,
+    end: float,
+    rtol: float,
+    atol: float,
+    method: Static,
+    stiff_method: Static,
+) -> int:
+    """Go on to a time by steps within a tolerance, from event to event."""
+    run, driver = m.run, m.driver
+    if end < run.step.time:
+        return BACKWARD
+    refresh(m)
+    prepare_run(m, end, rtol, atol)
+    while run.step.time < end or run.motion.moving == 1:
+        run.budget = 1 if driver.steps == 1 else _MANY
+        if driver.steps == 1 and run.motion.moving == 0:
+            expect_steps(m)
+        if stiff_method is not None and driver.stiff == 1:
+            status = advance(run, stiff_method, True)
+        else:
+            status = advance(run, method, True)
+        found = read_rows(m)
+        if found == DONE:
+            found = conclude(m, status)
+        if found != DONE:
+            return found
+    return DONE
+
+
+def adaptive_step(
+    m: Instance, inputs: Floats, outputs: Floats, method: Static, stiff_method: Static
+) -> int:
+    """Take the inputs, run what is due, compute the outputs, and go on by one period."""
+    driver = m.driver
+    take_inputs(m, inputs)
+    if driver.status == DONE:
+        if driver.begun == 0:
+            found = initialize(m)
+            driver.status = found if found < DONE else found // FINISHED
+        else:
+            driver.status = settle_events(m)
+    driver.signals(m.run.step.time, m.run.step.x, m.run.system.env, outputs)
+    if driver.status == DONE:
+        driver.count += 1
+        end = driver.start + driver.count * driver.period
+        driver.status = advance_to(m, end, driver.rtol, driver.atol, method, stiff_method)
+    return driver.status
+
+
+def settle_now(m: Instance) -> int:
+    """Run what is due now, and would else wait for the next values of inputs."""
+    refresh(m)
+    return settle_events(m)
+
+
+def prepare_run(m: Instance, end: float, rtol: float, atol: float) -> None:
+    """Begin a run to a time."""
+    run = m.run
+    run.boundary = end
+    run.jump = INFINITY
+    run.rows.used = 0
+    for i in range(run.system.n):
+        run.tolerances.rtol[i] = rtol
+        run.tolerances.atol[i] = atol
+    for k in range(MARKS):
+        run.pace.marks[k] = run.step.time
+    run.pace.strides = 0
+    run.pace.judged_at = run.counts.steps + STRIDE
+    run.pace.end = end
+    m.driver.doubts = 0
+
+
+def read_rows(m: Instance) -> int:
+    """Tell whether what a loop has written down ends the run."""
+    run, rows, driver = m.run, m.run.rows, m.driver
+    status = DONE
+    count = rows.used if run.witnesses.count > 0 or driver.ends > 0 else 0
+    for r in range(count):
+        if status == DONE and rows.kinds[2 * r] == CROSSING:
+            status = read_crossing(m, rows.kinds[2 * r + 1], rows.table[r * rows.width + TIME])
+        elif status == DONE and rows.kinds[2 * r] == SAMPLE:
+            status = read_sample(m, rows.kinds[2 * r + 1], rows.table[r * rows.width :])
+    rows.used = 0
+    if driver.steps == 1 and status == DONE and ends(m, AT_STEPS, -1):
+        status = ENDED
+    if status != DONE:
+        run.motion.moving = 0
+    return status
+
+
+def read_crossing(m: Instance, mask: int, at: float) -> int:
+    """Tell whether crossings end the run."""
+    status = DONE
+    bit = 1
+    for k in range(m.run.witnesses.count):
+        if mask // bit % 2 == 1 and status == DONE:
+            if ends(m, AT_CROSSINGS, k):
+                status = ENDED
+            elif piles_up(m.driver.watches[k * WATCH_SIZE :], at, False):
+                status = CROWDED
+        bit *= 2
+    return status
+
+
+def read_sample(m: Instance, mask: int, row: Floats) -> int:
+    """Tell whether ticks of clocks end the run; the state is then that of the tick."""
+    run, step = m.run, m.run.step
+    now = step.time
+    copy(run.system.n, step.x, step.work)
+    copy(run.system.n, row[STATE:], step.x)
+    step.time = row[TIME]
+    bit = 1
+    for c in range(run.clocks.count):
+        if mask // bit % 2 == 1 and ends(m, AT_TICKS, c):
+            return ENDED
+        bit *= 2
+    step.time = now
+    copy(run.system.n, step.work, step.x)
+    return DONE
+
+
+def conclude(m: Instance, status: int) -> int:
+    """Tell what a call of a loop means for the run: done where it goes on."""
+    run, driver = m.run, m.driver
+    if status == STIFF:
+        driver.stiff = 1
+        run.stiffness.watching = 0
+        run.step.h_next = 0.0
+        run.motion.moving = 0
+    elif status == SLOW:
+        return TOO_SLOW
+    elif status == DEPARTED:
+        return ASTRAY
+    elif status == DOUBTFUL:
+        return doubt(m)
+    elif driver.steps == 1 and run.motion.moving == 1 and run.motion.unpublished == 0:
+        expect_steps(m)
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            return NOT_FINITE
+        if run.motion.changed == 1:
+            finish_motion(run)
+    return DONE
+
+
+def doubt(m: Instance) -> int:
+    """Tell why a loop could not go on; done where it can."""
+    run, driver = m.run, m.driver
+    if run.updates.unsettled > 0:
+        return UNSETTLED
+    if run.motion.moving == 1 and run.motion.verdict == DOUBTFUL:
+        return STUCK
+    if run.motion.moving == 1:
+        driver.doubts += 1
+        if driver.doubts > _MOST_DOUBTS:
+            return UNDEFINED
+        run.motion.moving = 0  # in a shorter step, events may be told
+        run.step.h_next = run.step.h_next / 8.0
+        return DONE
+    if not run.motion.stop - run.step.time > 4.0 * spacing(run.step.time):
+        run.step.time = run.motion.stop  # too close to move
+        finish_motion(run)
+        return DONE
+    return NOT_FINITE

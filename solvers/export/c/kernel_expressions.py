@@ -1,0 +1,405 @@
+"""Expressions of kernels as C."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flexure.solvers.export.c.equation_functions import number
+from flexure.solvers.export.c.kernel_code import (
+    ELEMENTS,
+    Code,
+    Fixed,
+    FunctionName,
+    is_literal,
+    plain_name,
+    sum_of,
+)
+from flexure.solvers.native.language.language import (
+    any_lane,
+    ceil,
+    exponent,
+    is_structure,
+    lane,
+    local,
+    nextafter,
+    power,
+    rint,
+    scaled,
+    sqrt,
+    types_of,
+    where,
+    with_lane,
+)
+from flexure.solvers.native.language.llvm_values import label_of
+from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown, Reading
+
+if TYPE_CHECKING:
+    from flexure.solvers.export.c.kernel_functions import CModule
+
+_CALLS: dict[Any, str] = {
+    abs: "fabs",
+    sqrt: "sqrt",
+    ceil: "ceil",
+    rint: "rint",
+    power: "pow",
+    nextafter: "nextafter",
+    math.sin: "sin",
+    math.cos: "cos",
+}
+#: What gives one of its arguments, and which one.
+_SAME: dict[Any, int] = {any_lane: 0, lane: 0, with_lane: 2}
+_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
+_WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
+_ORDER = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+_FOLDED: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+}
+
+
+class Expressions(Reading):
+    """Writes the expressions of one kernel, for one choice of static parameters."""
+
+    def __init__(
+        self, module: CModule, kernel: Callable[..., Any], statics: dict[str, Any]
+    ) -> None:
+        super().__init__(kernel, statics)
+        self.module = module
+        self.memory = module.memory
+        self.fixed = {name for name, value in statics.items() if isinstance(value, Fixed)}
+        self.changed: frozenset[str] = frozenset()  # names that lead to what the function changes
+        self.variables: list[str] = []
+
+    def _kind(self, annotation: Any) -> Any:
+        """Return what an annotation means."""
+        if annotation == "None":
+            return None
+        found = self.scope.get(annotation) if isinstance(annotation, str) else annotation
+        return found if is_structure(found) else annotation
+
+    def _change(self, code: Code) -> None:
+        """Note that something is changed."""
+        if code.root:
+            self.changed |= {code.root}
+
+    # What is known -------------------------------------------------------------------------
+
+    def _known(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.BoolOp) and self._has_fields(node):
+            return self._known_parts(node)
+        return super()._known(node)
+
+    def _static(self, node: ast.expr) -> Any:
+        """Compute an expression; fields may be known, too."""
+        if not self._has_fields(node):
+            return super()._static(node)
+        operands: list[ast.expr] = []
+        if isinstance(node, ast.Attribute):
+            values = [self.memory.numbers.get((self._structure_of(node.value), node.attr), UNKNOWN)]
+        elif isinstance(node, ast.UnaryOp):
+            operands = [node.operand]
+        elif isinstance(node, ast.BinOp):
+            operands = [node.left, node.right]
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            operands = [node.left, node.comparators[0]]
+        if operands:
+            values = [self._known(each) for each in operands]
+        elif not isinstance(node, ast.Attribute):
+            values = [UNKNOWN]
+        if UNKNOWN in values:
+            raise NotKnown
+        return _FOLDED[type(_operator(node))](*values) if operands else values[0]
+
+    def _known_parts(self, node: ast.BoolOp) -> Any:
+        """Return what truth values give, which have no effects: one of them may decide."""
+        decisive = isinstance(node.op, ast.Or)
+        parts = [self._known(part) for part in node.values]
+        if decisive in [part for part in parts if part is not UNKNOWN]:
+            return decisive
+        return UNKNOWN if UNKNOWN in parts else not decisive
+
+    def _structure_of(self, node: ast.expr) -> Any:
+        """Return the structure that an expression is, or None."""
+        if isinstance(node, ast.Name):
+            known = self.locals.get(node.id)
+            return known.kind if known is not None and is_structure(known.kind) else None
+        if isinstance(node, ast.Attribute):
+            whole = self._structure_of(node.value)
+            kind = types_of(whole).get(node.attr) if whole is not None else None
+            return kind if is_structure(kind) else None
+        return None
+
+    def _is_written_out(self, loop: ast.For) -> bool:
+        """Tell whether a loop is meant to be written out: not for what is known of memory alone."""
+        assert isinstance(loop.iter, ast.Call)
+        assert isinstance(loop.iter.func, ast.Name)
+        arguments = loop.iter.args
+        bounds = [self._known(argument) for argument in arguments]
+        if UNKNOWN in bounds:
+            return False
+        if len(range(*bounds)) == 0:
+            return True
+        names = {w.id for each in arguments for w in ast.walk(each) if isinstance(w, ast.Name)}
+        if names & self.fixed or any(self._has_fields(each) for each in arguments):
+            return False
+        return loop.iter.func.id == "unrolled"
+
+    def _has_fields(self, node: ast.expr) -> bool:
+        """Tell whether fields of structures are read in an expression."""
+        return any(
+            isinstance(each, ast.Attribute) and self._structure_of(each.value) is not None
+            for each in ast.walk(node)
+        )
+
+    # Expressions ---------------------------------------------------------------------------
+
+    def _constant(self, known: float) -> Code:
+        if isinstance(known, bool):
+            return Code("true" if known else "false", "bool")
+        return Code(str(known), "int") if isinstance(known, int) else Code(number(known), "float")
+
+    def _as(self, value: Code, kind: Any) -> Code:
+        """Convert a number."""
+        wanted = {"Real": "float", "Mask": "bool"}.get(kind, kind)
+        found = {"Real": "float", "Mask": "bool"}.get(value.kind, value.kind)
+        if wanted == found:
+            return value
+        if wanted == "float" and found == "int":
+            if is_literal(value.text):
+                return Code(number(float(value.text)), "float")
+            return Code(f"(double){value.operand}", "float")
+        raise KernelError(f"{self.kernel.__name__}: {value.text} is {found}, not {wanted}")
+
+    def _Name(self, node: ast.Name) -> Code:  # noqa: N802
+        if isinstance(self.statics.get(node.id), FunctionName):
+            return Code("", self.statics[node.id])
+        if node.id not in self.locals:
+            self._refuse(node)
+        found: Code = self.locals[node.id]
+        return found
+
+    def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
+        whole = self._value(node.value)
+        structure: Any = whole.kind
+        kinds = types_of(structure) if is_structure(whole.kind) else {}
+        if node.attr not in kinds:
+            self._refuse(node)
+        kind, key = kinds[node.attr], (whole.kind, node.attr)
+        memory = self.memory
+        if key in memory.functions:
+            found = memory.functions[key]
+            name = found if isinstance(found, str) else found(self.module, self.statics)
+            return Code("", FunctionName(name))
+        if key in memory.aliases:
+            return self.locals[memory.aliases[key]]  # type: ignore[no-any-return]
+        if key in memory.tables:
+            return Code(memory.tables[key], kind)
+        if key not in memory.ignored:
+            memory.used[key] = None
+        text = whole.member(node.attr)
+        if key in memory.rotating:
+            return Code(whole.member("rooms"), kind, start=text, root=whole.root)
+        if kind in ELEMENTS and key not in memory.sizes:
+            raise KernelError(f"{self.kernel.__name__}: no size of {key[0].__name__}.{key[1]}")
+        return Code(text, kind, root=whole.root)
+
+    def _Subscript(self, node: ast.Subscript) -> Code:  # noqa: N802
+        array: Code = self._value(node.value)
+        cut = node.slice
+        if not isinstance(cut, ast.Slice):
+            if array.kind == "Functions":
+                at = self._value(cut).text
+                return Code("", FunctionName(f"{array.text}[{at}]"))
+            if array.kind not in ELEMENTS:
+                self._refuse(node)
+            at = sum_of(array.start, self._value(cut).text)
+            kind = "int" if ELEMENTS[array.kind] == "int64_t" else "float"
+            return Code(f"{array.text}[{at}]", kind, root=array.root)
+        if cut.lower is None or cut.upper is not None:
+            self._refuse(node)
+        assert cut.lower is not None
+        return replace(array, start=sum_of(array.start, self._value(cut.lower).text))
+
+    def _BinOp(self, node: ast.BinOp) -> Code:  # noqa: N802
+        left, right = self._value(node.left), self._value(node.right)
+        if type(node.op) in _WHOLE and left.kind == right.kind == "int":
+            return Code(f"{left.operand} {_WHOLE[type(node.op)]} {right.operand}", "int", True)
+        if type(node.op) not in _ARITHMETIC:
+            self._refuse(node)
+        kind = "int"
+        if "int" not in (left.kind, right.kind) or left.kind != right.kind:
+            kind = "float"
+        if isinstance(node.op, ast.Div):
+            kind = "float"
+        left, right = self._as(left, kind), self._as(right, kind)
+        sign = _ARITHMETIC[type(node.op)]
+        if kind == "int" and (sign, right.text) in _NEUTRAL:
+            return left
+        if kind == "int" and (sign, left.text) in (("+", "0"), ("*", "1")):
+            return right
+        return Code(f"{left.operand} {sign} {right.operand}", kind, True)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Code:  # noqa: N802
+        value = self._value(node.operand)
+        sign = "!" if isinstance(node.op, ast.Not) else "-"
+        if value.text in ("true", "false"):
+            return Code("false" if value.text == "true" else "true", "bool")
+        return Code(f"{sign}{value.operand}", value.kind)
+
+    def _Compare(self, node: ast.Compare) -> Code:  # noqa: N802
+        operands = [self._value(each) for each in (node.left, *node.comparators)]
+        parts = []
+        for left, order, right in zip(operands, node.ops, operands[1:], strict=False):
+            if type(order) not in _ORDER:
+                self._refuse(node)
+            kind = "float" if left.kind != right.kind else left.kind
+            a, b = self._as(left, kind), self._as(right, kind)
+            parts.append(f"{a.operand} {_ORDER[type(order)]} {b.operand}")
+        if len(parts) == 1:
+            return Code(parts[0], "bool", True)
+        return Code(" && ".join(f"({part})" for part in parts), "bool", True)
+
+    def _BoolOp(self, node: ast.BoolOp) -> Code:  # noqa: N802
+        sign = "&&" if isinstance(node.op, ast.And) else "||"
+        neutral, decisive = ("true", "false") if sign == "&&" else ("false", "true")
+        parts = [self._value(each) for each in node.values if self._known(each) is UNKNOWN]
+        parts = [part for part in parts if part.text != neutral]
+        if decisive in [part.text for part in parts]:
+            return Code(decisive, "bool")
+        if len(parts) <= 1:
+            return parts[0] if parts else Code(neutral, "bool")
+        return Code(f" {sign} ".join(part.operand for part in parts), "bool", True)
+
+    def _choice(self, nodes: list[ast.expr]) -> Code:
+        condition, a, b = (self._value(each) for each in nodes)
+        kind = "float" if a.kind != b.kind else a.kind
+        a, b = self._as(a, kind), self._as(b, kind)
+        if is_literal(a.text) and is_literal(b.text):
+            a, b = (Code(f"(int64_t){each.operand}", kind) for each in (a, b))
+        return Code(f"{condition.operand} ? {a.operand} : {b.operand}", kind, True)
+
+    def _Call(self, node: ast.Call) -> Code:  # noqa: N802
+        target = self._known(node.func)
+        if node.keywords:
+            self._refuse(node)
+        if target is UNKNOWN:
+            return self._equation(self._value(node.func), node.args)
+        if target is where:
+            return self._choice(node.args)
+        if target is local:
+            return self._local(self._static(node.args[0]))
+        if target in _SAME:
+            same: Code = self._value(node.args[_SAME[target]])
+            return same
+        if target is float:
+            return self._as(self._value(node.args[0]), "float")
+        if target is int:
+            return Code(f"(int64_t){self._value(node.args[0]).operand}", "int")
+        if target is scaled:
+            value, power_of_two = (self._value(each) for each in node.args)
+            return Code(f"ldexp({value.text}, (int){power_of_two.operand})", "float")
+        if target is exponent:
+            return Code(f"(int64_t)ilogb({self._value(node.args[0]).text})", "int")
+        if target in _CALLS:
+            values = (self._as(self._value(each), "float").text for each in node.args)
+            return Code(f"{_CALLS[target]}({', '.join(values)})", "float")
+        if not inspect.isfunction(target):
+            self._refuse(node)
+        return self._kernel(target, node)
+
+    def _local(self, count: int) -> Code:
+        """Make an array."""
+        name = f"local{len(self.variables)}"
+        self.variables.append(f"  double {name}[{count}];")
+        return Code(name, "Floats")
+
+    def _arguments(
+        self, kernel: Callable[..., Any], node: ast.Call
+    ) -> tuple[dict[str, Any], dict[str, ast.expr]]:
+        """Hand on functions, and numbers that are known, as static values."""
+        statics, others = super()._arguments(kernel, node)
+        names = inspect.signature(kernel).parameters
+        for name, argument in zip(names, node.args, strict=True):
+            if isinstance(argument, ast.Name) and argument.id in self.fixed and name in statics:
+                statics[name] = Fixed(statics[name])
+        for name, argument in list(others.items()):
+            known = self._known(argument)
+            whole = kernel.__annotations__[name] == "int" and self._has_fields(argument)
+            if kernel.__annotations__[name] == "Function":
+                statics[name] = self._value(argument).kind
+                del others[name]
+            elif whole and known is not UNKNOWN:
+                statics[name] = Fixed(known)
+                del others[name]
+        return statics, others
+
+    def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Code:
+        """Call another kernel, translated for the static values it is called with."""
+        statics, others = self._arguments(kernel, node)
+        order = list(inspect.signature(kernel).parameters)
+        labels = [label_of(statics[each]) for each in order if each in statics]
+        name = "_".join([kernel.__name__, *labels])
+        self.module.translate(kernel, name, statics)
+        arguments = []
+        for each, is_changed in self.module.parameters.get(name, {}).items():
+            value = self._value(others[each])
+            kind = kernel.__annotations__[each]
+            if is_structure(value.kind) or value.kind in ELEMENTS:
+                if is_changed:
+                    self._change(value)
+                arguments.append(value.address)
+            else:
+                arguments.append(self._as(value, kind).text)
+        result = self._kind(kernel.__annotations__["return"])
+        if result is None and not any(self.module.parameters[name].values()):
+            return Code("", None)  # it does nothing for this model
+        always = re.search(r"\n{\n  return (true|false);\n}\n\n$", self.module.functions[name])
+        if always is not None:
+            return Code(always[1], "bool")
+        return Code(f"{plain_name(name)}({', '.join(arguments)})", result)
+
+    def _equation(self, function: Code, nodes: list[ast.expr]) -> Code:
+        """Call a function ``f(t, x, env, out)``, or a step function ``f(run)``."""
+        if not isinstance(function.kind, FunctionName):
+            raise KernelError(f"{self.kernel.__name__}: a call of {function.text}")
+        values = [self._value(each) for each in nodes]
+        name = function.kind.name
+        if len(values) == 1:
+            self._change(values[0])
+            return Code(f"{name}({values[0].address})", "float")
+        for value in values[2:]:
+            self._change(value)
+        arguments = [values[0].text, *(value.address for value in values[1:])]
+        return Code(f"{name}({', '.join(arguments)})", None)
+
+
+def _operator(node: Any) -> Any:
+    """Return the operator of an expression."""
+    return node.ops[0] if isinstance(node, ast.Compare) else node.op

@@ -1,0 +1,1 @@
+"""Diagrams as Functional Mock-up Units: description, functions of the standard, archive."""

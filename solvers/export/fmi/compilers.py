@@ -1,0 +1,110 @@
+"""Shared libraries of C sources, for this platform and for others."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from flexure.diagrams.checks.errors import MissingExtraError, NativeCodeError
+
+#: Options of all compilers: results are those of the equations, operation by operation.
+OPTIONS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden")
+
+
+class Platform(NamedTuple):
+    """A platform: its folders by version of the standard, and how to compile for it."""
+
+    folders: Mapping[str, str]
+    ending: str
+    target: str
+    host: tuple[str, str]
+
+
+def _platform(old: str, new: str, ending: str, target: str, *host: str) -> Platform:
+    return Platform({"2.0": old, "3.0": new}, ending, target, (host[0], host[1]))
+
+
+#: All platforms, by the names that users give.
+PLATFORMS = {
+    "linux": _platform(
+        *("linux64", "x86_64-linux", ".so", "x86_64-linux-gnu.2.17", "Linux", "x86_64")
+    ),
+    "windows": _platform(
+        *("win64", "x86_64-windows", ".dll", "x86_64-windows-gnu", "Windows", "AMD64")
+    ),
+    "macos": _platform(
+        *("darwin64", "x86_64-darwin", ".dylib", "x86_64-macos", "Darwin", "x86_64")
+    ),
+    "linux-arm": _platform(
+        *("aarch64-linux", "aarch64-linux", ".so", "aarch64-linux-gnu.2.17", "Linux", "aarch64")
+    ),
+    "macos-arm": _platform(
+        *("aarch64-darwin", "aarch64-darwin", ".dylib", "aarch64-macos", "Darwin", "arm64")
+    ),
+}
+
+
+def shared_library(texts: Mapping[str, str], name: str, attempt: str) -> bytes:
+    """Compile sources for a platform.
+
+    Parameters
+    ----------
+    texts : mapping
+        Texts of the source files and headers by their names.
+    name : str
+        One of `PLATFORMS`.
+    attempt : str
+        What fails, for messages.
+
+    Raises
+    ------
+    MissingExtraError
+        When no compiler for the platform is installed.
+    NativeCodeError
+        When the compiler refuses the sources or does not finish.
+    """
+    wanted = PLATFORMS[name]
+    command = [*_compiler(name, attempt), *OPTIONS, "-shared"]
+    if wanted.ending != ".dll":
+        command.append("-fPIC")
+    with tempfile.TemporaryDirectory() as folder:
+        for each, text in texts.items():
+            Path(folder, each).write_text(text, encoding="utf-8")
+        library = f"library{wanted.ending}"
+        command += [each for each in texts if each.endswith(".c")]
+        command += ["-o", library, "-lm"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return Path(folder, library).read_bytes()
+    raise NativeCodeError(
+        f"{attempt} for '{name}'",
+        expected=f"'{command[0]}' to compile the sources",
+        found=done.stderr.strip()[:500] or f"exit code {done.returncode}",
+        remedy="Write sources alone: platforms=()",
+    )
+
+
+def _compiler(name: str, attempt: str) -> list[str]:
+    """Return the command of a compiler: that of this machine, or Zig for other ones."""
+    wanted = PLATFORMS[name]
+    if wanted.host == (platform.system(), platform.machine()):
+        found = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
+        if found is not None:
+            return [found]
+    if importlib.util.find_spec("ziglang") is None:
+        raise MissingExtraError(
+            f"{attempt} for '{name}'",
+            expected="a compiler for this platform: gcc, cc or clang for that of this machine, "
+            "or the package ziglang",
+            found="none installed",
+            remedy="Install it with: pip install 'flexure[compiler]', or write sources alone: "
+            "platforms=()",
+        )
+    return [sys.executable, "-m", "ziglang", "cc", "-target", wanted.target]

@@ -1,0 +1,215 @@
+"""Model descriptions: `modelDescription.xml` of both versions of the standard."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from flexure.diagrams.values.units import measure_of
+from flexure.solvers.export.fmi.variables import Variable, Variables
+
+#: Nominal value of states: with it, absolute tolerances of tools are those of `simulate`.
+NOMINAL = "0.001"
+#: What the functions can do, by version, kind and attribute.
+_ABILITIES = {
+    "2.0": {
+        "": "canNotUseMemoryManagementFunctions canGetAndSetFMUstate canSerializeFMUstate "
+        "providesDirectionalDerivative",
+        "ModelExchange": "",
+        "CoSimulation": "canHandleVariableCommunicationStepSize",
+    },
+    "3.0": {
+        "": "canGetAndSetFMUState canSerializeFMUState providesDirectionalDerivatives "
+        "providesAdjointDerivatives",
+        "ModelExchange": "needsCompletedIntegratorStep",
+        "CoSimulation": "canHandleVariableCommunicationStepSize providesIntermediateUpdate "
+        "mightReturnEarlyFromDoStep canReturnEarlyAfterIntermediateUpdate",
+    },
+}
+KINDS = {"me": "ModelExchange", "cs": "CoSimulation"}
+_BASE_UNITS = ("m", "kg", "s", "A", "K")
+_NOT_PRINTED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def xml_bytes(root: Element) -> bytes:
+    """Return a document, with one element in each line."""
+    indent(root, "  ")
+    return bytes(tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Write numbers as XML has them."""
+    special = {math.inf: "INF", -math.inf: "-INF"}
+    return " ".join(special.get(each) or repr(float(each)) for each in values)
+
+
+class Description:
+    """The description of a Functional Mock-up Unit.
+
+    Parameters
+    ----------
+    variables : Variables
+        Its variables.
+    version : str
+        "2.0" or "3.0".
+    kinds : sequence of str
+        Some of `KINDS`.
+    identifier : str
+        With which the names of its files begin.
+    facts : dict
+        Attributes of the whole document, in both versions.
+    start_time : float
+        Where a run begins.
+    tolerance : float
+        Relative tolerance, unless a tool asks for another one.
+    sources : sequence of str
+        Names of the files of source text; empty where they are not part of the archive.
+    """
+
+    def __init__(
+        self,
+        variables: Variables,
+        version: str,
+        kinds: Sequence[str],
+        identifier: str,
+        facts: Mapping[str, str],
+        start_time: float,
+        tolerance: float,
+        sources: Sequence[str],
+    ) -> None:
+        self._variables = variables
+        self._is_old = version == "2.0"
+        rows = variables.rows
+        self.root = Element("fmiModelDescription", {"fmiVersion": version, **facts})
+        self.root.set("generationTool", "Flexure")
+        self.root.set("variableNamingConvention", variables.convention)
+        if self._is_old:
+            count = sum(e.trigger == "witness" for e in variables.model.equations.events)
+            self.root.set("numberOfEventIndicators", str(count))
+        for kind in kinds:
+            names = " ".join(_ABILITIES[version][each] for each in ("", KINDS[kind])).split()
+            element = SubElement(self.root, KINDS[kind], {"modelIdentifier": identifier})
+            element.attrib |= dict.fromkeys(names, "true")
+            if self._is_old and sources:
+                listed = SubElement(element, "SourceFiles")
+                for name in sources:
+                    SubElement(listed, "File", {"name": name})
+        units = sorted({each.unit for each in rows if each.unit})
+        if units:
+            defined = SubElement(self.root, "UnitDefinitions")
+            for unit in units:
+                _add_unit(defined, unit)
+        categories = SubElement(self.root, "LogCategories")
+        SubElement(categories, "Category", {"name": "logStatusError", "description": "Errors"})
+        experiment = {"startTime": numbers([start_time]), "tolerance": numbers([tolerance])}
+        SubElement(self.root, "DefaultExperiment", experiment)
+        listed = SubElement(self.root, "ModelVariables")
+        for reference, each in enumerate(rows):
+            (self._add_scalar if self._is_old else self._add_array)(listed, reference, each)
+        self._add_structure(SubElement(self.root, "ModelStructure"))
+
+    def _attributes(self, reference: int, variable: Variable) -> dict[str, str]:
+        """Return the attributes of a variable that are the same in both versions."""
+        found = {"name": _text(variable.name), "valueReference": str(reference)}
+        if variable.doc:
+            found["description"] = _text(variable.doc)
+        found |= {"causality": variable.causality, "variability": variable.variability}
+        if variable.initial:
+            found["initial"] = variable.initial
+        return found
+
+    def _values(self, variable: Variable) -> dict[str, str]:
+        """Return the attributes of its numbers."""
+        found: dict[str, str] = {}
+        if variable.unit:
+            found["unit"] = _text(variable.unit)
+        for name, bounds in (("min", variable.lower), ("max", variable.upper)):
+            if len({*bounds}) == 1 and abs(bounds[0]) < 1e308:
+                found[name] = numbers(bounds[:1])
+        if variable.array == "state":
+            found["nominal"] = NOMINAL
+        if variable.start:
+            found["start"] = numbers(variable.start)
+        return found
+
+    def _add_scalar(self, parent: Element, reference: int, variable: Variable) -> None:
+        element = SubElement(parent, "ScalarVariable", self._attributes(reference, variable))
+        real = SubElement(element, "Real", self._values(variable))
+        if variable.array == "rate":
+            real.set("derivative", str(self._state_of[reference] + 1))
+
+    def _add_array(self, parent: Element, reference: int, variable: Variable) -> None:
+        attributes = self._attributes(reference, variable) | self._values(variable)
+        element = SubElement(parent, "Float64", attributes)
+        if variable.array == "rate":
+            element.set("derivative", str(self._state_of[reference]))
+        for count in variable.shape:
+            SubElement(element, "Dimension", {"start": str(count)})
+
+    @property
+    def _state_of(self) -> dict[int, int]:
+        return {rate: state for state, rate in self._variables.rates.items()}
+
+    def _add_structure(self, parent: Element) -> None:
+        """Add what depends on what; lists of the older version count variables from 1."""
+        rows, rates = self._variables.rows, [*self._variables.rates.values()]
+        outputs = [k for k, each in enumerate(rows) if each.causality == "output"]
+        unknown = sorted(k for k in {*outputs, *rates} if rows[k].initial == "calculated")
+        indicators = [k for k, each in enumerate(rows) if each.array == "indicator"]
+        lists: list[tuple[str, str, list[int], bool]] = (
+            [
+                ("Outputs", "Unknown", outputs, True),
+                ("Derivatives", "Unknown", rates, True),
+                ("InitialUnknowns", "Unknown", unknown, False),
+            ]
+            if self._is_old
+            else [
+                ("", "Output", outputs, True),
+                ("", "ContinuousStateDerivative", rates, True),
+                ("", "InitialUnknown", unknown, False),
+                ("", "EventIndicator", indicators, True),
+            ]
+        )
+        first = 1 if self._is_old else 0
+        for group, kind, found, known in lists:
+            if not found:
+                continue
+            holder = SubElement(parent, group) if group else parent
+            for k in found:
+                name = "index" if self._is_old else "valueReference"
+                element = SubElement(holder, kind, {name: str(k + first)})
+                if known:
+                    behind = self._variables.dependencies(rows[k])
+                    element.set("dependencies", " ".join(str(each + first) for each in behind))
+
+
+def build_description(identifier: str, sources: Sequence[str], options: Sequence[str]) -> bytes:
+    """Return `buildDescription.xml`, by which tools of version 3.0 compile the sources."""
+    root = Element("fmiBuildDescription", {"fmiVersion": "3.0"})
+    configuration = SubElement(root, "BuildConfiguration", {"modelIdentifier": identifier})
+    attributes = {"language": "C99", "compilerOptions": " ".join(options)}
+    listed = SubElement(configuration, "SourceFileSet", attributes)
+    for name in sources:
+        SubElement(listed, "SourceFile", {"name": name})
+    SubElement(configuration, "Library", {"name": "m"})
+    return xml_bytes(root)
+
+
+def _add_unit(parent: Element, unit: str) -> None:
+    """Add a unit, with its exponents of SI base units where it is known."""
+    element = SubElement(parent, "Unit", {"name": _text(unit)})
+    measure = measure_of(unit)
+    if isinstance(measure.kind, str):
+        return
+    exponents = dict(zip(_BASE_UNITS, measure.kind, strict=True)) | {"rad": measure.angle}
+    attributes = {name: str(n) for name, n in exponents.items() if n}
+    if measure.factor != 1.0:
+        attributes["factor"] = numbers([measure.factor])
+    SubElement(element, "BaseUnit", attributes)
+
+
+def _text(text: str) -> str:
+    """Return a text without what XML cannot hold."""
+    return _NOT_PRINTED.sub(" ", text)

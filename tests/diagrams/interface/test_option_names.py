@@ -1,0 +1,83 @@
+"""Options that are called by another word: the error says what they are called here."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flexure as fx
+from flexure.diagrams.interface.option_names import OPTIONS
+
+#: A callable, with the word and the option of it that is meant.
+CALLS: list[tuple[Callable[..., Any], str, str]] = [
+    (fx.compliance.settling_time, "zeta", "damping_ratio"),
+    (fx.BushingConstants().with_damping_ratio, "zeta", "damping_ratio"),
+    (fx.BushingConstants, "k012", "torque_stiffness"),
+    (fx.BushingConstants, "d012", "torque_damping"),
+    (fx.BushingConstants.weld, "kxyz", "force_stiffness"),
+    (fx.BushingConstants, "dxyz", "force_damping"),
+    (fx.RollingSphere, "frame_F", "frame_a"),
+    (fx.KnifeEdge, "frame_M", "frame_c"),
+    (fx.DistanceConstraint, "frame_F", "body_a"),
+    (fx.PointOnPlane, "frame_M", "body_b"),
+    (fx.plans.random, "n", "num_samples"),
+    (fx.plans.sobol, "samples", "num_samples"),
+    (fx.plans.latin_hypercube, "count", "num_samples"),
+    (fx.sobol_indices, "n", "num_samples"),
+    (fx.page, "samples", "num_samples"),
+    (fx.results.SimulationResult.spectrum, "samples", "num_samples"),
+    (fx.results.SimulationResult.fine_time, "points", "num_points"),
+    (fx.results.LoadPath.plot_mechanism, "count", "num_equilibria"),
+    (fx.check_passivity, "count", "num_motions"),
+    (fx.buckling, "count", "num_factors"),
+    (fx.PortSwitch, "count", "num_inputs"),
+    (fx.Quantizer, "step", "interval"),
+    (fx.tune_pid, "step", "step_to"),
+    (fx.loop_gain, "at", "location"),
+    (fx.sensitivity_function, "at", "location"),
+    (fx.results.Sweep.plot_map, "at", "where"),
+]
+
+
+def test_other_words_lead_to_the_option() -> None:
+    for called, word, option in CALLS:
+        assert option in inspect.signature(called).parameters
+        with pytest.raises(TypeError) as refused:
+            called(**{word: 1.0})
+        expected = f"got an unexpected keyword argument '{word}': here it is '{option}'"
+        assert str(refused.value).endswith(expected), called
+
+
+def test_the_context_is_given_by_name_behind_other_arguments() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    context = lag.create_default_context()
+    lag.u.fix(context, 1.0)
+    with pytest.raises(TypeError, match=r"simulate\(\) takes 2 .* 3 were given: give 'context' "):
+        fx.simulate(lag, 1.0, context)  # type: ignore[call-arg]
+    assert fx.simulate(lag, 1.0, context=context).system is lag
+
+
+def test_every_word_of_the_table_is_an_option_somewhere() -> None:
+    told = {word for _, word, _ in CALLS}
+    assert set(OPTIONS) <= told, set(OPTIONS) - told
+
+
+def test_blocks_may_have_options_of_these_names() -> None:
+    class Block(fx.LeafSystem):
+        def __init__(self, name: str, *, zeta: float) -> None:
+            super().__init__(name)
+            self.zeta = zeta
+
+    assert Block("block", zeta=0.5).zeta == 0.5
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n'$"):
+        Block("block", n=1)  # type: ignore[call-arg]
+
+
+def test_functions_keep_their_name_and_signature() -> None:
+    function = fx.compliance.settling_time
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert next(iter(inspect.signature(function).parameters)) == "damping_ratio"

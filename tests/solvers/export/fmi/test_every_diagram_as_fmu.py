@@ -1,0 +1,79 @@
+"""Every diagram of the examples, and random loops, as units in FMPy against `simulate`."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from tests.support.fmus import ALLOWED, run, saved, worst_error
+from tests.support.systems.random_loops import draw_loop
+
+pytestmark = pytest.mark.full
+
+EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[4] / "examples").glob("*.py"))
+#: Examples of which longer runs take minutes at these tolerances.
+STIFF = {"bistable_switch", "constant_force", "cross_pivot_pendulum"}
+RTOL = 1e-8
+#: Loops of one test, and how many tests there are.
+EACH, TESTS = 5, 20
+
+
+def compare(
+    folder: Path,
+    system: fx.System,
+    context: fx.Context,
+    paths: list[str],
+    end: float,
+    method: str = "auto",
+) -> dict[str, float]:
+    """Return the errors of both kinds in relative tolerances.
+
+    Errors of CVode, which integrates Model Exchange in FMPy, add up to many of its tolerances, so
+    it gets a tenth.
+    """
+    path = saved(folder, system, context, signals=paths)
+
+    def table(kind: str, rtol: float) -> Any:
+        return run(path, kind, end, rtol, output_interval=end / 997.0)  # CVode gives up otherwise
+
+    return {
+        kind: worst_error(table(kind, rtol), system, context, paths, end, method) / RTOL
+        for kind, rtol in (("me", 0.1 * RTOL), ("cs", RTOL))
+    }
+
+
+def states_of(context: fx.Context) -> list[str]:
+    """Return the paths of states that are single numbers."""
+    rows = context.describe()
+    return [row["path"] for row in rows if row["kind"] == "state" and np.size(row["value"]) == 1]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run_as_units(name: str, tmp_path: Path) -> None:
+    module = importlib.import_module(f"examples.{name}")
+    if not hasattr(module, "build"):
+        pytest.skip("it has no function build()")
+    made: Any = module.build()
+    system, context = made if isinstance(made, tuple) else (made, made.create_default_context())
+    end, method = (0.01, "Rodas5P") if name in STIFF else (0.5, "auto")
+    errors = compare(tmp_path, system, context, states_of(context)[:4], end, method)
+    assert all(errors[kind] < allowed for kind, allowed in ALLOWED.items()), errors
+
+
+@pytest.mark.parametrize("first", range(0, EACH * TESTS, EACH))
+def test_random_loops_run_as_units(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + EACH):
+        loop = draw_loop(np.random.default_rng(seed))
+        if "quantizer" in loop.kinds and not {"sampled", "hold"} & {*loop.kinds}:
+            continue  # rates that jump without an event, over which tolerances say little
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        context = loop.diagram.create_default_context()
+        errors = compare(folder, loop.diagram, context, [loop.output], 0.9)
+        met = all(errors[kind] < allowed for kind, allowed in ALLOWED.items())
+        assert met, (seed, loop.kinds, errors)
