@@ -43,7 +43,7 @@ _ATTEMPT = "Cannot write C"
 
 
 class CSize(NamedTuple):
-    """What a model needs, in bytes.
+    """Memory and code of a model, in bytes.
 
     Attributes
     ----------

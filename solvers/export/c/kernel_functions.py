@@ -2,8 +2,8 @@
 
 `flexure.solvers.native.language.language` describes the language of kernels. There is one lane.
 Structures become structures of C without pointers: arrays are in them, so that a copy of the memory
-of an instance is another instance. What a `Memory` knows of a field becomes part of the code: a
-number, a constant table or a function. So only what a model needs is written, and the fields that
+of an instance is another instance. Fields that a `Memory` knows become part of the code: numbers,
+constant tables or functions. So only what a model needs is written, and the fields that
 are used are the memory that it takes.
 
 Arrays that kernels exchange by assigning fields, as a step does with the states at its ends, are

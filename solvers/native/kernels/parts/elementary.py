@@ -4,7 +4,7 @@ Every processor that rounds as IEEE 754 says computes the same bits, which C lib
 largest errors are below one unit in the last place.
 
 A number is reduced to a short interval, where a Taylor series or that of the inverse hyperbolic
-tangent converges fast. What rounding loses on the way is carried as a second, small number.
+tangent converges fast. The rounding errors on the way are carried as a second, small number.
 """
 
 from __future__ import annotations
