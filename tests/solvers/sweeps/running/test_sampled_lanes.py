@@ -19,13 +19,13 @@ SAMPLED: dict[str, Callable[[], fx.System]] = {
     "delay": lambda: fx.TimeDelay("sampled", 0.113, 0.01),
     "long delay": lambda: fx.TimeDelay("sampled", 0.35, 0.003),
     "variable delay": lambda: fx.TimeDelay("sampled", 0.113, 0.01, max_delay=0.2),
-    "state space": lambda: fx.DiscreteStateSpace(
-        "sampled", [[0.5, 0.1], [0.0, 0.8]], [[0.3], [0.2]], [[1.0, 1.0]], [[0.1]], 0.04
+    "state space": lambda: fx.StateSpace(
+        "sampled", [[0.5, 0.1], [0.0, 0.8]], [[0.3], [0.2]], [[1.0, 1.0]], [[0.1]], period=0.04
     ),
     "integrator": lambda: fx.DiscreteIntegrator("sampled", 0.03),
     "rate limiter": lambda: fx.DiscreteRateLimiter("sampled", 1.0, 1.5, 0.05),
-    "transfer function": lambda: fx.DiscreteTransferFunction(
-        "sampled", [0.2, 0.1], [1.0, -0.7], 0.05
+    "transfer function": lambda: fx.TransferFunction(
+        "sampled", [0.2, 0.1], [1.0, -0.7], period=0.05
     ),
 }
 
