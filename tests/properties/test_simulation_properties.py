@@ -175,10 +175,9 @@ class Loop:
 
     def diagram(self) -> fx.Diagram:
         builder = fx.DiagramBuilder("loop")
+        clock = {"period": self.period, "offset": self.offset}
         builder.add_all(
-            fx.StateSpace(
-                "controller", self.F, self.G, self.H, None, self.period, self.offset, self.z
-            ),
+            fx.StateSpace("controller", self.F, self.G, self.H, initial=self.z, **clock),
             fx.StateSpace("plant", self.A, self.B, np.eye(len(self.A)), None, self.x),
         )
         builder.connect_chain("plant", "controller", "plant.u")

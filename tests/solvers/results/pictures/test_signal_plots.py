@@ -268,7 +268,7 @@ def test_a_bare_mechanism_shows_coordinates_by_unit_and_energies_and_folds_const
     system = builder.build()
     context = system.create_default_context()
     context.set("free.v", [0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-    result = fx.simulate(system, 0.5, context)
+    result = fx.simulate(system, 0.5, context=context)
     figure = result.plot()
     shown = {ax.get_ylabel(): {line.get_label() for line in ax.lines} for ax in figure.axes}
     energies = {"kinetic_energy", "potential_energy", "mechanical_energy"}
@@ -277,7 +277,7 @@ def test_a_bare_mechanism_shows_coordinates_by_unit_and_energies_and_folds_const
     title = figure.get_suptitle()
     assert "9 constant curves left out" in title
     assert "plot('free.q')" in title
-    page = str(fx.page(system, 0.5, context).html)
+    page = str(fx.page(system, 0.5, context=context).html)
     assert '["free.q[x]", "free.q[y]", "free.q[z]"]' in page.replace('","', '", "')
     (named,) = result.plot("free.q[y]").axes  # what is asked for is shown
     assert not np.any(named.lines[0].get_ydata())
@@ -289,7 +289,7 @@ def test_a_comparison_names_its_runs_once() -> None:
     for level in (1.0, 2.0, 3.0):
         context = lag.create_default_context()
         lag.u.fix(context, level)
-        runs[f"u = {level:g}"] = fx.simulate(lag, 1.0, context)
+        runs[f"u = {level:g}"] = fx.simulate(lag, 1.0, context=context)
     upper, lower = fx.compare(runs, ["y"], ["x"]).axes
     legend = upper.get_legend()
     assert legend is not None
