@@ -20,6 +20,7 @@ from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.contexts.value_places import Way, can_be_set, find_place
 from flexure.diagrams.interface.completion import Completing, block_paths
 from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.systems.copying import Household
 from flexure.diagrams.values.arrays import Array, as_number, check_bounds, equal, freeze
 from flexure.diagrams.values.handles import Handle, found_twin, require_context
 from flexure.diagrams.values.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
@@ -262,20 +263,39 @@ class Context(Shown, Completing):
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
         """Return a copy for the same system, or for its copy if that was made in the same call.
 
-        A context does not copy its system. So put the system first: in the copy of
-        ``(system, context)``, of a list, a dictionary or a dataclass, the context belongs to the
-        copied system. In the copy of ``(context, system)`` it belongs to the original one. Pickle
-        copies both, in any order. The context of a block is copied within its root context.
+        A context does not copy its system. In the copy of ``(system, context)``, of a list, a
+        dictionary or a dataclass with both, in any order, the context belongs to the copied system.
+        The context of a block is copied within its root context.
         """
         system = memo.get(id(self.system), self.system)
         if not self.is_root:
             found: Context = copy.deepcopy(self.root, memo).find(system)
             return found
-        if system is self.system:
-            return self.clone()
         restore, (_, *values) = self.__reduce__()
-        twin: Context = restore(system, *copy.deepcopy(values, memo))
+        if system is not self.system:
+            twin: Context = restore(system, *copy.deepcopy(values, memo))
+            return twin
+        twin = self.clone()
+        Household.of(system).when_copied(
+            memo,
+            lambda household: twin._move_to(
+                restore(household.counterpart(system), *copy.deepcopy(values, memo))
+            ),
+        )
         return twin
+
+    def _move_to(self, other: Context) -> None:
+        """Become the context that another one is, of a copy of the system."""
+        store, leaves = self.store, self.store.leaves
+        for leaf, its_leaf in zip(leaves, other.store.leaves, strict=True):
+            leaf.__dict__.update(its_leaf.__dict__ | {"store": store, "parent": leaf.parent})
+        store.__dict__.update(other.store.__dict__ | {"leaves": leaves})
+        pairs: list[tuple[Context, Context]] = [(self, other)]
+        while pairs:
+            mine, its = pairs.pop()
+            mine.system = its.system
+            if isinstance(mine, DiagramContext) and isinstance(its, DiagramContext):
+                pairs += [(child, its.children[name]) for name, child in mine.children.items()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle values alone: what was computed from them is computed again."""

@@ -9,7 +9,7 @@ its `Household`, and the household as a list in which the innermost systems come
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol, cast
 
 from flexure.diagrams.checks.errors import DeclarationError
@@ -70,6 +70,22 @@ class Household:
         if number not in self._members:
             self._members[number] = kind.__new__(kind)
         return self._members[number]
+
+    def counterpart(self, system: Member) -> Any:
+        """Return the member that a member of the original of this household was copied to."""
+        return self._members[Household.of(system).number_of(system)]
+
+    def when_copied(self, memo: dict[Any, Any], then: Callable[[Household], None]) -> None:
+        """Call ``then(copy)`` if this household is copied later with this memory of `deepcopy`."""
+        memo.setdefault((id(self), "then"), []).append(then)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Household:
+        twin = memo[id(self)] = Household()
+        _, _, members = self.__reduce__()
+        twin.__setstate__(copy.deepcopy(members, memo))
+        for then in memo.get((id(self), "then"), ()):
+            then(twin)
+        return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
         members = [(type(system), system.__getstate__()) for system in self._members.values()]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from argparse import Namespace
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flexure.commands.codes import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED
+from flexure.commands.codes import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED, TERMINATED
 from flexure.commands.parser import make_parser
 from flexure.diagrams.checks.errors import FlexureError
 
@@ -30,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0 done, 1 an error of the model or the library, 2 invalid arguments, 3 done
-        with findings, 130 interrupted, 141 the output is closed; see `codes`.
+        with findings, 130 interrupted, 141 the output is closed, 143 terminated; see `codes`.
     """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -42,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if arguments.command is None:
             parser.print_help()
             return _flushed(DONE)
-        with _warnings_as_lines():
+        with _warnings_as_lines(), _removing_half_files():
             return _carried_out(arguments)
     except SystemExit as ending:  # after --help, --version and words that are not understood
         return _flushed(ending.code if isinstance(ending.code, int) else MISUSED)
@@ -51,6 +53,31 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
+    except _Terminated:
+        _complain("terminated")
+        return TERMINATED
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+@contextlib.contextmanager
+def _removing_half_files() -> Any:
+    """Turn SIGTERM into an exception, so that files that are being written are removed."""
+    default = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        raise _Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _carried_out(arguments: Namespace) -> int:

@@ -13,6 +13,7 @@ with f less its mean, and Var and mean of f(A) and f(B) together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,7 @@ _RESAMPLES = 1000
 _CHUNK = 100  # of them at once, which bounds the memory
 _SHOWN = 30  # paths in a notebook
 _FEW = 16  # rows: of fewer, the true indices are often outside of their intervals
+_RESOLVED = 1e-6  # of a metric: less of a spread may be errors of the runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +257,8 @@ def sobol_indices(
     UserWarning
         When n is no power of two, when rows are left out because a run in them has no number, and
         when fewer than 16 rows are left: true indices are then often outside of the intervals.
+        When a metric varies by no more than the errors of runs, or as noise does: with S = 0 and
+        T = 1 for every value.
 
     Raises
     ------
@@ -325,7 +329,34 @@ def sobol_indices(
                 f"{indices[name].rows}: with fewer than {_FEW}, true indices are often outside of "
                 f"the {level:.0%} intervals. Raise num_samples"
             )
+        else:
+            _warn_of_noise(found.metrics[name], name, indices[name])
     return indices
+
+
+def _warn_of_noise(measured: FloatArray, name: str, found: MetricIndices) -> None:
+    """Warn when a metric varies, but not with the values.
+
+    Noise that is drawn anew in each run has S = 0 and T = 1 for every value, which only a function
+    of products of all values has as well.
+    """
+    size = float(np.nanmax(np.abs(measured)))
+    spread = math.sqrt(found.variance)
+    if spread <= _RESOLVED * size:
+        warn(
+            f"The Sobol indices of '{name}' say nothing: it does not depend on the values. It "
+            f"varies by {spread:.3g} around values up to {size:.3g}, no more than the errors of "
+            "runs. Vary other paths, or measure something else"
+        )
+        return
+    nothing = (found.first_interval[:, 0] <= 0.0) & (found.first_interval[:, 1] >= 0.0)
+    everything = (found.total_interval[:, 0] <= 1.0) & (found.total_interval[:, 1] >= 1.0)
+    if (nothing & everything).all():
+        warn(
+            f"'{name}' varies as noise does: each value alone explains nothing of it (S = 0), and "
+            "without any of them nothing is explained (T = 1). Run the same values twice; if the "
+            "metric differs, fix the seeds of what is random, or average over more of it"
+        )
 
 
 def _plan(values: Sampled, n: int, options: Options, attempt: str) -> Plan:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,3 +159,43 @@ def test_a_file_that_is_there_stays_whole_when_the_new_one_fails(
     with pytest.raises(OSError, match="No space"):
         result.plot(path=tmp_path / "run.png")
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+LONG = """\
+import flexure as fx
+
+
+def build():
+    builder = fx.DiagramBuilder("loop")
+    pid = fx.SampledPIDController("pid", 0.001, kp=0.5, ki=0.3)
+    builder.add_all(fx.Constant("target", 1.0), pid, fx.FirstOrderLag("plant", 0.3))
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    return builder.build()
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
+def test_a_run_that_is_stopped_while_it_writes_leaves_no_half_file(folder: Path) -> None:
+    resource = pytest.importorskip("resource")
+    (folder / "long.py").write_text(LONG, encoding="utf-8")
+    words = [sys.executable, "-m", "flexure", "run", "long.py", "--to", "300", "--out", "kept"]
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    endings = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+    for number, (code, text) in endings.items():
+        with subprocess.Popen(words, **pipes) as process:
+            while process.poll() is None and not list((folder / "kept").glob(".*.tmp")):
+                time.sleep(0.005)
+            process.send_signal(number)
+            _, said = process.communicate()
+        assert (process.returncode, said) == (code, f"flexure: {text}\n")
+        assert list((folder / "kept").iterdir()) == []
+
+    def full_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    ended = subprocess.run(words, preexec_fn=full_disk, check=False, **pipes)
+    assert ended.returncode == 1
+    assert "Cannot write signals to" in ended.stderr
+    assert list((folder / "kept").iterdir()) == []

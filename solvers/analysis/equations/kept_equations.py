@@ -37,6 +37,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
@@ -201,11 +202,13 @@ def kept_equations(
     with kept.lock:
         found: _Kept | None = kept.find(key)
         if found is None:
-            made = make()
+            with quietly():
+                made = make()
             kept.put(key, made, made.size)
             return made, False
     if found.fits() and agrees(found):
         return found, True
-    made = make()
+    with quietly():
+        made = make()
     kept.put(key, made, made.size)
     return made, False

@@ -9,13 +9,14 @@ loop, v comes back as m = -L v, in the convention of negative feedback, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 
 import networkx as nx
 import numpy as np
 
+from flexure.blocks.linear_systems.delays import PadeDelay
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
@@ -33,6 +34,7 @@ from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reductio
 _CIRCLE = 1.5 * np.exp(1j * np.pi * np.arange(0.5, 8.0) / 8.0)  # beyond poles, where to compare
 _SAME = 1e-6
 _SINGULAR = 1e-9
+_FAR, _PLACES = 1e4, 400  # how far, and where, to look above the range of an approximation
 
 
 @answers_other_words
@@ -205,7 +207,27 @@ def _from_wire(
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
     if is_zero and not any(BLOCKS in each for each in notes):
         notes = (*notes, *_blocking(context, around, period))
+    if opened:
+        notes = (*notes, *_beyond_delays(model, context, around))
     return replace(model, notes=notes)
+
+
+def _beyond_delays(model: LinearModel, context: Context, around: Collection[int]) -> Iterator[str]:
+    """Name approximated delays of a loop that has a gain above 1 where their phase is wrong."""
+    for leaf in context.leaves():
+        block = leaf.system
+        if not isinstance(block, PadeDelay) or leaf.position not in around:
+            continue
+        highest = block.highest_frequency(leaf)
+        above = highest * np.geomspace(1.0, _FAR, _PLACES)
+        if model.period is not None:
+            above = above[above < np.pi / model.period]
+        gains = np.abs(model.frequency_response(above)).ravel()
+        if (gains > 1.0).any():
+            yield (
+                f"'{block.label}' approximates its delay up to {highest:.3g} rad/s, and the loop "
+                f"has a gain of {gains.max():.3g} above: raise its order, or take a TimeDelay"
+            )
 
 
 def _closes(model: LinearModel, whole: LinearModel) -> bool:

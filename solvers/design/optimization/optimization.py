@@ -316,7 +316,8 @@ def optimize(
     change. It is therefore repeated from a point near its end (twice if derivatives exist), with
     motions of the relative tolerances 1e-7 and 1e-9. The distance between the last ends is the
     ``precision`` of the answer. Two more runs for each variable, five percent of the box to both
-    sides, show whether the objective depends on it at all.
+    sides, show whether the objective depends on it at all. Without derivatives, the best candidate
+    runs a second time: if its objective differs, a warning says so, and no precision is reported.
 
     The reported optimum always comes from a simulated run, and every constraint reported as
     satisfied was satisfied in that run. The objective of another candidate may be smaller, but by

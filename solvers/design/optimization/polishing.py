@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.checks.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.trials import Trials, bound_of
@@ -142,11 +142,13 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
     start : ndarray, shape (n,)
         A candidate with all numbers.
     """
+    slopes = None
     try:
         slopes = MotionSlopes(trials.study, trials.space)
         downhill = _Downhill(trials, start, slopes)
         end = _descend(downhill, start, _ENOUGH)
     except FlexureError as error:
+        slopes = None
         downhill = _Downhill(trials, _point(trials), None)
         ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
         how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
@@ -159,6 +161,16 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
     assert best is not None
     away = np.ptp([*ends, trials.points[best]], axis=0)
     precision = np.maximum(away if len(ends) > 1 else np.nan, _FINEST)
+    if not slopes:
+        first, second = trials.numbers[best, 0], trials.again(best)[0]
+        if not abs(second - first) <= _ENOUGH * downhill.scales[0]:
+            warn(
+                f"The objective '{trials.study.goal.label}' is not a function of the variables: a "
+                f"second run of the best candidate gives {second:.6g} instead of {first:.6g}. The "
+                "answer may be the luckiest of many alike. Fix the seeds of what is random, or "
+                "use a mean over several runs as the objective"
+            )
+            precision[:] = np.nan
     return Polish(how, best, np.where(flat, np.inf, precision))
 
 

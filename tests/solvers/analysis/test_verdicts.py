@@ -77,9 +77,9 @@ def made(kind: str, linearize_as: str) -> Any:
     return servo(make(**option), target, **limits)
 
 
-def made_for_run(kind: str, linearize_as: str) -> Any:
+def end_of(kind: str, linearize_as: str) -> Any:
     diagram, context = made(kind, linearize_as)
-    return diagram, 0.2, context
+    return fx.simulate(diagram, 0.2, context=context).sample("plant.y", 0.2)
 
 
 @pytest.mark.parametrize("kind", HARD)
@@ -115,8 +115,8 @@ def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: st
     checkup = fx.doctor(diagram, context)
     assert any(re.search(HARD[kind][3], note) for note in checkup.linear_notes)
     assert "linearized as a gain" in " ".join(str(checkup).split())
-    exact = fx.simulate(*made_for_run(kind, "exact")).sample("plant.y", 0.2)
-    assert fx.simulate(*made_for_run(kind, "gain")).sample("plant.y", 0.2) == exact
+    exact = end_of(kind, "exact")
+    assert end_of(kind, "gain") == exact
 
 
 def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
@@ -248,6 +248,22 @@ def test_a_delay_that_has_no_continuous_model_names_the_one_that_has() -> None:
         fx.margins(fx.loop_gain(diagram, "pid.u", context=context))
 
 
+@for_each("order", [1, 2, 5])
+def test_an_approximated_delay_answers_for_no_loop_that_is_faster(order: int) -> None:
+    """A gain k around an integrator and a delay of 1 s is stable up to k = π/2."""
+    quiet = {1: 0.4, 2: 1.4, 5: 1.5}
+    noted = {1: 1.8, 2: 1.575, 5: 6.0}
+    for k in (quiet[order], noted[order]):
+        builder = fx.DiagramBuilder("loop")
+        delay = fx.PadeDelay("delay", 1.0, order=order)
+        builder.add_all(fx.Gain("k", -k), fx.Integrator("plant"), delay)
+        builder.connect_chain("k", "plant", "delay", "k")
+        found = fx.margins(fx.loop_gain(builder.build(), "delay.y"))
+        is_named = any("'delay' approximates its delay up to" in note for note in found.notes)
+        assert is_named == (k == noted[order])
+        assert is_named or found.is_stable == (k < 0.5 * np.pi)
+
+
 # Responses that are not at rest ------------------------------------------------------------------
 
 
@@ -303,6 +319,36 @@ def test_a_value_that_the_objective_does_not_depend_on_has_no_precision(by_path:
     assert found.precision["x"] == np.inf
     assert found.precision["u"] < 1e-3
     assert str(found).count("not determined") == 1
+
+
+@pytest.mark.filterwarnings("ignore:.* runs of 'lag' will take")
+def test_what_is_random_is_not_determined_and_has_no_sobol_indices() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+
+    def noise(noisy: float) -> Callable[[fx.results.SimulationResult], float]:
+        rng = np.random.default_rng(4)
+        u = lambda result: float(result.context.get("u").item())  # noqa: E731
+        return lambda result: (u(result) - 2.0) ** 2 + noisy * float(rng.normal())
+
+    for noisy in (1.0, 1e-3):
+        with pytest.warns(UserWarning, match="is not a function of the variables: a second run"):
+            best = fx.optimize(
+                lag, {"u": (0.0, 5.0)}, noise(noisy), t_final=0.1, max_evaluations=32
+            )
+        assert "±" not in str(best)
+    same = fx.optimize(lag, {"u": (0.0, 5.0)}, noise(0.0), t_final=0.1, max_evaluations=32)
+    assert same["u"] == pytest.approx(2.0, abs=1e-3)
+
+    values, rng = {"u": (0.0, 2.0), "x": (0.0, 0.5)}, np.random.default_rng(5)
+    quiet: dict[str, Callable[[fx.results.SimulationResult], float]] = {
+        "constant": lambda result: 3.0,
+        "rounding": lambda result: 3.0 + 1e-9 * float(result.context.get("x").item()),
+    }
+    for name, metric in quiet.items():
+        with pytest.warns(UserWarning, match=f"'{name}' say nothing: it does not depend"):
+            fx.sobol_indices(lag, values, 0.1, 16, metrics={name: metric})
+    with pytest.warns(UserWarning, match="'noise' varies as noise does"):
+        fx.sobol_indices(lag, values, 0.1, 16, metrics={"noise": lambda _: rng.normal()})
 
 
 def test_intervals_of_sobol_indices_from_few_rows_are_doubted() -> None:
