@@ -66,7 +66,8 @@ def plot_dynamic_stiffness(
     upper.legend(frameon=False, loc="best")
     lower.set_ylabel("loss angle [°]")
     lower.set_xlabel("frequency [Hz]")
-    return saved(upper.figure.figure, path)
+    figure: Figure = upper.figure.figure
+    return saved(figure, path)
 
 
 def _degrees(stiffness: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
