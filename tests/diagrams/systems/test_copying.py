@@ -123,8 +123,8 @@ def test_a_context_goes_along_with_its_system_in_any_order(duplicate: Duplicate)
         root.set(TAU, 3.0)
         assert (root.get(TAU), context.get(TAU)) == (3.0, 2.0)
         assert context.system is LOOP
-        end = fx.simulate(system, 0.5, root).context
-        assert end.to_dict() == fx.simulate(LOOP, 0.5, _with(3.0)).context.to_dict()
+        end = fx.simulate(system, 0.5, context=root).context
+        assert end.to_dict() == fx.simulate(LOOP, 0.5, context=_with(3.0)).context.to_dict()
 
 
 def _with(time_constant: float) -> fx.Context:
