@@ -63,10 +63,6 @@ if TYPE_CHECKING:
         UnitDelay,
         ZeroOrderHold,
     )
-    from flexure.blocks.linear_systems.discrete_linear import (
-        DiscreteStateSpace,
-        DiscreteTransferFunction,
-    )
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
     from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.models.fmu.fmu_block import FMUBlock
@@ -177,8 +173,6 @@ __all__ = [
     "DiscreteDerivative",
     "DiscreteIntegrator",
     "DiscreteRateLimiter",
-    "DiscreteStateSpace",
-    "DiscreteTransferFunction",
     "DistanceConstraint",
     "DoorHinge",
     "DoorHingeConfig",

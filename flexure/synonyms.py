@@ -10,8 +10,8 @@ from __future__ import annotations
 _TABLE = """
 StateSpace: ss StateSpaceBlock LinearSystem LTI lti dss
 TransferFunction: tf zpk TransferFcn Tf transfer_function tf2ss
-DiscreteStateSpace: dlti DiscreteLinearSystem
-DiscreteTransferFunction: DiscreteTransferFcn DiscreteFilter
+StateSpace(..., period=): DiscreteStateSpace dlti DiscreteLinearSystem
+TransferFunction(..., period=): DiscreteTransferFunction DiscreteTransferFcn DiscreteFilter
 AffineSystem: AffineBlock
 LinearModel.to_control: control to_ss
 LinearModel.zeros: zeros tzero zero

@@ -292,7 +292,7 @@ class SampledLuenbergerObserver(ObserverEquations):
         Name of the block.
     A, B, C, D : array_like
         Model from one sample to the next, of the shapes (n, n), (n, m), (p, n) and (p, m), as in
-        `DiscreteStateSpace`; D may be None.
+        `StateSpace`; D may be None.
     gain : array_like, shape (n, p)
         L, in units of x per unit of y; a vector of n when p = 1.
     period : float

@@ -7,7 +7,7 @@ samples, however they are wired.
 
 A *continuous* block, or a plot, sees what an output is between the samples. `ZeroOrderHold`,
 `UnitDelay` and `DiscreteDerivative` hold their outputs constant there. The output of
-`DiscreteStateSpace`, `DiscreteTransferFunction` and `DiscreteIntegrator` is an expression of the
+`StateSpace`, `TransferFunction` and `DiscreteIntegrator` is an expression of the
 next state and, with feedthrough, of the moving input; a `ZeroOrderHold` behind them makes it the
 held y[k].
 """

@@ -98,7 +98,7 @@ def ratio_of(
         attempt,
         "a transfer function",
         error=error,
-        remedy="Matrices are kept exactly by a StateSpace or DiscreteStateSpace block",
+        remedy="Matrices are kept exactly by a StateSpace block",
     )
     ratios = _ratios(system, attempt, error)
     require(
@@ -107,7 +107,7 @@ def ratio_of(
         attempt,
         "one input and one output",
         error=error,
-        remedy="Use a StateSpace or DiscreteStateSpace block, which accepts several",
+        remedy="Use a StateSpace block, which accepts several",
     )
     return ratios[0][0]
 
@@ -184,32 +184,21 @@ def block_ratio(
     return (numerator, *ratio_of(numerator, attempt, DeclarationError))
 
 
-def block_period(attempt: str, system: ForeignSystem | None, period: Any) -> Any:
-    """Return the period of a sampled block, or refuse a system without one."""
+def block_period(
+    attempt: str, system: ForeignSystem | None, period: float | None, offset: float
+) -> float | None:
+    """Return the sampling period of a block, None in continuous time, where no offset is."""
     if system is not None:
         period = period_of(system, period, attempt, DeclarationError)
     require(
-        period is not None,
-        system,
+        period is not None or offset == 0.0,
+        offset,
         attempt,
-        "a sampling period, or a sampled system with one",
+        "no offset without a sampling period",
         error=DeclarationError,
-        remedy="Pass period= in s, or use the block for continuous time",
+        remedy="Pass period= in s",
     )
     return period
-
-
-def refuse_period(attempt: str, system: ForeignSystem | None) -> None:
-    """Refuse a sampled system in a block of continuous time."""
-    known = None if system is None else system.dt
-    require(
-        known is None or (known == 0 and known is not True),
-        system,
-        attempt,
-        f"a system in continuous time, not one with dt = {known}",
-        error=DeclarationError,
-        remedy="Use the discrete block of that name",
-    )
 
 
 def _alone(attempt: str, others: list[Any]) -> None:

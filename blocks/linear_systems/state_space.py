@@ -11,13 +11,14 @@ import numpy.typing as npt
 from flexure.blocks.linear_systems.foreign_systems import (
     ForeignSystem,
     block_matrices,
+    block_period,
     block_ratio,
-    refuse_period,
 )
 from flexure.blocks.signals.argument_shapes import full, matrix, numbers, refusal
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.arrays import Array
+from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
@@ -84,15 +85,19 @@ class LinearEquations(LeafSystem):
 
 
 class StateSpace(LinearEquations):
-    """Linear time-invariant system ``ẋ = A x + B u, y = C x + D u``.
+    """Linear time-invariant system, in continuous time or sampled with a period.
+
+    In continuous time ``ẋ = A x + B u, y = C x + D u``; with a period
+    ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``.
 
     Parameters
     ----------
     name : str
         Name of the block.
     A : array_like, shape (n, n)
-        State matrix, in 1/s (entries may differ in unit). A number when n = 1. Or a linear system
-        in continuous time of python-control or scipy.signal, which has the other matrices.
+        State matrix, in 1/s in continuous time (entries may differ in unit). A number when n = 1.
+        Or a linear system of python-control or scipy.signal, which has the other matrices and, if
+        it is sampled, the period.
     B : array_like, shape (n, m)
         Input matrix; a vector of n when there is one input. With m = 0 the block has no input.
     C : array_like, shape (p, n)
@@ -102,25 +107,30 @@ class StateSpace(LinearEquations):
         the same instant, and there is no parameter "D".
     initial : array_like, shape (n,), optional
         State in new contexts; zeros when omitted.
+    period : float, optional
+        Sampling period in s; that of the system, if it has one, when omitted. Without either, time
+        is continuous.
+    offset : float
+        Time of the first sample in s.
 
     Attributes
     ----------
     u : InputPort or None
         Input "u" of size m; None when m = 0.
-    x : ContinuousState
+    x : ContinuousState or DiscreteState
         State "x" of size n.
     y : LeafOutputPort
-        Output "y" of size p.
+        Output "y" of size p; between samples C x[k+1] + D u(t).
     A, B, C, D : NumericParameter
         The matrices; B is None when m = 0, D when it is zero.
 
     Raises
     ------
     DeclarationError
-        When the shapes do not fit together, there are no states or outputs, or a system is sampled
-        or improper.
+        When the shapes do not fit together, there are no states or outputs, a system is improper,
+        the period is not positive or not that of the system, or there is an offset without it.
     ValueRefusedError
-        When an entry is not finite.
+        When an entry is not finite, or the initial state has another size.
 
     Examples
     --------
@@ -135,9 +145,16 @@ class StateSpace(LinearEquations):
     array([ 0.5, -1. ])
     >>> oscillator.feedthrough
     frozenset()
-    """
 
-    x: ContinuousState
+    The mean of a signal and of its last sample:
+
+    >>> mean = fx.StateSpace("mean", 0.0, 1.0, 0.5, 0.5, period=0.1)
+    >>> context = mean.create_default_context()
+    >>> mean.x.set(context, 2.0)
+    >>> mean.u.fix(context, 4.0)
+    >>> mean.y.eval(context)
+    array([3.])
+    """
 
     def __init__(
         self,
@@ -147,12 +164,21 @@ class StateSpace(LinearEquations):
         C: npt.ArrayLike | None = None,
         D: npt.ArrayLike | None = None,
         initial: npt.ArrayLike | None = None,
+        *,
+        period: float | None = None,
+        offset: float = 0.0,
     ) -> None:
         attempt = f"Cannot make the StateSpace '{name!s:.200}'"
         system, A, B, C, D = block_matrices(attempt, A, B, C, D)
-        refuse_period(attempt, system)
+        self.period = block_period(attempt, system, period, offset)
+        self.offset = offset
         super().__init__(name, A, B, C, D)
-        self.x = self.declare_continuous_state(z=self.order, default=initial)
+        if self.period is None:
+            self.x = self.declare_continuous_state(z=self.order, default=initial)
+        else:
+            start = full(self, "initial", 0.0 if initial is None else initial, self.order)
+            self.x = self.declare_discrete_state("x", start)
+            self.declare_discrete_update(self.update_state, Periodic(self.period, offset))
         self.y = self.declare_vector_output(
             "y", self.num_outputs, self.respond, prerequisites=self.needs
         )
@@ -160,6 +186,10 @@ class StateSpace(LinearEquations):
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return A x + B u."""
         return self.advance(context)
+
+    def update_state(self, context: Any) -> dict[Handle, Array]:
+        """Go on to A x + B u."""
+        return {self.x: self.advance(context)}
 
 
 class AffineSystem(LinearEquations):
@@ -255,8 +285,7 @@ class RationalEquations(LeafSystem):
 
     x: ContinuousState | DiscreteState
     y: LeafOutputPort
-    #: What to do instead of an improper transfer function.
-    advice = ""
+    period: float | None
 
     def __init__(
         self, name: str, numerator: npt.ArrayLike, denominator: npt.ArrayLike, unit: str
@@ -280,7 +309,9 @@ class RationalEquations(LeafSystem):
                 self,
                 f"a numerator of at most degree {below.size - 1}, that of the denominator",
                 f"degree {above.size - 1}",
-                self.advice,
+                "Differentiate with a FilteredDerivative, or add fast poles to the denominator"
+                if self.period is None
+                else "An output cannot precede its input: multiply the denominator by powers of z",
             )
         self.order = below.size - 1
         self.has_feedthrough = above.size == below.size
@@ -324,19 +355,28 @@ class RationalEquations(LeafSystem):
 
 
 class TransferFunction(RationalEquations):
-    r"""Proper transfer function from one input to one output.
+    r"""Proper transfer function from one input to one output, in s or in z.
 
     .. math:: G(s) = \frac{b_0 s^m + ... + b_m}{a_0 s^n + ... + a_n}, \quad m \le n
+
+    With a period it is a function of z in place of s.
 
     Parameters
     ----------
     name : str
         Name of the block.
     numerator : array_like, shape (m + 1,)
-        Coefficients b in descending powers of s. Leading zeros are dropped. Or a transfer function
-        in continuous time of python-control or scipy.signal, which has the denominator as well.
+        Coefficients b in descending powers of s or z. Leading zeros are dropped. Or a transfer
+        function of python-control or scipy.signal, which has the denominator as well and, if it is
+        sampled, the period.
     denominator : array_like, shape (n + 1,)
-        Coefficients a in descending powers of s. The first one is not zero, and keeps its sign.
+        Coefficients a in descending powers of s or z. The first one is not zero, and keeps its
+        sign.
+    period : float, optional
+        Sampling period in s; that of the system, if it has one, when omitted. Without either, time
+        is continuous.
+    offset : float
+        Time of the first sample in s.
     unit : str
         Unit of the output per unit of the input, such as ``"m/N"``, from which labels know it.
 
@@ -344,7 +384,7 @@ class TransferFunction(RationalEquations):
     ----------
     u : InputPort
         Input "u" of size 1.
-    x : ContinuousState
+    x : ContinuousState or DiscreteState
         State "x" of size n, of the controllable canonical form: with D(s) = (a₀ sⁿ + ...)/a₀,
         the components are sⁿ⁻¹ U/D, ..., s U/D, U/D.
     y : LeafOutputPort
@@ -356,8 +396,9 @@ class TransferFunction(RationalEquations):
     ------
     DeclarationError
         When m > n (use a `FilteredDerivative` to differentiate), when n = 0, or when the first
-        coefficient of the denominator is zero; of a system also when it is sampled, or has several
-        inputs or outputs.
+        coefficient of the denominator is zero; when the period is not positive or not that of the
+        system, or there is an offset without it; of a system also when it has several inputs or
+        outputs.
     ValueRefusedError
         When a coefficient is not finite.
 
@@ -372,10 +413,10 @@ class TransferFunction(RationalEquations):
     >>> notch = fx.TransferFunction("notch", [1, 0, 4], [1, 4, 4])
     >>> sorted(notch.feedthrough)
     [('u', 'y')]
+    >>> low_pass = fx.TransferFunction("low_pass", [0.2], [1.0, -0.8], period=0.1)
+    >>> low_pass.feedthrough
+    frozenset()
     """
-
-    x: ContinuousState
-    advice = "Differentiate with a FilteredDerivative, or add fast poles to the denominator"
 
     def __init__(
         self,
@@ -383,15 +424,26 @@ class TransferFunction(RationalEquations):
         numerator: npt.ArrayLike | ForeignSystem,
         denominator: npt.ArrayLike | None = None,
         *,
+        period: float | None = None,
+        offset: float = 0.0,
         unit: str = "",
     ) -> None:
         attempt = f"Cannot make the TransferFunction '{name!s:.200}'"
         system, numerator, denominator = block_ratio(attempt, numerator, denominator)
-        refuse_period(attempt, system)
+        self.period = block_period(attempt, system, period, offset)
+        self.offset = offset
         super().__init__(name, numerator, denominator, unit)
-        self.x = self.declare_continuous_state(z=self.order)
+        if self.period is None:
+            self.x = self.declare_continuous_state(z=self.order)
+        else:
+            self.x = self.declare_discrete_state("x", np.zeros(self.order))
+            self.declare_discrete_update(self.update_state, Periodic(self.period, offset))
         self.y = self.declare_vector_output("y", 1, self.respond, prerequisites=self.needs)
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the derivative of the canonical state."""
         return self.advance(context)
+
+    def update_state(self, context: Any) -> dict[Handle, Array]:
+        """Go on to the next canonical state."""
+        return {self.x: self.advance(context)}

@@ -11,9 +11,10 @@ import numpy as np
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.building.known_units import known_units
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.inventory import Paths, each_parameter, each_state
+from flexure.diagrams.contexts.inventory import Paths, each_parameter
 from flexure.diagrams.contexts.value_places import find_place, several
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.layout import Layout
@@ -24,14 +25,18 @@ from flexure.diagrams.values.kinds import DISCRETE, PARAMETER
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.results.measures.step_sources import StepFinder
-from flexure.solvers.results.pictures.panels import Scales
+from flexure.solvers.results.pictures.panels import (
+    ENERGIES,
+    Scales,
+    component_units,
+    coordinate_ports,
+)
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _PANELS = 6  # of signals that nobody has named
 _IN_ONE_PANEL = 6  # lines that can be told apart
 _FROM_ONE_BLOCK = 4  # parameters at hand that nobody has named
 _AT_HAND = 12
-_ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
 
 
 class PageSignals:
@@ -186,12 +191,12 @@ def _foremost(signals: PageSignals) -> list[list[str]]:
 def _coordinates(signals: PageSignals, shown: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the coordinates of plants that are not shown, as many in a panel as have a color."""
     known = {name for group in shown for name in group}
-    panels: dict[tuple[Any, str], list[str]] = {}
-    for place, _ in each_state(signals.system):
-        port = place.handle
-        if isinstance(port, OutputPort) and isinstance(port.system, Plant):
-            names = signals.components(port)
-            panels.setdefault((port.system, port.unit), []).extend(names)
+    panels: dict[tuple[Any, Any], list[str]] = {}
+    wired = known_units(signals.system)
+    for port in coordinate_ports(signals.system):
+        units = component_units(wired, Reader(port, None))
+        for name, unit in zip(signals.components(port), units, strict=True):
+            panels.setdefault((port.system, unit or port), []).append(name)
     groups = [[name for name in panel if name not in known] for panel in panels.values()]
     return [group[:_IN_ONE_PANEL] for group in groups if group]
 
@@ -200,7 +205,7 @@ def energies(signals: PageSignals) -> list[list[str]]:
     """Return the energies of plants, in a panel for each, and what their ledgers have left over."""
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
     found = [
-        [signals.outermost(port) for port in plant.output_ports if port.name in _ENERGIES]
+        [signals.outermost(port) for port in plant.output_ports if port.name in ENERGIES]
         for plant in plants
     ]
     return [*found, *([signals.outermost(port)] for port in signals.balances)]

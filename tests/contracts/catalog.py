@@ -258,9 +258,9 @@ CATALOG: dict[str, Recipe] = {
     ),
     "DiscreteIntegrator, trapezoidal": recipe(fx.DiscreteIntegrator, 0.1, method="trapezoidal"),
     "DiscreteDerivative": recipe(fx.DiscreteDerivative, 0.1, offset=0.05, size=2),
-    "DiscreteStateSpace": recipe(fx.DiscreteStateSpace, *_TWO_BY_TWO, period=0.1),
-    "DiscreteStateSpace without input": recipe(
-        fx.DiscreteStateSpace,
+    "StateSpace with a period": recipe(fx.StateSpace, *_TWO_BY_TWO, period=0.1),
+    "StateSpace with a period without input": recipe(
+        fx.StateSpace,
         [[0.5]],
         [[]],
         [[1.0]],
@@ -269,11 +269,11 @@ CATALOG: dict[str, Recipe] = {
         offset=0.05,
         initial=[1.0],
     ),
-    "DiscreteTransferFunction": recipe(
-        fx.DiscreteTransferFunction, [0.2, 0.1], [1.0, -0.8, 0.1], period=0.1, offset=0.05
+    "TransferFunction with a period": recipe(
+        fx.TransferFunction, [0.2, 0.1], [1.0, -0.8, 0.1], period=0.1, offset=0.05
     ),
-    "DiscreteTransferFunction with feedthrough": recipe(
-        fx.DiscreteTransferFunction, [0.2, 0.1], [-2.0, 0.8], period=0.1, unit="N"
+    "TransferFunction with a period with feedthrough": recipe(
+        fx.TransferFunction, [0.2, 0.1], [-2.0, 0.8], period=0.1, unit="N"
     ),
     # linear
     "StateSpace": recipe(fx.StateSpace, *_OSCILLATOR),

@@ -46,8 +46,6 @@ ROUNDED = {
     fx.Beam,
     fx.Bumper,
     fx.Cable,
-    fx.DiscreteStateSpace,
-    fx.DiscreteTransferFunction,
     fx.DoorHinge,
     fx.GainSchedule,
     fx.GeneralBushing,

@@ -55,6 +55,21 @@ TEXTS = {
 }
 
 
+#: Cells that draw, and how many pictures and players each shows.
+DRAWN = {
+    "result.plot('door.axis.angle')": (1, 0),
+    "phase = result.plot_phase('door.axis.angle', 'pid.u')": (1, 0),
+    "phase": (1, 0),
+    "result.plot('pid.u', path=folder + '/u.png')": (1, 0),
+    "result.plot('pid.u', path=folder + '/u.png'); 0": (0, 0),
+    "fx.bode(fx.linearize(servo, inputs='pid.feedforward', outputs='door.axis.angle'))": (1, 0),
+    "servo.plot()": (1, 0),
+    "for _ in range(2): _ = result.plot('pid.u')": (2, 0),
+    "moving = fx.animate(result, fps=5)": (0, 0),
+    "moving": (0, 1),
+}
+
+
 def code_of(notebook: Path) -> list[str]:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -75,6 +90,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "bar without tqdm": PROGRESS.format(before="sys.modules['tqdm'] = None"),
     }
     home = tmp_path_factory.mktemp("ipython")
+    cells["folder"] = f"%matplotlib inline\nfolder = {str(home)!r}"
+    cells |= {cell: cell for cell in DRAWN}
     return dict(zip(cells, executed(cells.values(), EXAMPLE.parent, home), strict=True))
 
 
@@ -154,3 +171,10 @@ def test_progress_is_a_line_where_there_are_no_widgets(outputs: dict[str, Any], 
     assert "simulating" in text
     assert "100%" in text
     assert "Warning" not in text
+
+
+def test_a_cell_shows_each_figure_once(outputs: dict[str, Any]) -> None:
+    for cell, counts in DRAWN.items():
+        kinds = [set(each.get("data", {})) for each in outputs[cell]]
+        found = tuple(sum(kind in each for each in kinds) for kind in ("image/png", "text/html"))
+        assert found == counts, (cell, kinds)

@@ -176,7 +176,7 @@ class Loop:
     def diagram(self) -> fx.Diagram:
         builder = fx.DiagramBuilder("loop")
         builder.add_all(
-            fx.DiscreteStateSpace(
+            fx.StateSpace(
                 "controller", self.F, self.G, self.H, None, self.period, self.offset, self.z
             ),
             fx.StateSpace("plant", self.A, self.B, np.eye(len(self.A)), None, self.x),

@@ -20,6 +20,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, ch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ class DynamicStiffness:
         measured: npt.ArrayLike | None = None,
         ax: Sequence[Axes] | None = None,
         path: str | Path | None = None,
-    ) -> tuple[Axes, Axes]:
+    ) -> Figure:
         """Plot magnitude and loss angle over frequency, with a line for each amplitude.
 
         Parameters
@@ -274,8 +275,8 @@ class DynamicStiffness:
 
         Returns
         -------
-        tuple of matplotlib.axes.Axes
-            The axes of magnitude and loss angle.
+        matplotlib.figure.Figure
+            Its axes are those of magnitude and loss angle.
         """
         from flexure.blocks.forces.fits.dynamic_stiffness_figure import plot_dynamic_stiffness
 

@@ -18,6 +18,7 @@ from flexure.diagrams.values.arrays import as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_dynamic_stiffness(
@@ -27,7 +28,7 @@ def plot_dynamic_stiffness(
     measured: npt.ArrayLike | None,
     ax: Sequence[Axes] | None,
     path: str | Path | None,
-) -> tuple[Axes, Axes]:
+) -> Figure:
     """Plot a dynamic stiffness, as its method does."""
     attempt = "Cannot plot a dynamic stiffness"
     computed = model.at(frequency, amplitude)
@@ -65,8 +66,7 @@ def plot_dynamic_stiffness(
     upper.legend(frameon=False, loc="best")
     lower.set_ylabel("loss angle [°]")
     lower.set_xlabel("frequency [Hz]")
-    saved(upper, path)
-    return upper, lower
+    return saved(upper.figure.figure, path)
 
 
 def _degrees(stiffness: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:

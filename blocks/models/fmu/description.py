@@ -255,14 +255,11 @@ def _variable(each: Any, access: str, port: str) -> Variable:
     is_boolean = kind == "Boolean"
     texts = (each.start or "").split() or ["0"]
     numbers = [float(text in ("true", "1")) if is_boolean else float(text) for text in texts]
-    bounds = [
-        each.min or getattr(declared, "min", None),
-        each.max or getattr(declared, "max", None),
-    ]
-    lower, upper = (0.0, 1.0) if is_boolean else (
-        float(bounds[0]) if bounds[0] else -np.inf,
-        float(bounds[1]) if bounds[1] else np.inf,
-    )  # fmt: skip
+    ends = (0.0, 1.0) if is_boolean else (-np.inf, np.inf)
+    lower, upper = (
+        float(getattr(each, name) or getattr(declared, name, None) or free)
+        for name, free in zip(("min", "max"), ends, strict=True)
+    )
     is_real = access in ("Real", "Float32", "Float64")
     return Variable(
         each.name,
@@ -283,9 +280,8 @@ def _variable(each: Any, access: str, port: str) -> Variable:
 def free_name(name: str, taken: set[str]) -> str:
     """Return the name of a port for a variable, which no other one has."""
     plain = re.sub(r"[^\w\[\]-]+", "_", name).strip("_") or "_"
-    plain = (
-        f"_{plain}" if plain[0].isdigit() or not (plain[0].isalpha() or plain[0] == "_") else plain
-    )
+    if not (plain[0].isalpha() or plain[0] == "_"):
+        plain = f"_{plain}"
     free, count = plain, 2
     while free in taken:
         free, count = f"{plain}_{count}", count + 1

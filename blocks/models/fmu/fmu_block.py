@@ -81,8 +81,10 @@ class FMUBlock(LeafSystem):
         When the file is no FMU, is damaged, leads out of its folder, is of another version or kind,
         has no binary for this platform, or cannot be initialized.
     EvaluationError
-        In runs, when the FMU refuses an evaluation, crashes in its own process, cannot go back to
-        an earlier state, or a fixed parameter was changed after the start.
+        In runs, when the FMU refuses an evaluation, cannot go back to an earlier state, or a fixed
+        parameter was changed after the start.
+    SimulationError
+        In runs, when the FMU crashes in its own process.
     MissingExtraError
         When FMPy is not installed.
 

@@ -141,17 +141,13 @@ class Instance:
         ``knowns`` are value references with their sizes.
         """
         self._go(setting)
-        columns = []
-        for reference, size in knowns:
-            for k in range(size):
-                seed = [float(k == i) for i in range(size)]
-                if self._is_2:
-                    columns.append(self._fmu.getDirectionalDerivative(unknowns, [reference], seed))
-                else:
-                    count = sum(self._size_of(each) for each in unknowns)
-                    columns.append(
-                        self._fmu.getDirectionalDerivative(unknowns, [reference], seed, count)
-                    )
+        slope = self._fmu.getDirectionalDerivative
+        count = () if self._is_2 else (sum(map(self._size_of, unknowns)),)
+        columns = [
+            slope(unknowns, [reference], [float(k == i) for i in range(size)], *count)
+            for reference, size in knowns
+            for k in range(size)
+        ]
         return np.array(columns).T
 
     def event(self, setting: Setting) -> tuple[Memory, FloatArray, list[Any]]:

@@ -16,7 +16,12 @@ from typing import Any
 from flexure.blocks.models.fmu.archive import hash_of, unpack
 from flexure.blocks.models.fmu.description import Facts
 from flexure.blocks.models.fmu.instance import Instance, make
-from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, FlexureError
+from flexure.diagrams.checks.errors import (
+    DeclarationError,
+    EvaluationError,
+    FlexureError,
+    SimulationError,
+)
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import Lock
 
@@ -59,7 +64,9 @@ class Runtime:
         Raises
         ------
         EvaluationError
-            When the FMU refuses, or ends its process; with the latest messages of its log.
+            When the FMU refuses; with the latest messages of its log.
+        SimulationError
+            When its own process ends.
         """
         with self._lock:
             if self._machine is None:
@@ -67,9 +74,10 @@ class Runtime:
             try:
                 return getattr(self._machine, question)(*arguments)
             except FlexureError as error:
-                if isinstance(error, _EndedError):
+                is_over = isinstance(error, SimulationError)  # others are tried with shorter steps
+                if is_over:
                     self.close()
-                raise EvaluationError(
+                raise (SimulationError if is_over else EvaluationError)(
                     f"Cannot ask the FMU '{self._label}' for '{question}'",
                     expected=error.expected,
                     found=error.found,
@@ -136,10 +144,6 @@ def _remove(machine: Any, folder: Path, process: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _EndedError(EvaluationError):
-    """The process of an FMU ended."""
-
-
 class Remote:
     """An instance in a process of its own, which may crash without harm.
 
@@ -186,7 +190,7 @@ class Remote:
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = self._process.wait()
             how = signal.Signals(-code).name if code < 0 else f"code {code}"
-            raise _EndedError(
+            raise SimulationError(
                 "Cannot ask an FMU",
                 expected="an answer",
                 found=f"the end of its process, with {how}",
@@ -199,6 +203,10 @@ class Remote:
 
 def serve() -> None:
     """Answer questions from the standard input until it ends."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the FMU prints is no answer
     questions = sys.stdin.buffer

@@ -16,19 +16,29 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn", "Axes", "Figure")
 
 
-def new_figure(**options: Any) -> Figure:
+def new_figure(*, moving: bool = False, **options: Any) -> Figure:
     """Return a new figure.
 
-    In the main thread pyplot knows it, and shows it with ``plt.show()`` or in a notebook. Pyplot
-    counts its figures for one thread only, so that elsewhere the figure is one by itself.
+    In the main thread pyplot knows it, and shows it with ``plt.show()`` or after the cell of a
+    notebook; but not one that is ``moving``, if pyplot would show it as a still. Pyplot counts its
+    figures for one thread only, so that elsewhere the figure is one by itself.
     """
+    from flexure.diagrams.drawing.formats.shown_figures import Figure
+
     if threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
-        return plt.figure(**options)
-    from matplotlib.figure import Figure
-
+        if has_windows() or not moving:
+            return plt.figure(FigureClass=Figure, **options)
     return Figure(**options)
+
+
+def has_windows() -> bool:
+    """Tell whether pyplot shows figures in windows of their own, and not after cells or never."""
+    import matplotlib.pyplot as plt
+
+    backend = plt.get_backend().lower()
+    return backend != "agg" and "inline" not in backend
 
 
 def axes_or_new(ax: Axes | None, **options: Any) -> Axes:
@@ -66,7 +76,16 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
-    """Return axes or a figure, which `save_figure` has written if a path is given."""
+    """Return axes or a figure, after `save_figure` if a path is given; all that draw end here.
+
+    What is in a file need not be shown: pyplot then forgets the figure, if it was made here.
+    """
     if path is not None:
-        save_figure(drawn.figure.figure, path)
+        from flexure.diagrams.drawing.formats.shown_figures import Figure
+
+        try:
+            save_figure(drawn.figure.figure, path)
+        finally:
+            if isinstance(drawn.figure.figure, Figure):
+                forget(drawn.figure.figure)
     return drawn

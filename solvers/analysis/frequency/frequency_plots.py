@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SCALES = ("dB", "absolute")
 _LEAST = 1.0  # dB or degrees that an axis shows
@@ -56,14 +58,14 @@ def bode(
     margins: bool = True,
     ax: Sequence[Axes] | None = None,
     path: str | Path | None = None,
-) -> tuple[Axes, Axes]:
+) -> Figure:
     """Plot magnitude and phase over frequency: a Bode plot.
 
     Parameters
     ----------
     models : LinearModel, or list or dict of them
         What to plot, continuous or sampled; a dictionary gives their labels. With several inputs or
-        outputs, each pair has a curve.
+        outputs there is a grid of channels: a row for each output, a column for each input.
     frequency : array_like, optional
         Ascending frequencies in ``units``. By default from below the lowest pole or zero to above
         the highest one, with the crossings of the magnitude 1, and of a sampled model up to half of
@@ -78,14 +80,14 @@ def bode(
         nearest to 1 that makes L = -1, above 1 or below, and the phase margin the angle nearest to
         zero. They say nothing about stability, see `nyquist`.
     ax : sequence of matplotlib.axes.Axes, optional
-        The two axes for magnitude and phase; a new figure when omitted.
+        The two axes for magnitude and phase, also of several channels; a new figure when omitted.
     path : str or Path, optional
         Where to save the figure.
 
     Returns
     -------
-    tuple of matplotlib.axes.Axes
-        The axes of magnitude and phase.
+    matplotlib.figure.Figure
+        Its axes are those of magnitude and phase; in a grid, row by row.
 
     Raises
     ------
@@ -112,7 +114,7 @@ def bode(
     >>> plant = fx.TransferFunction("plant", [3.0], [1.0, 3.0, 3.0, 1.0])
     >>> context = plant.create_default_context()
     >>> context.set("u", 0.0)
-    >>> magnitude, phase = fx.bode(fx.linearize(plant, context), [0.1, 1.0, 10.0])
+    >>> magnitude, phase = fx.bode(fx.linearize(plant, context), [0.1, 1.0, 10.0]).axes
     >>> phase.lines[0].get_ydata().round(1)
     array([ -17.1, -135. , -252.9])
     """
@@ -123,9 +125,53 @@ def bode(
     check_file(path, attempt)
     curves = curves_of(models, frequency, units, attempt, single=False)
     marked = marked and all(model.D.size == 1 for _, model in labelled(models, attempt))
+    named = labelled(models, attempt)
+    channels = _channels(curves, named) if axes is None else [curves]
+    tall, wide = named[0][1].D.shape if len(channels) > 1 else (1, 1)
     if axes is None:
-        figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
-        axes = figure.subplots(2, 1, sharex=True)
+        size = (8.0, 6.0) if len(channels) == 1 else (1.0 + 4.4 * wide, 4.4 * tall)
+        figure = new_figure(figsize=size, layout="constrained")
+        panels = figure.subplots(2 * tall, wide, sharex=True, squeeze=False)
+        pairs = [(panels[2 * i, j], panels[2 * i + 1, j]) for i, j in np.ndindex(tall, wide)]
+    else:
+        pairs = [axes]
+    for pair, some in zip(pairs, channels, strict=True):
+        _draw_channel(pair, some, units, magnitude, marked)
+        if len(pairs) > 1:
+            (output,), (entry,) = some[0].model.output_names, some[0].model.input_names
+            pair[0].set_title(f"{output} / {entry}", fontsize=10)
+            if not any(each.response.any() for each in some):
+                for panel in pair:
+                    panel.text(0.5, 0.5, "no response", transform=panel.transAxes, ha="center")
+    for _, lower in pairs[:-wide]:
+        lower.set_xlabel("")
+    if len(pairs) > 1 and len(named) > 1:
+        handles = pairs[0][0].get_legend_handles_labels()
+        pairs[0][0].figure.legend(*handles, loc="outside upper left", ncols=3, frameon=False)
+    elif len(pairs) == 1:
+        write_legend(pairs[0][0], curves)
+    return saved(pairs[0][0].figure.figure, path)
+
+
+def _channels(
+    curves: Sequence[Curve], named: Sequence[tuple[str, LinearModel]]
+) -> list[Sequence[Curve]]:
+    """Return the curves of each channel; all together where models have other channels."""
+    count = named[0][1].D.size
+    ways = {(*model.output_names, "/", *model.input_names) for _, model in named}
+    if count == 1 or len(ways) > 1:
+        return [curves]
+    names = [label for label, _ in named]
+    return [
+        [replace(each, label=name) for each, name in zip(curves[k::count], names, strict=True)]
+        for k in range(count)
+    ]
+
+
+def _draw_channel(
+    axes: tuple[Axes, Axes], curves: Sequence[Curve], units: str, magnitude: str, marked: bool
+) -> None:
+    """Draw magnitude and phase of curves, and their margins."""
     upper, lower = axes
     said: list[list[Label]] = [[], []]
     unit, decibels = UNITS[units], magnitude == "dB"
@@ -157,12 +203,9 @@ def bode(
     lower.set_ylabel("phase [°]")
     lower.set_xlabel(f"frequency [{units}]")
     turn_ticks(lower.yaxis, lower)
-    write_legend(upper, curves)
     if len(curves) == 1:
         for panel, texts in zip((upper, lower), said, strict=True):
             place_labels(panel, texts, panel.lines)
-    saved(upper, path)
-    return upper, lower
 
 
 def _pair(ax: Any, attempt: str) -> tuple[Axes, Axes] | None:

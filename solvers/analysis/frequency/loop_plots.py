@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 3.0  # of a Nyquist plot, in distances of the point -1 from the origin
 _BEYOND = 1e3  # how far a Nyquist plot goes beyond the frequencies of a Bode plot
+_BESIDE = 20.0  # of a Nichols plot beside a critical point, in degrees
 _LEVELS = (-20.0, -12.0, -6.0, -3.0, 0.0, 1.0, 3.0, 6.0, 12.0)  # of a closed loop, in dB
 
 
@@ -280,6 +281,8 @@ def nichols(
     phases, sizes = phases[np.isfinite(phases)], sizes[np.isfinite(sizes)]
     left = 90.0 * np.floor((np.min(phases, initial=-180.0) - 45.0) / 90.0)
     right = 90.0 * np.ceil((np.max(phases, initial=-180.0) + 45.0) / 90.0)
+    left -= _BESIDE if left % 360.0 == 180.0 else 0.0  # a critical point is there
+    right += _BESIDE if right % 360.0 == 180.0 else 0.0
     low = max(np.min(sizes, initial=-24.0), -60.0) - 3.0
     high = min(np.max(sizes, initial=15.0), 60.0) + 3.0
     ax.set_xlim(left, right)

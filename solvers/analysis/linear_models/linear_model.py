@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.linear_systems.discrete_linear import DiscreteStateSpace
 from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
@@ -203,7 +202,7 @@ class LinearModel(Shown):
                 attempt, expected="frequencies without a pole", found=f"the poles {self.poles}"
             ) from None
 
-    def to_state_space(self, name: str) -> StateSpace | DiscreteStateSpace:
+    def to_state_space(self, name: str) -> StateSpace:
         """Return a block for the deviations from the point; it starts at zero.
 
         Parameters
@@ -216,9 +215,7 @@ class LinearModel(Shown):
         DeclarationError
             When there is no state or no output.
         """
-        if self.period is not None:
-            return DiscreteStateSpace(name, self.A, self.B, self.C, self.D, self.period)
-        return StateSpace(name, self.A, self.B, self.C, self.D)
+        return StateSpace(name, self.A, self.B, self.C, self.D, period=self.period)
 
     def to_affine_system(self, name: str) -> AffineSystem:
         """Return a block for the values themselves in continuous time; it starts at x0.

@@ -61,7 +61,7 @@ _DECADES = 2.0  # of frequencies, beyond which their axis is logarithmic
 
 
 def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios over the numbers of the modes.
+    """Plot natural frequencies over the numbers of the modes, and damping ratios if there are any.
 
     Parameters
     ----------
@@ -71,8 +71,10 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
         Where to save the figure.
     """
     width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
-    figure = new_figure(figsize=(width, 5.2), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
+    damped = bool(np.any(np.nan_to_num(modes.damping_ratios)))
+    rows = 2 if damped else 1
+    figure = new_figure(figsize=(width, 0.6 + 2.3 * rows), layout="constrained")
+    panels = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
     numbers = np.arange(len(modes))
     kinds = np.array([mode.kind for mode in modes])
     for kind, color in _COLORS.items():
@@ -84,26 +86,27 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
                 "markersize": 6,
                 "clip_on": False,
             }
-            upper.vlines(here, 0.0, modes.frequencies[here], color=color, linewidth=1.6)
-            upper.plot(here, modes.frequencies[here], color=color, label=kind, **style)
-            lower.vlines(here, 0.0, modes.damping_ratios[here], color=color, linewidth=1.6)
-            lower.plot(here, modes.damping_ratios[here], color=color, **style)
+            for ax, values in zip(panels, (modes.frequencies, modes.damping_ratios), strict=False):
+                ax.vlines(here, 0.0, values[here], color=color, linewidth=1.6)
+                ax.plot(here, values[here], color=color, label=kind, **style)
     moving = modes.frequencies[modes.frequencies > 0.0]
     if moving.size and np.log10(moving.max() / moving.min()) > _DECADES:
-        upper.set_yscale("symlog", linthresh=float(moving.min()))
-    upper.set_ylabel("natural frequency [Hz]")
-    lower.set_ylabel("damping ratio")
-    lower.set_xlabel("mode")
-    lower.axhline(0.0, color=GREY, linewidth=0.8)
-    lower.xaxis.get_major_locator().set_params(integer=True)
-    for ax in (upper, lower):
+        panels[0].set_yscale("symlog", linthresh=float(moving.min()))
+    panels[0].set_ylabel("natural frequency [Hz]")
+    panels[-1].set_xlabel("mode")
+    panels[-1].xaxis.get_major_locator().set_params(integer=True)
+    for ax in panels:
         tidy(ax)
-    upper.set_ylim(bottom=0.0)
-    if not np.any(modes.damping_ratios < 0.0):
-        lower.set_ylim(bottom=0.0)
+    panels[0].set_ylim(bottom=0.0)
+    if damped:
+        panels[1].set_ylabel("damping ratio")
+        panels[1].axhline(0.0, color=GREY, linewidth=0.8)
+        if not np.any(modes.damping_ratios < 0.0):
+            panels[1].set_ylim(bottom=0.0)
     if len(set(kinds)) > 1:
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    figure.suptitle(modes.system.label)
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle(modes.system.label if damped else f"{modes.system.label}, undamped")
     return saved(figure, path)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import check_axes, require
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, forget, save_figure
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_file
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.results.mechanisms.animation_files import target_of
@@ -69,11 +69,7 @@ def plot_states(
     if own:
         ax.figure.figure.set_size_inches(*picture.inches)
     picture.show_all()
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-        if own:
-            forget(ax.figure.figure)
-    return ax
+    return saved(ax, path)
 
 
 def animate_path(

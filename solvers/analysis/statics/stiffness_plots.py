@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.value_places import find_place
-from flexure.diagrams.drawing.formats.new_figures import new_figure, save_figure
+from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import GREY, labelled, name_axis, style_of, tidy
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.statics.stiffness import TWIST, TWIST_UNITS
@@ -48,9 +48,7 @@ def plot_stiffnesses(track: StiffnessTrack, *, path: str | Path | None = None) -
         _finish(ax, len(shown))
     name_axis(axes[1].xaxis, name, unit, most=60)
     figure.suptitle(f"{track.system.label}: {track.stiffnesses[0].frame.name}")
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def plot_parasitic(
@@ -71,9 +69,7 @@ def plot_parasitic(
         _finish(ax, len(names))
     axes[1].set_xlabel(f"stroke {labelled(along, TWIST_UNITS[TWIST.index(along)])}")
     figure.suptitle(f"{track.system.label}: {track.stiffnesses[0].frame.name}")
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _over(track: StiffnessTrack) -> tuple[str, FloatArray, str]:

@@ -16,7 +16,7 @@ from flexure.diagrams.contexts.inventory import each_free_input
 from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.scalars.derivatives.jacobians import directional
 from flexure.diagrams.scalars.derivatives.simplification import simplify
-from flexure.solvers.export.c import driver
+from flexure.solvers.export.c import adaptive_steps, driver
 from flexure.solvers.export.c.driver import Instance
 from flexure.solvers.export.c.equation_functions import (
     SIGNATURE,
@@ -70,11 +70,11 @@ PROBLEMS = {
     driver.NOT_FINITE: "a derivative, state or update is not a finite number",
     driver.UNSETTLED: "events go on to cause each other, or settling updates to change values",
     driver.UNDEFINED: "a witness function is not finite or varies too fast",
-    driver.STUCK: "no step is short enough: the equations are not finite or not smooth",
-    driver.TOO_SLOW: "far too many steps would be needed",
+    adaptive_steps.STUCK: "no step is short enough: the equations are not finite or not smooth",
+    adaptive_steps.TOO_SLOW: "far too many steps would be needed",
     driver.ASTRAY: "projections do not bring the state to where it belongs",
-    driver.CROWDED: "events follow each other closer and closer",
-    driver.BACKWARD: "a run cannot go back in time",
+    adaptive_steps.CROWDED: "events follow each other closer and closer",
+    adaptive_steps.BACKWARD: "a run cannot go back in time",
 }
 
 
@@ -156,7 +156,9 @@ class CSource:
     def write_loops(self, methods: Sequence[str]) -> None:
         """Write the loop of a method, or of one for equations that become stiff after it."""
         what = "Go on to a time by steps within a tolerance; return how that ended."
-        self._module.translate(driver.advance_to, f"{self.name}_advance", _both(methods), what)
+        self._module.translate(
+            adaptive_steps.advance_to, f"{self.name}_advance", _both(methods), what
+        )
         self._translate(_BESIDE_LOOPS)
 
     def write_steps(self, plan: StepPlan, methods: Sequence[str]) -> None:
@@ -165,7 +167,7 @@ class CSource:
         kernel: Any = driver.step
         statics: dict[str, Any] = {"method": plan.kernel}
         if methods:
-            kernel, statics = driver.adaptive_step, _both(methods)
+            kernel, statics = adaptive_steps.adaptive_step, _both(methods)
         self._module.translate(kernel, f"{self.name}_step", statics, what)
 
     def write_slopes(self) -> None:
@@ -194,7 +196,9 @@ class CSource:
     def _translate(self, kernels: dict[str, str]) -> None:
         for each, what in kernels.items():
             name = f"{self.name}_{_NAMES.get(each, each)}"
-            self._module.translate(getattr(driver, each), name, None, what)
+            self._module.translate(
+                getattr(driver, each, None) or getattr(adaptive_steps, each), name, None, what
+            )
 
     # The text ------------------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ def play(
     ground: float | None = None,
 ) -> FuncAnimation:
     """Return an animation of a motion, and save it if it has a target."""
-    canvas = new_figure(layout="constrained")
+    canvas = new_figure(moving=True, layout="constrained")
     picture = Picture(motion, canvas.subplots(), view=view, ground=ground)
     canvas.set_size_inches(*picture.inches)
     picture.show(0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import check_axes
-from flexure.diagrams.drawing.formats.new_figures import axes_or_new, forget, save_figure
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
@@ -105,11 +105,7 @@ def plot_mechanism(
     if own:
         ax.figure.figure.set_size_inches(*picture.inches)
     picture.show(0)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-        if own:
-            forget(ax.figure.figure)
-    return ax
+    return saved(ax, path)
 
 
 def _forces_in(plant: Plant, context: Context) -> FloatArray:

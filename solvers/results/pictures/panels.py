@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks import Multiplexer
+from flexure.blocks import Multiplexer, Plant
+from flexure.blocks.multibody.trees.component_names import POSITION, mixed_unit
 from flexure.diagrams.building.known_units import KnownUnits, known_units
 from flexure.diagrams.checks.arguments import mapping, require
 from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.inventory import each_state
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.drawing.formats.style import labelled
 from flexure.diagrams.systems.ports import InputPort, OutputPort
@@ -21,7 +23,16 @@ from flexure.diagrams.values.handles import Handle, Located
 from flexure.diagrams.values.units import conversion
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
+#: Outputs of plants, which are shown together.
+ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
 _LARGEST = 1e300  # number, with which Matplotlib can still compute
+
+
+def coordinate_ports(system: System) -> list[OutputPort]:
+    """Return the outputs of plants in a system that are coordinates of their joints."""
+    handles = dict.fromkeys(place.handle for place, _ in each_state(system))
+    ports = [each for each in handles if isinstance(each, OutputPort)]
+    return [port for port in ports if isinstance(port.system, Plant)]
 
 
 @dataclass(frozen=True)
@@ -185,7 +196,7 @@ def _curves(
     found = []
     for signal in signals:
         reader, path = resolve(system, signal), path_of(signal)
-        units = known.units(reader.handle, reader.part)
+        units = component_units(known, reader)
         kinds: list[Any] = known.kinds(reader.handle, reader.part)
         if len(units) > 1:  # components without units stay together
             kinds = [unit or path for unit in units]
@@ -195,6 +206,18 @@ def _curves(
             full = f"{path}[{name}]" if short else path
             found.append(Curve(signal, column, full, short, wanted, factor, kinds[column]))
     return found
+
+
+def component_units(known: KnownUnits, reader: Reader) -> list[str]:
+    """Return the unit of each component; of coordinates that turn and slide, by their names."""
+    units = known.units(reader.handle, reader.part)
+    if any(units) or len(units) < 2:
+        return units
+    names = [str(label) for label in reader.labels]
+    suffixes = [name.rpartition("_")[2] for name in names]
+    if "qw" in suffixes:  # beside the quaternion there is a position
+        return ["m" if suffix in POSITION else "" for suffix in suffixes]
+    return [mixed_unit(names, name) for name in names]
 
 
 def component_names(reader: Reader) -> list[str]:

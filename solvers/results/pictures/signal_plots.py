@@ -76,7 +76,7 @@ def plot_signals(
         _require_the_same(runs, panels, scales, attempt)
     found = len(panels)
     if given is None and not signals:
-        panels = panels[:_MOST_PANELS]
+        panels = panels[:_MOST_ASKED]
     if given is None and len(panels) > _MOST_ASKED:
         raise ValueRefusedError(
             attempt,
@@ -92,6 +92,11 @@ def plot_signals(
             remedy=_LISTS,
         )
     sampled = {name: _sampled(result, panels, first.system) for name, result in runs.items()}
+    still: list[Curve] = []
+    if given is None and not signals:
+        panels, still = _folded(panels, [*sampled.values()])
+        found = len(panels)
+        panels = panels[:_MOST_PANELS]
     if given is None:
         height = sum(_height(panel) for panel in panels)
         figure = new_figure(figsize=(8.0, 0.9 + height), layout="constrained")
@@ -100,12 +105,15 @@ def plot_signals(
         axes = given
         figure = axes[0].figure.figure
     unit, scale = scales("s")
-    rows = [_draw(each, panel, sampled, scale) for each, panel in zip(axes, panels, strict=True)]
+    rows = [
+        _draw(each, panel, sampled, scale, names_runs=each is axes[0] or given is not None)
+        for each, panel in zip(axes, panels, strict=True)
+    ]
     for each in axes if given is not None else axes[-1:]:
         each.set_xlabel(f"time [{unit}]")
     if given is None:
-        some = f", {len(panels)} of {found} panels" if len(panels) < found else ""
-        figure.suptitle(f"{first.system.label}{some}" if title is None else title)
+        said = f"{first.system.label}{_left_out(len(panels), found, still)}"
+        figure.suptitle(said if title is None else title)
     elif title is not None:
         axes[0].set_title(title, pad=6.0 + 15.0 * rows[0])
     for name, result in runs.items():
@@ -126,6 +134,38 @@ def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
     axes = [*items_of(ax.ravel() if isinstance(ax, np.ndarray) else ax, wanted, attempt)]
     require(axes and all(map(are_axes, axes)), ax, attempt, wanted)
     return axes
+
+
+def _folded(
+    panels: Sequence[Panel], sampled: Sequence[Mapping[Curve | None, FloatArray]]
+) -> tuple[list[Panel], list[Curve]]:
+    """Return panels without what stays constant, and the curves that were left out.
+
+    Panels in which all curves are constant are left out, and zero components elsewhere; but nothing
+    where everything is constant.
+    """
+
+    def span(curve: Curve) -> float:
+        return max(float(np.ptp(values[curve])) for values in sampled)
+
+    moving = [panel for panel in panels if not all(span(each) == 0.0 for each in panel.curves)]
+    if not moving:
+        return [*panels], []
+    kept = [
+        Panel([c for c in panel.curves if not c.short or any(v[c].any() for v in sampled)])
+        for panel in moving
+    ]
+    shown = {curve for panel in kept for curve in panel.curves}
+    return kept, [c for panel in panels for c in panel.curves if c not in shown]
+
+
+def _left_out(shown: int, found: int, still: Sequence[Curve]) -> str:
+    """Return what a title says about panels and curves that are not shown."""
+    some = f", {shown} of {found} panels" if shown < found else ""
+    if still:
+        count = f"{len(still)} constant curve{'s' * (len(still) > 1)}"
+        some += f"\n{count} left out: shown by name, as in plot('{path_of(still[0].signal)}')"
+    return some
 
 
 def _height(panel: Panel) -> float:
@@ -181,8 +221,12 @@ def _draw(
     panel: Panel,
     sampled: Mapping[str, Mapping[Curve | None, FloatArray]],
     scale: float,
+    *,
+    names_runs: bool,
 ) -> int:
     """Draw the curves of a panel; return the number of rows of its legend.
+
+    Of several panels in one figure, the legend of the first one names the runs.
 
     Signals that jump have two values at one time, so that held samples are drawn as steps. If a
     signal is the same in several runs, such as a setpoint, it is drawn once.
@@ -202,7 +246,7 @@ def _draw(
                 time,
                 values[curve],
                 **style,
-                label=names[curve] if not several else run if k == 0 else None,
+                label=names[curve] if not several else run if k == 0 and names_runs else None,
             )
     if several:
         longest = max(sampled.values(), key=lambda values: float(values[None][-1]))

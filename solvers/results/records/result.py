@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks import Plant
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.contexts.context import Context
@@ -23,6 +24,7 @@ from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, freeze
+from flexure.solvers.results.pictures.panels import ENERGIES, coordinate_ports
 from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.records.exports import Exported, Jumps, SignalTable, make_table
 from flexure.solvers.results.records.history import History
@@ -139,12 +141,15 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
         """Paths of the most important signals, which `plot` shows by default.
 
         The outputs of the system; of a system without outputs, what its wires carry, or else its
-        states, the first twelve of them.
+        states, the first twelve of them. Of a plant, its coordinates and energies.
         """
         return tuple(handle.path for handle in self._foremost())
 
     def _foremost(self) -> list[Any]:
         outputs = self.system.output_ports
+        if isinstance(self.system, Plant):
+            energies = [port for port in outputs if port.name in ENERGIES]
+            return [*coordinate_ports(self.system), *energies] or [*outputs]
         wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
         ways = (outputs, dict.fromkeys(wired), self._handles())
         vectors = [[each for each in way if each.size] for way in ways]

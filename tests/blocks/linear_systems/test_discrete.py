@@ -16,10 +16,7 @@ from flexure.blocks.linear_systems.discrete import (
     UnitDelay,
     ZeroOrderHold,
 )
-from flexure.blocks.linear_systems.discrete_linear import (
-    DiscreteStateSpace,
-    DiscreteTransferFunction,
-)
+from flexure.blocks.linear_systems.state_space import StateSpace, TransferFunction
 from flexure.diagrams.checks.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
 
 Tick = Callable[[fx.Context], None]
@@ -157,7 +154,7 @@ INPUTS = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5], [-2.0, 0.0]])
 
 @pytest.mark.parametrize("direct", [D, None])
 def test_state_space_gives_the_sequence_of_scipy(direct: Any, tick: Tick) -> None:
-    block = DiscreteStateSpace("system", A, B, C, direct, 0.1, initial=[1.0, -1.0])
+    block = StateSpace("system", A, B, C, direct, period=0.1, initial=[1.0, -1.0])
     before, _ = run(block, tick, INPUTS)
     system = (A, B, C, np.zeros((3, 2)) if direct is None else direct, 0.1)
     _, expected, _ = scipy.signal.dlsim(system, INPUTS, x0=[1.0, -1.0])
@@ -166,7 +163,7 @@ def test_state_space_gives_the_sequence_of_scipy(direct: Any, tick: Tick) -> Non
 
 
 def test_state_space_without_inputs_moves_by_itself(tick: Tick) -> None:
-    block = DiscreteStateSpace("system", A, np.zeros((2, 0)), C, None, 0.1, initial=[1.0, -1.0])
+    block = StateSpace("system", A, np.zeros((2, 0)), C, None, period=0.1, initial=[1.0, -1.0])
     context = block.create_default_context()
     for _ in range(5):
         tick(context)
@@ -175,7 +172,7 @@ def test_state_space_without_inputs_moves_by_itself(tick: Tick) -> None:
 
 
 def test_state_space_matrices_can_be_set(tick: Tick) -> None:
-    block = DiscreteStateSpace("system", 0.5, 1.0, 1.0, None, 0.1, initial=2.0)
+    block = StateSpace("system", 0.5, 1.0, 1.0, None, period=0.1, initial=2.0)
     context = block.create_default_context()
     context.set("u", 1.0)
     block.A.set(context, [[3.0]])
@@ -196,7 +193,7 @@ def test_state_space_matrices_can_be_set(tick: Tick) -> None:
 def test_transfer_function_filters_like_scipy(
     numerator: list[float], denominator: list[float], tick: Tick
 ) -> None:
-    block = DiscreteTransferFunction("filter", numerator, denominator, 0.1)
+    block = TransferFunction("filter", numerator, denominator, period=0.1)
     before, _ = run(block, tick, SAMPLES)
     above = np.concatenate([np.zeros(len(denominator) - len(numerator)), numerator])
     expected = scipy.signal.lfilter(above, denominator, SAMPLES)
@@ -205,7 +202,7 @@ def test_transfer_function_filters_like_scipy(
 
 
 def test_transfer_function_coefficients_can_be_set(tick: Tick) -> None:
-    block = DiscreteTransferFunction("filter", [1.0], [1.0, 0.0], 0.1)
+    block = TransferFunction("filter", [1.0], [1.0, 0.0], period=0.1)
     context = block.create_default_context()
     block.u.fix(context, 6.0)
     block.numerator.set(context, 4.0)
@@ -220,7 +217,7 @@ def test_a_hold_behind_a_sampled_block_gives_its_output_to_continuous_ones() -> 
     builder = fx.DiagramBuilder("filter")
     builder.add_all(
         fx.Ramp("ramp"),
-        DiscreteTransferFunction("average", [0.5, 0.5], [1.0, 0.0], 0.1),
+        TransferFunction("average", [0.5, 0.5], [1.0, 0.0], period=0.1),
         ZeroOrderHold("hold", 0.1),
     )
     builder.connect_chain("ramp", "average", "hold")
@@ -244,11 +241,11 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "delay": UnitDelay,
     "derivative": DiscreteDerivative,
     "integrator": DiscreteIntegrator,
-    "state_space": lambda name, period, **options: DiscreteStateSpace(
-        name, A, B, C, D, period, **options
+    "state_space": lambda name, period, **options: StateSpace(
+        name, A, B, C, D, period=period, **options
     ),
-    "transfer_function": lambda name, period, **options: DiscreteTransferFunction(
-        name, [1.0], [1.0, 0.5], period, **options
+    "transfer_function": lambda name, period, **options: TransferFunction(
+        name, [1.0], [1.0, 0.5], period=period, **options
     ),
 }
 
@@ -275,10 +272,10 @@ def test_unknown_rules_and_misfits_are_refused() -> None:
     with pytest.raises(DeclarationError, match="initial"):
         DiscreteIntegrator("total", 0.1, initial=[1.0, 2.0])
     with pytest.raises(DeclarationError, match="2 x 2 matrix for A"):
-        DiscreteStateSpace("system", A[:, :1], B, C, D, 0.1)
+        StateSpace("system", A[:, :1], B, C, D, period=0.1)
     with pytest.raises(DeclarationError, match="initial"):
-        DiscreteStateSpace("system", A, B, C, D, 0.1, initial=[1.0, 2.0, 3.0])
+        StateSpace("system", A, B, C, D, period=0.1, initial=[1.0, 2.0, 3.0])
     with pytest.raises(DeclarationError, match="precede its input"):
-        DiscreteTransferFunction("filter", [1.0, 0.0, 0.0], [1.0, 0.5], 0.1)
+        TransferFunction("filter", [1.0, 0.0, 0.0], [1.0, 0.5], period=0.1)
     with pytest.raises(ValueRefusedError, match="denominator"):
-        DiscreteTransferFunction("filter", [1.0], [1.0, np.nan], 0.1)
+        TransferFunction("filter", [1.0], [1.0, np.nan], period=0.1)

@@ -154,7 +154,7 @@ def test_units_pass_lags_and_transfer_functions_by_the_unit_of_their_gain() -> N
         fx.FirstOrderLag("unknown", 0.1, gain=3.0),
         fx.LeadLag("lead", 1.0, 2.0),
         fx.TransferFunction("beam", [1.0], [1.0, 1.0], unit="m/rad"),
-        fx.DiscreteTransferFunction("wheel", [1.0], [1.0, 0.5], 0.1, unit="m/rad"),
+        fx.TransferFunction("wheel", [1.0], [1.0, 0.5], period=0.1, unit="m/rad"),
         fx.TransferFunction("nothing", [1.0], [1.0, 1.0]),
         fx.Integrator("sum", reset=True),
         fx.Constant("zero", 0.0),

@@ -395,7 +395,7 @@ def test_blocks_take_the_objects_of_scipy() -> None:
     space = signal.StateSpace([[-1.0]], [[2.0]], [[3.0]], [[4.0]])
     assert fx.StateSpace("h", space, initial=[5.0]).D is not None
     sampled = signal.TransferFunction([0.2], [1.0, -0.8], dt=0.1)
-    for kind in (fx.DiscreteTransferFunction, fx.DiscreteStateSpace):
+    for kind in (fx.TransferFunction, fx.StateSpace):
         sampler: Any = kind("g", sampled)
         result = fx.simulate(wired(sampler), 0.25)
         assert result.sample("g.y", 0.25)[..., 0] == pytest.approx(0.2 * (1.0 + 0.8 + 0.64))
@@ -415,7 +415,7 @@ def test_blocks_take_the_objects_of_python_control() -> None:
     space = control.ss([[-1.0, 1.0], [0.0, -2.0]], [[0.0], [1.0]], [[1.0, 0.0]], 0.0)
     assert fx.StateSpace("h", space).A.default.tolist() == [[-1.0, 1.0], [0.0, -2.0]]
     sampled = control.c2d(space, 0.1)
-    assert fx.DiscreteStateSpace("h", sampled).order == 2
+    assert fx.StateSpace("h", sampled).order == 2
     assert fx.StateSpace("back", loop().to_control()).order == len(loop().A)
     with pytest.raises(DeclarationError, match="one input and one output"):
         fx.TransferFunction("g", control.tf([[[1.0], [1.0]]], [[[1.0, 1.0], [1.0, 2.0]]]))
@@ -437,15 +437,13 @@ UNKNOWN = signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
         (lambda: fx.TransferFunction("g", SPACE), "'g': expected a transfer function.*StateSpace"),
         (lambda: fx.StateSpace("g", SPACE, [[1.0]]), "the system alone"),
         (lambda: fx.TransferFunction("g", RATIO, [1.0, 2.0]), "the system alone"),
-        (lambda: fx.StateSpace("g", SAMPLED), "continuous time, not one with dt = 0.1"),
-        (lambda: fx.TransferFunction("g", UNKNOWN), "Use the discrete block"),
-        (lambda: fx.DiscreteStateSpace("g", SPACE), "a sampled system"),
-        (lambda: fx.DiscreteTransferFunction("g", RATIO, period=0.1), "continuous time"),
-        (lambda: fx.DiscreteTransferFunction("g", UNKNOWN), "Pass period="),
-        (lambda: fx.DiscreteTransferFunction("g", SAMPLED, period=0.2), "0.1 s"),
+        (lambda: fx.StateSpace("g", SPACE, period=0.1), "continuous time"),
+        (lambda: fx.StateSpace("g", SPACE, offset=0.1), "no offset without a sampling period"),
+        (lambda: fx.TransferFunction("g", RATIO, period=0.1), "continuous time"),
+        (lambda: fx.TransferFunction("g", UNKNOWN), "Pass period="),
+        (lambda: fx.TransferFunction("g", SAMPLED, period=0.2), "0.1 s"),
         (lambda: fx.StateSpace("g", [[1.0]]), "matrices A, B and C"),
         (lambda: fx.TransferFunction("g", [1.0]), "numerator and denominator"),
-        (lambda: fx.DiscreteStateSpace("g", 0.5, 1.0, 1.0), "a sampling period"),
         (lambda: fx.TransferFunction("g", signal.TransferFunction([1, 0], [1.0])), "degree"),
     ],
 )

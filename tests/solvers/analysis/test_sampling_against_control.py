@@ -53,7 +53,7 @@ def loop(name: str, *behind: fx.System) -> fx.Diagram:
     builder.add_all(
         fx.Constant("target", 0.0),
         fx.Sum("error", "+-"),
-        fx.DiscreteTransferFunction("controller", *CONTROLLER, period=T),
+        fx.TransferFunction("controller", *CONTROLLER, period=T),
         *blocks,
         fx.ZeroOrderHold("sensor", T),
     )

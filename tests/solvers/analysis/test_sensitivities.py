@@ -263,7 +263,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "update 'source",
     ),
     "equations that cannot be traced": (
-        lambda: fx.parameter_sensitivity(*reversed_arguments(swinging(kind=ForeignPendulum))),
+        lambda: fx.parameter_sensitivity(**named(swinging(kind=ForeignPendulum))),
         TraceError,
         "if float",
     ),
@@ -312,10 +312,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }
 
 
-def reversed_arguments(pair: Any) -> tuple[Any, ...]:
-    """Put what `sensitivity` needs between a system and its context."""
+def named(pair: Any) -> dict[str, Any]:
+    """Return the arguments of `parameter_sensitivity` for a system and its context."""
     system, context = pair
-    return system, 1.0, ["mass"], context
+    return {"system": system, "t_final": 1.0, "parameters": ["mass"], "context": context}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -77,9 +77,9 @@ def made(kind: str, linearize_as: str) -> Any:
     return servo(make(**option), target, **limits)
 
 
-def made_for_run(kind: str, linearize_as: str) -> Any:
+def end_of(kind: str, linearize_as: str) -> Any:
     diagram, context = made(kind, linearize_as)
-    return diagram, 0.2, context
+    return fx.simulate(diagram, 0.2, context=context).sample("plant.y", 0.2)
 
 
 @pytest.mark.parametrize("kind", HARD)
@@ -115,8 +115,8 @@ def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: st
     checkup = fx.doctor(diagram, context)
     assert any(re.search(HARD[kind][3], note) for note in checkup.linear_notes)
     assert "linearized as a gain" in " ".join(str(checkup).split())
-    exact = fx.simulate(*made_for_run(kind, "exact")).sample("plant.y", 0.2)
-    assert fx.simulate(*made_for_run(kind, "gain")).sample("plant.y", 0.2) == exact
+    exact = end_of(kind, "exact")
+    assert end_of(kind, "gain") == exact
 
 
 def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:

@@ -216,7 +216,7 @@ def test_a_loop_has_the_poles_of_its_design_whatever_samples_the_input(late: str
         "hold": lambda: fx.ZeroOrderHold("late", period),
         "unit": lambda: fx.UnitDelay("late", period),
         "delay": lambda: fx.TimeDelay("late", 0.017, period),
-        "filter": lambda: fx.DiscreteTransferFunction("late", [1.0, 0.3], [1.0, -0.2], period),
+        "filter": lambda: fx.TransferFunction("late", [1.0, 0.3], [1.0, -0.2], period=period),
     }
 
     def plant(builder: fx.DiagramBuilder) -> fx.InputPort:

@@ -244,6 +244,7 @@ def of_lag(function: Callable[..., object], /, **arguments: Any) -> Make:
 
 
 FIT_OPTIONS: dict[str, Any] = {"deviations": 0.1, "loss": "huber", "max_evaluations": 90}
+_EQUILIBRIUM = {"free": (), "fixed": (), "tolerance": 1e-9, "max_iterations": 10, "period": 0.1}
 _SIMULATION: dict[str, Any] = {
     "t_final": 0.01,
     "method": "RK45",
@@ -358,9 +359,7 @@ def function_calls() -> dict[str, Make]:
             polish=False,
             compiled=False,
         ),
-        "equilibrium": of_lag(
-            fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
-        ),
+        "equilibrium": of_lag(fx.equilibrium, **_EQUILIBRIUM),
         "compiled_equations": of_lag(fx.compiled_equations),
         "to_c": of_lag(fx.to_c, signals=["lag.y"], method="rk2", step=0.01),
         "to_fmu": of_lag(fx.to_fmu, signals=["lag.y"], inputs=(), parameters=(), platforms=()),

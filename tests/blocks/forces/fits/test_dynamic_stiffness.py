@@ -165,7 +165,8 @@ def test_a_fit_finds_a_damper_beside_a_spring() -> None:
 @pytest.mark.full
 def test_the_picture_has_a_line_for_each_amplitude(tmp_path: Path) -> None:
     measured = RUBBER.at(SWEEP, AMPLITUDES)
-    upper, lower = RUBBER.plot(SWEEP, AMPLITUDES, measured=measured, path=tmp_path / "rubber.png")
+    figure = RUBBER.plot(SWEEP, AMPLITUDES, measured=measured, path=tmp_path / "rubber.png")
+    upper, lower = figure.axes
     for panel, values in ((upper, np.abs(measured)), (lower, np.rad2deg(np.angle(measured)))):
         assert len(panel.lines) == 6
         np.testing.assert_allclose(np.asarray(panel.lines[0].get_ydata()), values[:25])

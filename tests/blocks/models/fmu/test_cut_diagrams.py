@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from tests.support.tiers import by_tier
 
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-12}
 TIMES = np.linspace(0.0, 2.0, 101)
@@ -43,7 +44,7 @@ def servo(block: fx.System) -> fx.Diagram:
     return builder.build()
 
 
-@pytest.fixture(scope="module", params=["2.0", "3.0"])
+@pytest.fixture(scope="module", params=by_tier(fast=["3.0"], full=["2.0", "3.0"]))
 def unit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("fmpy")
     if not any(map(shutil.which, ("gcc", "cc", "clang"))):

@@ -42,7 +42,7 @@ def texts(ax: Any) -> list[str]:
 
 
 def test_a_bode_plot_has_magnitude_and_phase_of_the_closed_form() -> None:
-    upper, lower = fx.bode(transfer_model(*LAGS), FREQUENCY)
+    upper, lower = fx.bode(transfer_model(*LAGS), FREQUENCY).axes
     x, decibels = data(upper.lines[0])
     _, degrees = data(lower.lines[0])
     np.testing.assert_allclose(x, FREQUENCY, rtol=1e-15)
@@ -54,7 +54,7 @@ def test_a_bode_plot_has_magnitude_and_phase_of_the_closed_form() -> None:
 
 
 def test_frequencies_in_hertz_and_magnitudes_as_they_are() -> None:
-    upper, lower = fx.bode(transfer_model(*LAGS), [0.5, 1.0], units="Hz", magnitude="absolute")
+    upper, lower = fx.bode(transfer_model(*LAGS), [0.5, 1.0], units="Hz", magnitude="absolute").axes
     hertz, size = data(upper.lines[0])
     np.testing.assert_allclose(hertz, [0.5, 1.0])
     np.testing.assert_allclose(size, 3.0 * (1.0 + (2.0 * np.pi * hertz) ** 2) ** -1.5)
@@ -82,14 +82,14 @@ def test_the_phase_is_continuous_and_begins_where_integrators_say(
     numerator: list[float], denominator: list[float], first: float, last: float
 ) -> None:
     omega = np.geomspace(1e-4, 1e5, 200)
-    _, lower = fx.bode(transfer_model(numerator, denominator), omega, margins=False)
+    _, lower = fx.bode(transfer_model(numerator, denominator), omega, margins=False).axes
     _, degrees = data(lower.lines[0])
     np.testing.assert_allclose(degrees[[0, -1]], [first, last], atol=0.2)
 
 
 def test_sharp_resonances_are_followed_to_their_peak() -> None:
     zeta = 1e-5
-    upper, lower = fx.bode(transfer_model([1.0], [1.0, 2.0 * zeta, 1.0]), margins=False)
+    upper, lower = fx.bode(transfer_model([1.0], [1.0, 2.0 * zeta, 1.0]), margins=False).axes
     _, decibels = data(upper.lines[0])
     assert decibels.max() == pytest.approx(20.0 * np.log10(0.5 / zeta), abs=1e-4)
     _, degrees = data(lower.lines[0])
@@ -97,18 +97,22 @@ def test_sharp_resonances_are_followed_to_their_peak() -> None:
 
 
 def test_frequencies_reach_beyond_poles_and_zeros_and_to_the_crossing() -> None:
-    x, _ = data(fx.bode(transfer_model([1.0, 0.02], [1.0, 50.0, 0.0]), margins=False)[0].lines[0])
+    x, _ = data(
+        fx.bode(transfer_model([1.0, 0.02], [1.0, 50.0, 0.0]), margins=False).axes[0].lines[0]
+    )
     assert x[0] <= 0.01
     assert x[-1] >= 100.0
-    x, decibels = data(fx.bode(transfer_model([4e5], [1.0, 0.0]), margins=False)[0].lines[0])
+    x, decibels = data(fx.bode(transfer_model([4e5], [1.0, 0.0]), margins=False).axes[0].lines[0])
     assert decibels[0] > 0.0 > decibels[-1]
-    x, decibels = data(fx.bode(transfer_model([1e6], [1.0, 2.0, 1.0]), margins=False)[0].lines[0])
+    x, decibels = data(
+        fx.bode(transfer_model([1e6], [1.0, 2.0, 1.0]), margins=False).axes[0].lines[0]
+    )
     assert decibels[0] > 0.0 > decibels[-1]
 
 
 @pytest.mark.full
 def test_a_static_gain_is_drawn_as_a_level() -> None:
-    upper, lower = fx.bode(free_model(fx.Gain("gain", -5.0)))
+    upper, lower = fx.bode(free_model(fx.Gain("gain", -5.0))).axes
     np.testing.assert_allclose(data(upper.lines[0])[1], 20.0 * np.log10(5.0))
     np.testing.assert_allclose(data(lower.lines[0])[1], 180.0)
     for draw in (fx.nyquist, fx.nichols):
@@ -119,7 +123,7 @@ def test_a_static_gain_is_drawn_as_a_level() -> None:
 
 @pytest.mark.parametrize("fast", [1e3, 1e6, 1e9])
 def test_a_slow_pole_is_no_integrator_however_fast_another_one_is(fast: float) -> None:
-    upper, lower = fx.bode(transfer_model([fast], [1e4, 1e4 * fast + 1.0, fast]))
+    upper, lower = fx.bode(transfer_model([fast], [1e4, 1e4 * fast + 1.0, fast])).axes
     w, decibels = data(upper.lines[0])
     assert w[0] <= 1e-4 / 5.0
     np.testing.assert_allclose(decibels[0], 0.0, atol=0.2)
@@ -128,14 +132,16 @@ def test_a_slow_pole_is_no_integrator_however_fast_another_one_is(fast: float) -
 
 
 def test_what_is_level_is_drawn_as_a_level_and_rounding_is_not_shown() -> None:
-    upper, lower = fx.bode(transfer_model([-1.0, 1.0], [1.0, 1.0]))
+    upper, lower = fx.bode(transfer_model([-1.0, 1.0], [1.0, 1.0])).axes
     assert np.ptp(upper.get_ylim()) >= 1.0
-    _, lower = fx.bode(transfer_model([1.0], [1.0, 0.0, 1.0]))  # closed, s² + 2: at the boundary
+    _, lower = fx.bode(
+        transfer_model([1.0], [1.0, 0.0, 1.0])
+    ).axes  # closed, s² + 2: at the boundary
     assert texts(lower) == ["phase margin 0° at 1.41 rad/s"]
 
 
 def test_a_sampled_model_ends_at_half_of_its_sampling_rate() -> None:
-    upper, lower = fx.bode(transfer_model([0.5], [1.0, -1.0], 0.1), units="Hz")
+    upper, lower = fx.bode(transfer_model([0.5], [1.0, -1.0], 0.1), units="Hz").axes
     hertz, decibels = data(upper.lines[0])
     z = np.exp(2j * np.pi * hertz * 0.1)
     np.testing.assert_allclose(decibels, 20.0 * np.log10(np.abs(0.5 / (z - 1.0))), atol=1e-9)
@@ -146,7 +152,7 @@ def test_a_sampled_model_ends_at_half_of_its_sampling_rate() -> None:
 
 
 def test_labels_of_less_than_three_decades_are_plain_numbers_that_do_not_overlap() -> None:
-    _, lower = fx.bode(transfer_model([1.0], [1.0, 1.0, 0.0]), np.geomspace(0.1, 6.3, 50))
+    _, lower = fx.bode(transfer_model([1.0], [1.0, 1.0, 0.0]), np.geomspace(0.1, 6.3, 50)).axes
     lower.figure.figure.draw_without_rendering()
     shown = [text for text in lower.get_xticklabels(which="both") if text.get_text()]
     texts = [text.get_text() for text in shown if 0.1 <= float(text.get_text()) <= 6.3]
@@ -166,23 +172,40 @@ def test_singular_values_are_the_gains_in_all_directions() -> None:
         np.testing.assert_allclose(np.square(found), np.linalg.eigvalsh(G.conj().T @ G)[::-1])
 
 
-def test_each_pair_of_inputs_and_outputs_gets_a_curve_in_a_bode_plot() -> None:
-    model = free_model(fx.StateSpace("block", -np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2))))
-    upper, lower = fx.bode({"both": model}, FREQUENCY)
-    legend = upper.get_legend()
-    assert legend is not None
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert labels[1] == f"both: {model.output_names[0]} / {model.input_names[1]}"
-    assert len(labels) == 4
-    for ax in (upper, lower):  # nothing goes from the second to the first
-        assert np.isnan(data(ax.lines[1])[1]).all()
+def test_a_bode_plot_of_several_channels_is_a_grid_of_them() -> None:
+    A, B, C = np.diag([-1.0, -2.0]), np.array([[1.0, 0.0], [0.5, 2.0]]), np.eye(2)
+    model = free_model(fx.StateSpace("block", A, B, C, np.zeros((2, 2))))
+    figure = fx.bode({"one": model, "half": replace(model, B=0.5 * model.B)}, FREQUENCY)
+    axes = np.reshape(np.array(figure.axes, dtype=object), (4, 2))
+    w = FREQUENCY[3]
+    for i, j in ((0, 0), (1, 0), (1, 1)):
+        upper, lower = axes[2 * i, j], axes[2 * i + 1, j]
+        exact = (C @ np.linalg.solve(1j * w * np.eye(2) - A, B))[i, j]
+        assert upper.get_title() == f"{model.output_names[i]} / {model.input_names[j]}"
+        sizes = [data(line)[1][3] for line in upper.lines]
+        np.testing.assert_allclose(sizes, 20.0 * np.log10(np.abs(exact) / np.array([1.0, 2.0])))
+        np.testing.assert_allclose(data(lower.lines[1])[1][3], np.rad2deg(np.angle(exact)))
+    assert texts(axes[0, 1]) == ["no response"]  # nothing goes from the second to the first
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "half"]
+    _, ax = plt.subplots(2)
+    fx.bode(model, FREQUENCY, ax=ax)  # axes of one's own take all channels
+    assert len(ax[0].lines) == 4
+
+
+def test_the_critical_points_of_a_nichols_plot_are_not_at_its_edge() -> None:
+    for count in (3, 4, 5, 6, 7):
+        ax = fx.nichols(transfer_model([3.0], np.poly(-np.ones(count))))
+        (points,) = (line for line in ax.lines if line.get_marker() == "+")
+        edges = np.subtract.outer(data(points)[0], ax.get_xlim())
+        assert np.min(np.abs(edges)) >= 15.0
 
 
 # Margins ----------------------------------------------------------------------------------------
 
 
 def test_margins_are_marked_where_the_closed_form_has_them() -> None:
-    upper, lower = fx.bode(transfer_model(*LAGS))
+    upper, lower = fx.bode(transfer_model(*LAGS)).axes
     crossing = np.sqrt(9.0 ** (1.0 / 3.0) - 1.0)
     angle = 180.0 - 3.0 * np.rad2deg(np.arctan(crossing))
     assert texts(upper) == [f"gain margin {20.0 * np.log10(8.0 / 3.0):.3g} dB at 1.73 rad/s"]
@@ -197,7 +220,7 @@ def test_margins_agree_with_python_control() -> None:
     control = pytest.importorskip("control")
     for numerator, denominator in (LAGS, ([2.0, 1.0], [1.0, 0.2, 9.0, 0.0])):
         gain, phase, at_gain, at_phase = control.margin(control.tf(numerator, denominator))
-        upper, lower = fx.bode(transfer_model(numerator, denominator))
+        upper, lower = fx.bode(transfer_model(numerator, denominator)).axes
         assert texts(upper) == [
             f"gain margin {20.0 * np.log10(gain):.3g} dB at {at_gain:.3g} rad/s"
         ]
@@ -205,7 +228,7 @@ def test_margins_agree_with_python_control() -> None:
 
 
 def test_margins_can_be_left_out() -> None:
-    for ax in (*fx.bode(transfer_model(*LAGS), margins=False),):
+    for ax in fx.bode(transfer_model(*LAGS), margins=False).axes:
         assert texts(ax) == []
     assert texts(fx.nyquist(transfer_model(*LAGS), margins=False)) == ["-1"]
 
@@ -310,12 +333,14 @@ def covered(ax: Any) -> list[str]:
     "draw",
     thinned(
         [
-            lambda: fx.bode(transfer_model(*LAGS))[0],
-            lambda: fx.bode(transfer_model(*LAGS))[1],
+            lambda: fx.bode(transfer_model(*LAGS)).axes[0],
+            lambda: fx.bode(transfer_model(*LAGS)).axes[1],
             lambda: fx.nyquist(transfer_model(*LAGS)),
             lambda: fx.nyquist(transfer_model([1.0], [1.0, 0.5, 0.0])),
             lambda: fx.nichols(transfer_model([2.0], [1.0, 1.0, 0.0])),
-            lambda: fx.bode([transfer_model(*LAGS), transfer_model([2.0], [1.0, 1.0, 0.0])])[0],
+            lambda: fx.bode([transfer_model(*LAGS), transfer_model([2.0], [1.0, 1.0, 0.0])]).axes[
+                0
+            ],
             lambda: fx.nyquist(
                 {"a": transfer_model(*LAGS), "b": transfer_model([1.0], [1.0, 1.0])}
             ),
@@ -328,7 +353,7 @@ def test_texts_and_legends_cover_no_curve(draw: Callable[[], Any]) -> None:
 
 
 def test_of_several_models_the_legend_has_the_figures() -> None:
-    ax, _ = fx.bode({"lags": transfer_model(*LAGS), "lag": transfer_model([0.5], [1.0, 1.0])})
+    ax, _ = fx.bode({"lags": transfer_model(*LAGS), "lag": transfer_model([0.5], [1.0, 1.0])}).axes
     legend = ax.get_legend()
     assert legend is not None
     labels = [text.get_text() for text in legend.get_texts()]
@@ -337,9 +362,9 @@ def test_of_several_models_the_legend_has_the_figures() -> None:
 
 @pytest.mark.full
 def test_pictures_are_drawn_into_axes_and_saved(tmp_path: Path) -> None:
-    _, ((a, b), (c, d)) = plt.subplots(2, 2)
+    figure, ((a, b), (c, d)) = plt.subplots(2, 2)
     model = transfer_model(*LAGS)
-    assert fx.bode(model, ax=(a, b)) == (a, b)
+    assert fx.bode(model, ax=(a, b)) is figure
     assert fx.nyquist(model, ax=c) is c
     assert fx.nichols(model, ax=d, path=tmp_path / "all.png") is d
     assert (tmp_path / "all.png").stat().st_size > 1000

@@ -28,6 +28,7 @@ from tests.support.fmus import (
     servo,
     worst_error,
 )
+from tests.support.tiers import by_tier
 
 END = 2.0
 RTOL = 1e-8
@@ -61,10 +62,10 @@ FMU3Slave = pytest.importorskip("fmpy.fmi3").FMU3Slave
 Units = Callable[..., tuple[Any, str]]
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [("servo", "2.0"), ("servo", "3.0"), ("ball", "2.0"), ("sampled", "3.0"), ("door", "2.0")],
-)
+TRIED = [("servo", "2.0"), ("sampled", "3.0"), ("ball", "2.0"), ("servo", "3.0"), ("door", "2.0")]
+
+
+@pytest.mark.parametrize(("name", "version"), by_tier(fast=TRIED[:2], full=TRIED))
 def test_units_have_no_findings_and_run_as_in_flexure(
     name: str, version: str, units: Units
 ) -> None:
@@ -343,7 +344,7 @@ def test_steps_end_and_fail_as_the_standard_says(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for ends, last in ((True, 0.5), (False, 1.0)):
-        for version in ("2.0", "3.0"):
+        for version in by_tier(fast=("3.0" if ends else "2.0",), full=("2.0", "3.0")):
             system = Escape(f"escape_{'ends' if ends else 'fails'}", ends)
             path = saved(tmp_path, system, version=version)
             unit, numbers = instance(path, tmp_path, "cs", version)

@@ -203,7 +203,7 @@ def runs() -> dict[str, fx.results.SimulationResult]:
 def test_runs_are_compared_in_the_same_axes(runs: dict[str, fx.results.SimulationResult]) -> None:
     figure = fx.compare(runs, "target.y", "pendulum.angle", "pid.u", units={"rad": "deg"})
     angle, torque = figure.axes
-    assert legend(torque) == ["kp = 10", "kp = 30"]
+    assert torque.get_legend() is None  # the first panel names the runs
     assert legend(angle) == ["kp = 10", "kp = 30", "target.y"]  # which is the same in both
     assert angle.get_ylabel() == "pendulum.angle [deg]"
     for line, result in zip(angle.lines, runs.values(), strict=False):
@@ -258,3 +258,40 @@ class Sensor(fx.LeafSystem):
     def __init__(self, unit: str) -> None:
         super().__init__("sensor")
         self.u = self.declare_vector_input("u", 1, unit=unit)
+
+
+def test_a_bare_mechanism_shows_coordinates_by_unit_and_energies_and_folds_constants() -> None:
+    builder = fx.PlantBuilder("stone", gravity=(0.0, 0.0, -9.81))
+    inertia = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.2, 0.3))
+    stone = builder.add_body("stone", inertia)
+    builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, stone))
+    system = builder.build()
+    context = system.create_default_context()
+    context.set("free.v", [0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    result = fx.simulate(system, 0.5, context)
+    figure = result.plot()
+    shown = {ax.get_ylabel(): {line.get_label() for line in ax.lines} for ax in figure.axes}
+    energies = {"kinetic_energy", "potential_energy", "mechanical_energy"}
+    moving = {"free.q [m]": {"x", "z"}, "free.v [m/s]": {"vx", "vz"}, "[J]": energies}
+    assert shown == moving
+    title = figure.get_suptitle()
+    assert "9 constant curves left out" in title
+    assert "plot('free.q')" in title
+    page = str(fx.page(system, 0.5, context).html)
+    assert '["free.q[x]", "free.q[y]", "free.q[z]"]' in page.replace('","', '", "')
+    (named,) = result.plot("free.q[y]").axes  # what is asked for is shown
+    assert not np.any(named.lines[0].get_ydata())
+
+
+def test_a_comparison_names_its_runs_once() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    runs = {}
+    for level in (1.0, 2.0, 3.0):
+        context = lag.create_default_context()
+        lag.u.fix(context, level)
+        runs[f"u = {level:g}"] = fx.simulate(lag, 1.0, context)
+    upper, lower = fx.compare(runs, ["y"], ["x"]).axes
+    legend = upper.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [*runs]
+    assert lower.get_legend() is None
