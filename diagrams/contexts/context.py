@@ -261,40 +261,35 @@ class Context(Shown, Completing):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        """Return a copy for the same system, or for its copy if that was made in the same call.
+        """Return a copy for the same system, or for its copy if the same call makes one.
 
-        A context does not copy its system. In the copy of ``(system, context)``, of a list, a
-        dictionary or a dataclass with both, in any order, the context belongs to the copied system.
-        The context of a block is copied within its root context.
+        The system may come after the context. That of a block is copied within its root context.
         """
         system = memo.get(id(self.system), self.system)
         if not self.is_root:
             found: Context = copy.deepcopy(self.root, memo).find(system)
             return found
-        restore, (_, *values) = self.__reduce__()
+        _, (_, *values) = self.__reduce__()
         if system is not self.system:
-            twin: Context = restore(system, *copy.deepcopy(values, memo))
-            return twin
+            return _restored(system, *copy.deepcopy(values, memo))
+
+        def follow(copied: Household) -> None:
+            twin._move_to(_restored(copied.counterpart(system), *copy.deepcopy(values, memo)))
+
         twin = self.clone()
-        Household.of(system).when_copied(
-            memo,
-            lambda household: twin._move_to(
-                restore(household.counterpart(system), *copy.deepcopy(values, memo))
-            ),
-        )
+        Household.of(system).when_copied(memo, follow)
         return twin
 
     def _move_to(self, other: Context) -> None:
         """Become the context that another one is, of a copy of the system."""
-        store, leaves = self.store, self.store.leaves
-        for leaf, its_leaf in zip(leaves, other.store.leaves, strict=True):
+        store = self.store
+        for leaf, its_leaf in zip(store.leaves, other.store.leaves, strict=True):
             leaf.__dict__.update(its_leaf.__dict__ | {"store": store, "parent": leaf.parent})
-        store.__dict__.update(other.store.__dict__ | {"leaves": leaves})
-        pairs: list[tuple[Context, Context]] = [(self, other)]
-        while pairs:
-            mine, its = pairs.pop()
+        store.__dict__.update(other.store.__dict__ | {"leaves": store.leaves})
+        pairs: list[tuple[Any, Any]] = [(self, other)]
+        for mine, its in pairs:  # which grows
             mine.system = its.system
-            if isinstance(mine, DiagramContext) and isinstance(its, DiagramContext):
+            if isinstance(mine, DiagramContext):
                 pairs += [(child, its.children[name]) for name, child in mine.children.items()]
 
     def __reduce__(self) -> tuple[Any, ...]:
