@@ -27,7 +27,7 @@ from tests.support.mechanics.mechanisms import MECHANISMS, TRIED_MECHANISMS, ran
 from tests.support.native.c_models import Running, compile_all
 from tests.support.tiers import for_each
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 FloatArray = npt.NDArray[np.float64]
 PARTS: frozenset[Part] = frozenset(("exchange", "slopes"))
 #: For each name a model, its contexts, and an instance of what is compiled.
