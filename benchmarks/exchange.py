@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -49,7 +49,7 @@ def c_run(folder: Path, servo: fx.Diagram) -> tuple[Callable[[], object], int]:
     fx.to_c(servo, context, signals=[ANGLE], method="RK45", step=STEP).save(folder)
     (source,) = folder.glob("*.c")
     library = folder / "model.so"
-    command = ["gcc", *OPTIONS[:-1], "-shared", "-fPIC", source, "-o", library, "-lm"]
+    command = ["gcc", *OPTIONS[:-1], "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
     name, code = source.stem, ctypes.CDLL(str(library))
     memory, out = ctypes.create_string_buffer(1_000_000), (ctypes.c_double * 8)()
@@ -85,7 +85,7 @@ def main() -> None:
                 relative_tolerance=RTOL,
             )  # fmt: skip
 
-        def simulate(compiled: bool | str) -> fx.results.SimulationResult:
+        def simulate(compiled: Literal["native", "python"] | bool) -> fx.results.SimulationResult:
             return fx.simulate(servo, END, rtol=RTOL, compiled=compiled)
 
         simulate("native")  # which compiles

@@ -261,10 +261,7 @@ class Context(Shown, Completing):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        """Return a copy for the same system, or for its copy if the same call makes one.
-
-        The system may come after the context. That of a block is copied within its root context.
-        """
+        """Return a copy for the same system, or for its copy if the same call makes one."""
         system = memo.get(id(self.system), self.system)
         if not self.is_root:
             found: Context = copy.deepcopy(self.root, memo).find(system)
@@ -282,10 +279,9 @@ class Context(Shown, Completing):
 
     def _move_to(self, other: Context) -> None:
         """Become the context that another one is, of a copy of the system."""
-        store = self.store
-        for leaf, its_leaf in zip(store.leaves, other.store.leaves, strict=True):
-            leaf.__dict__.update(its_leaf.__dict__ | {"store": store, "parent": leaf.parent})
-        store.__dict__.update(other.store.__dict__ | {"leaves": store.leaves})
+        for leaf, its_leaf in zip(self.store.leaves, other.store.leaves, strict=True):
+            leaf.__dict__.update(its_leaf.__dict__ | {"store": self.store, "parent": leaf.parent})
+        self.store.__dict__.update(other.store.__dict__ | {"leaves": self.store.leaves})
         pairs: list[tuple[Any, Any]] = [(self, other)]
         for mine, its in pairs:  # which grows
             mine.system = its.system

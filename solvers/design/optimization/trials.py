@@ -70,7 +70,7 @@ class Trials:
             self._run(np.array(list(new.values())), stage)
         if not keys:
             return np.zeros((0, 1 + len(self.study.constraints)))
-        return np.array([self._numbers[self._found[key]] for key in keys])
+        return np.asarray([self._numbers[self._found[key]] for key in keys], dtype=float)
 
     def again(self, number: int) -> FloatArray:
         """Run a candidate once more, and return its numbers, which are not kept."""

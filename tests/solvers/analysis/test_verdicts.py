@@ -327,8 +327,12 @@ def test_what_is_random_is_not_determined_and_has_no_sobol_indices() -> None:
 
     def noise(noisy: float) -> Callable[[fx.results.SimulationResult], float]:
         rng = np.random.default_rng(4)
-        u = lambda result: float(result.context.get("u").item())  # noqa: E731
-        return lambda result: (u(result) - 2.0) ** 2 + noisy * float(rng.normal())
+
+        def metric(result: fx.results.SimulationResult) -> float:
+            u = float(np.ravel(result.context.get("u"))[0])
+            return (u - 2.0) ** 2 + noisy * float(rng.normal())
+
+        return metric
 
     for noisy in (1.0, 1e-3):
         with pytest.warns(UserWarning, match="is not a function of the variables: a second run"):

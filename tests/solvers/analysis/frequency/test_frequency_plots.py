@@ -195,7 +195,7 @@ def test_a_bode_plot_of_several_channels_is_a_grid_of_them() -> None:
 
 def test_the_critical_points_of_a_nichols_plot_are_not_at_its_edge() -> None:
     for count in (3, 4, 5, 6, 7):
-        ax = fx.nichols(transfer_model([3.0], np.poly(-np.ones(count))))
+        ax = fx.nichols(transfer_model([3.0], np.poly(-np.ones(count)).tolist()))
         (points,) = (line for line in ax.lines if line.get_marker() == "+")
         edges = np.subtract.outer(data(points)[0], ax.get_xlim())
         assert np.min(np.abs(edges)) >= 15.0
