@@ -47,7 +47,7 @@ def test_a_script_is_accepted_by_its_shell(shell: str, flexure: Command) -> None
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ([""], "completion doctor draw inspect linearize modes page report run sweep"),
+        ([""], "completion doctor draw export inspect linearize modes page report run sweep"),
         (["dr"], "draw"),
         (["run", ""], "charge.py models"),
         (["run", "charge.py", "--met"], "--method --metrics"),

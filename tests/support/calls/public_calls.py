@@ -313,7 +313,7 @@ def function_calls() -> dict[str, Make]:
         "one_at_a_time": moved_plan,
         "sobol_indices": of_lag(
             fx.sobol_indices,
-            values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
+            values={"lag.time_constant": "5 %", "lag.x[0]": (0.5, 1.0)},
             num_samples=16,
             confidence=0.9,
             plus_minus=None,
