@@ -60,6 +60,10 @@ class DiscreteStateSpace(LinearEquations):
     ValueRefusedError
         When an entry is not finite, or the initial state has another size.
 
+    See Also
+    --------
+    StateSpace : Linear time-invariant system.
+
     Examples
     --------
     >>> import flexure as fx
@@ -139,6 +143,10 @@ class DiscreteTransferFunction(RationalEquations):
         positive.
     ValueRefusedError
         When a coefficient is not finite.
+
+    See Also
+    --------
+    TransferFunction : Proper transfer function from one input to one output.
 
     Examples
     --------

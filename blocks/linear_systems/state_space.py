@@ -122,6 +122,12 @@ class StateSpace(LinearEquations):
     ValueRefusedError
         When an entry is not finite.
 
+    See Also
+    --------
+    TransferFunction : Proper transfer function from one input to one output.
+    AffineSystem : Linear system with offsets.
+    DiscreteStateSpace : Difference equations.
+
     Examples
     --------
     An oscillator of 2 rad/s, driven by a force and observed in its position:
@@ -199,6 +205,10 @@ class AffineSystem(LinearEquations):
         When the shapes do not fit together, or there are no states or outputs.
     ValueRefusedError
         When an entry is not finite.
+
+    See Also
+    --------
+    StateSpace : Linear time-invariant system.
 
     Examples
     --------
@@ -360,6 +370,11 @@ class TransferFunction(RationalEquations):
         inputs or outputs.
     ValueRefusedError
         When a coefficient is not finite.
+
+    See Also
+    --------
+    StateSpace : Linear time-invariant system.
+    DiscreteTransferFunction : Transfer function in z from one input to one output.
 
     Notes
     -----
