@@ -60,6 +60,11 @@ class StateFeedback(LeafSystem):
     ValueRefusedError
         When an entry is not finite.
 
+    See Also
+    --------
+    lqr : Design the state feedback that is optimal for quadratic weights (LQR).
+    place : Design the state feedback that places the poles of the closed loop.
+
     Examples
     --------
     >>> import flexure as fx
@@ -233,6 +238,11 @@ class LuenbergerObserver(ObserverEquations):
     ValueRefusedError
         When an entry is not finite.
 
+    See Also
+    --------
+    lqe : Design the steady-state Kalman filter.
+    SampledLuenbergerObserver : Sampled observer.
+
     Examples
     --------
     >>> import flexure as fx
@@ -329,6 +339,10 @@ class SampledLuenbergerObserver(ObserverEquations):
         When the shapes do not fit together, or the period is not positive.
     ValueRefusedError
         When an entry is not finite.
+
+    See Also
+    --------
+    LuenbergerObserver : Observer.
 
     Examples
     --------

@@ -74,6 +74,10 @@ class Integrator(LeafSystem):
     DeclarationError
         When a shape does not fit, or the initial state is not within the limits.
 
+    See Also
+    --------
+    DiscreteIntegrator : Sum of samples times the period T.
+
     Notes
     -----
     A witness function per component and limit finds the instant at which a limit is hit, where the
@@ -266,6 +270,11 @@ class FirstOrderLag(LeafSystem):
     ValueRefusedError
         When the time constant is not positive.
 
+    See Also
+    --------
+    LeadLag : Lead or lag compensator.
+    TransferFunction : Proper transfer function from one input to one output.
+
     Examples
     --------
     >>> import flexure as fx
@@ -350,6 +359,10 @@ class FilteredDerivative(LeafSystem):
         When a shape does not fit.
     ValueRefusedError
         When the time constant is not positive.
+
+    See Also
+    --------
+    DiscreteDerivative : Difference quotient of the last two samples.
 
     Notes
     -----

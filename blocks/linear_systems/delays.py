@@ -64,6 +64,10 @@ class TimeDelay(LeafSystem):
     ValueRefusedError
         When the delay is not within [period, max_delay].
 
+    See Also
+    --------
+    PadeDelay : Delay of a scalar by a Padé approximant.
+
     Notes
     -----
     For a smooth input the error is at most T²/8 max \|ü\|, without error in the delay itself. A
@@ -222,6 +226,10 @@ class PadeDelay(LeafSystem):
         When the order is not from 1 to 10.
     ValueRefusedError
         When the delay is not positive.
+
+    See Also
+    --------
+    TimeDelay : Transport delay by a line of samples.
 
     Notes
     -----

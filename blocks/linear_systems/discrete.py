@@ -61,6 +61,10 @@ class ZeroOrderHold(LeafSystem):
     DeclarationError
         When the period is not positive or the offset is negative.
 
+    See Also
+    --------
+    UnitDelay : The sample before the last one.
+
     Notes
     -----
     A sampled block of the same period and offset reads, at tₖ, what the hold had before:
@@ -130,6 +134,10 @@ class UnitDelay(LeafSystem):
     ------
     DeclarationError
         When the period is not positive or the offset is negative.
+
+    See Also
+    --------
+    TimeDelay : Transport delay by a line of samples.
 
     Notes
     -----
@@ -205,6 +213,10 @@ class DiscreteIntegrator(LeafSystem):
     ------
     DeclarationError
         When the rule is unknown, the period is not positive, or a shape does not fit.
+
+    See Also
+    --------
+    Integrator : Integral of the input.
 
     Notes
     -----
@@ -293,6 +305,10 @@ class DiscreteDerivative(LeafSystem):
     ------
     DeclarationError
         When the period is not positive or the offset is negative.
+
+    See Also
+    --------
+    FilteredDerivative : Time derivative of the input.
 
     Notes
     -----

@@ -61,6 +61,10 @@ class LeadLag(LeafSystem):
     ValueRefusedError
         When a frequency is not positive and finite, or another argument not finite.
 
+    See Also
+    --------
+    TransferFunction : Proper transfer function from one input to one output.
+
     Examples
     --------
     A lead of 60° at 10 rad/s:
@@ -157,6 +161,10 @@ class NotchFilter(LeafSystem):
         When sizes differ.
     ValueRefusedError
         When center or width is not positive and finite, or the depth not from 0 to 1.
+
+    See Also
+    --------
+    TransferFunction : Proper transfer function from one input to one output.
 
     Notes
     -----

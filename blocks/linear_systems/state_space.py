@@ -132,6 +132,12 @@ class StateSpace(LinearEquations):
     ValueRefusedError
         When an entry is not finite, or the initial state has another size.
 
+    See Also
+    --------
+    TransferFunction : Proper transfer function from one input to one output.
+    AffineSystem : Linear system with offsets.
+    DiscreteStateSpace : Difference equations.
+
     Examples
     --------
     An oscillator of 2 rad/s, driven by a force and observed in its position:
@@ -229,6 +235,10 @@ class AffineSystem(LinearEquations):
         When the shapes do not fit together, or there are no states or outputs.
     ValueRefusedError
         When an entry is not finite.
+
+    See Also
+    --------
+    StateSpace : Linear time-invariant system.
 
     Examples
     --------
@@ -401,6 +411,11 @@ class TransferFunction(RationalEquations):
         outputs.
     ValueRefusedError
         When a coefficient is not finite.
+
+    See Also
+    --------
+    StateSpace : Linear time-invariant system.
+    DiscreteTransferFunction : Transfer function in z from one input to one output.
 
     Notes
     -----

@@ -30,6 +30,10 @@ def quaternion_product(q_AB: Array, q_BC: Array) -> Array:
     -------
     array, shape (4,)
 
+    See Also
+    --------
+    quaternion_conjugate : Compute the conjugate (w.
+
     Examples
     --------
     >>> quaternion_product([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
@@ -59,6 +63,10 @@ def quaternion_conjugate(q_AB: Array) -> Array:
     -------
     array, shape (4,)
 
+    See Also
+    --------
+    quaternion_product : Compute the product q_AC = q_AB ⊗ q_BC.
+
     Examples
     --------
     >>> quaternion_conjugate([0.5, 0.5, -0.5, 0.5])
@@ -80,6 +88,10 @@ def normalized_quaternion(q_AB: Array) -> Array:
     -------
     array, shape (4,)
 
+    See Also
+    --------
+    nearest_quaternion : Compute the quaternion of the same rotation that is nearest to a reference.
+
     Examples
     --------
     >>> normalized_quaternion([3.0, 0.0, 4.0, 0.0])
@@ -99,6 +111,10 @@ def canonical_quaternion(q_AB: Array) -> Array:
     Returns
     -------
     array, shape (4,)
+
+    See Also
+    --------
+    nearest_quaternion : Compute the quaternion of the same rotation that is nearest to a reference.
 
     Examples
     --------
@@ -124,6 +140,10 @@ def nearest_quaternion(q_AB: Array, reference: Array) -> Array:
     -------
     array, shape (4,)
 
+    See Also
+    --------
+    canonical_quaternion : Compute q or -q.
+
     Examples
     --------
     >>> nearest_quaternion([-3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 0.0])
@@ -146,6 +166,10 @@ def rotation_from_quaternion(q_AB: Array) -> Array:
     Returns
     -------
     array, shape (3, 3)
+
+    See Also
+    --------
+    quaternion_from_rotation : Compute the canonical unit quaternion q_AB of a rotation matrix.
 
     Examples
     --------
@@ -186,6 +210,10 @@ def quaternion_from_rotation(R_AB: Array) -> Array:
     array, shape (4,)
         Unit quaternion with w >= 0. Where w is exactly zero, the component of largest magnitude
         is positive (of equals, the first).
+
+    See Also
+    --------
+    rotation_from_quaternion : Compute the rotation matrix R_AB of a quaternion.
 
     Notes
     -----

@@ -36,6 +36,10 @@ def rotation_from_rpy(rpy: Array) -> Array:
     -------
     array, shape (3, 3)
 
+    See Also
+    --------
+    rpy_from_rotation : Compute roll.
+
     Examples
     --------
     >>> rotation_from_rpy([0.0, 0.0, np.pi / 6]) @ [2.0, 0.0, 0.0]
@@ -76,6 +80,10 @@ def rpy_from_rotation(R_AB: Array) -> Array:
         Roll in [-π, π], pitch in [-π/2, π/2], yaw in [-π, π], in rad. In gimbal lock roll and yaw
         share evenly what is defined: r = -y for p = π/2, and r = y for p = -π/2.
 
+    See Also
+    --------
+    rotation_from_rpy : Compute the rotation matrix R_AB = Rz(y) Ry(p) Rx(r).
+
     Notes
     -----
     ``rotation_from_rpy`` of the result is R_AB to a few 1e-16 everywhere. Close to gimbal lock
@@ -104,6 +112,10 @@ def rpy_from_quaternion(q_AB: Array) -> Array:
     -------
     array, shape (3,)
         In the ranges that `rpy_from_rotation` states.
+
+    See Also
+    --------
+    rpy_from_rotation : Compute roll.
 
     Examples
     --------

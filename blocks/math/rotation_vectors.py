@@ -30,6 +30,10 @@ def quaternion_from_axis_angle(axis: Array, angle: Array) -> Array:
     array, shape (4,)
         Unit quaternion, with w < 0 for angles between π and 3π.
 
+    See Also
+    --------
+    axis_angle_from_quaternion : Compute axis and angle of the shortest rotation of a quaternion.
+
     Examples
     --------
     >>> quaternion_from_axis_angle([0.0, 0.0, 1.0], np.pi / 3)
@@ -57,6 +61,10 @@ def axis_angle_from_quaternion(q_AB: Array) -> tuple[Array, Array]:
         Unit vector λ; that of x where nothing is turned, and all its derivatives are then zero.
     angle : float or Symbol
         In rad, from 0 to π. Its derivative at 0, where it has a tip, is zero.
+
+    See Also
+    --------
+    quaternion_from_axis_angle : Compute the quaternion q_AB = (cos θ/2.
 
     Notes
     -----
@@ -91,6 +99,10 @@ def axis_angle_from_rotation(R_AB: Array) -> tuple[Array, Array]:
     angle : float or Symbol
         In rad, from 0 to π.
 
+    See Also
+    --------
+    rotation_about : Compute the rotation matrix R_AB of a rotation about any axis.
+
     Examples
     --------
     >>> axis, angle = axis_angle_from_rotation([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -112,6 +124,10 @@ def quaternion_from_rotation_vector(theta: Array) -> Array:
     -------
     array, shape (4,)
         Unit quaternion, with w < 0 for lengths between π and 3π.
+
+    See Also
+    --------
+    rotation_vector_from_quaternion : Compute the shortest rotation vector of a quaternion.
 
     Examples
     --------
@@ -138,6 +154,10 @@ def rotation_vector_from_quaternion(q_AB: Array) -> Array:
     -------
     array, shape (3,)
         Rotation vector in rad, of length up to π. It jumps at half turns.
+
+    See Also
+    --------
+    quaternion_from_rotation_vector : Compute the quaternion.
 
     Examples
     --------
@@ -166,6 +186,10 @@ def rotation_from_rotation_vector(theta: Array) -> Array:
     -------
     array, shape (3, 3)
 
+    See Also
+    --------
+    rotation_vector_from_rotation : Compute the shortest rotation vector of a rotation matrix.
+
     Examples
     --------
     >>> rotation_from_rotation_vector([0.0, 0.0, np.pi / 6]) @ [2.0, 0.0, 0.0]
@@ -187,6 +211,10 @@ def rotation_vector_from_rotation(R_AB: Array) -> Array:
     -------
     array, shape (3,)
         Rotation vector in rad, of length up to π. It jumps at half turns.
+
+    See Also
+    --------
+    rotation_from_rotation_vector : Compute the rotation matrix R_AB = exp [θ]×.
 
     Examples
     --------

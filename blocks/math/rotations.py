@@ -21,6 +21,10 @@ def x_rotation(angle: Array) -> Array:
     -------
     array, shape (3, 3)
 
+    See Also
+    --------
+    rotation_about : Compute the rotation matrix R_AB of a rotation about any axis.
+
     Examples
     --------
     >>> x_rotation(np.pi / 6) @ [0.0, 2.0, 0.0]
@@ -42,6 +46,10 @@ def y_rotation(angle: Array) -> Array:
     -------
     array, shape (3, 3)
 
+    See Also
+    --------
+    rotation_about : Compute the rotation matrix R_AB of a rotation about any axis.
+
     Examples
     --------
     >>> y_rotation(np.pi / 6) @ [0.0, 0.0, 2.0]
@@ -62,6 +70,10 @@ def z_rotation(angle: Array) -> Array:
     Returns
     -------
     array, shape (3, 3)
+
+    See Also
+    --------
+    rotation_about : Compute the rotation matrix R_AB of a rotation about any axis.
 
     Examples
     --------
@@ -89,6 +101,10 @@ def rotation_about(axis: Array, angle: Array) -> Array:
     Returns
     -------
     array, shape (3, 3)
+
+    See Also
+    --------
+    axis_angle_from_rotation : Compute axis and angle of the shortest rotation of a rotation matrix.
 
     Examples
     --------

@@ -36,6 +36,10 @@ def compose_transforms(X_AB: tuple[Array, Array], X_BC: tuple[Array, Array]) -> 
     -------
     RigidTransform
 
+    See Also
+    --------
+    invert_transform : Compute the pose X_BA.
+
     Examples
     --------
     >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
@@ -59,6 +63,10 @@ def invert_transform(X_AB: tuple[Array, Array]) -> RigidTransform:
     Returns
     -------
     RigidTransform
+
+    See Also
+    --------
+    compose_transforms : Compute the pose X_AC.
 
     Examples
     --------

@@ -42,6 +42,10 @@ class Gain(LeafSystem):
     DeclarationError
         When ``gain`` is neither a scalar nor a vector of ``size``.
 
+    See Also
+    --------
+    MatrixGain : Matrix gain.
+
     Examples
     --------
     >>> import flexure as fx
@@ -84,6 +88,10 @@ class MatrixGain(LeafSystem):
     ------
     DeclarationError
         When ``matrix`` has not two axes.
+
+    See Also
+    --------
+    Gain : Gain.
 
     Examples
     --------
@@ -152,6 +160,10 @@ class Sum(_Chain):
     DeclarationError
         When ``signs`` is empty or has other characters.
 
+    See Also
+    --------
+    Product : Product.
+
     Examples
     --------
     >>> import flexure as fx
@@ -193,6 +205,10 @@ class Product(_Chain):
     DeclarationError
         When ``factors`` is empty or has other characters.
 
+    See Also
+    --------
+    Sum : Sum.
+
     Notes
     -----
     Division by zero follows IEEE 754: the result is infinite, or NaN for 0/0, and NumPy issues
@@ -230,6 +246,10 @@ class Multiplexer(LeafSystem):
     ------
     DeclarationError
         When there are no sizes, or one is no integer >= 0.
+
+    See Also
+    --------
+    Demultiplexer : Demultiplexer.
 
     Examples
     --------
@@ -275,6 +295,11 @@ class Demultiplexer(LeafSystem):
     ------
     DeclarationError
         When there are no sizes, or one is no integer >= 0.
+
+    See Also
+    --------
+    Multiplexer : Multiplexer.
+    Selector : Selector.
 
     Examples
     --------
@@ -327,6 +352,10 @@ class Selector(LeafSystem):
     ------
     DeclarationError
         When there are no indices, or one is outside of u.
+
+    See Also
+    --------
+    Demultiplexer : Demultiplexer.
 
     Examples
     --------

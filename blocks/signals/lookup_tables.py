@@ -39,6 +39,10 @@ class LookupTable(LeafSystem):
         When the points are not strictly increasing, there are fewer than two, or not as many as
         values, or ``extrapolate`` is neither of the two words.
 
+    See Also
+    --------
+    TimeFunction : A signal computed by a Python function of time.
+
     Examples
     --------
     >>> import flexure as fx

@@ -122,6 +122,10 @@ class Noise(SampledNoise):
         When the seed is not an integer in its bounds, or another argument is out of its bounds
         or not real and finite.
 
+    See Also
+    --------
+    BandLimitedNoise : Gaussian noise of limited bandwidth.
+
     Notes
     -----
     k counts the updates since the default context, whose k is 0, also where a run starts late.
@@ -250,6 +254,10 @@ class BandLimitedNoise(SampledNoise):
     ValueRefusedError
         When the seed is not an integer in its bounds, or another argument is out of its bounds
         or not real and finite.
+
+    See Also
+    --------
+    Noise : White noise.
 
     Notes
     -----

@@ -79,6 +79,11 @@ class Saturation(_Limited):
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
 
+    See Also
+    --------
+    DeadZone : Dead zone.
+    RateLimiter : Continuous rate limiter.
+
     Examples
     --------
     >>> import flexure as fx
@@ -123,6 +128,10 @@ class DeadZone(_Limited):
     ------
     DeclarationError
         When a lower limit is above its upper limit, or the sizes differ.
+
+    See Also
+    --------
+    Saturation : Saturation.
 
     Examples
     --------
@@ -170,6 +179,10 @@ class Quantizer(LeafSystem):
         When the sizes differ.
     ValueRefusedError
         When ``interval`` is not positive and finite.
+
+    See Also
+    --------
+    ZeroOrderHold : Zero-order hold.
 
     Notes
     -----
@@ -252,6 +265,10 @@ class RateLimiter(LeafSystem):
         When the sizes differ.
     ValueRefusedError
         When a rate is negative, or the time constant is not positive and finite.
+
+    See Also
+    --------
+    DiscreteRateLimiter : Sampled rate limiter.
 
     Examples
     --------
@@ -348,6 +365,10 @@ class DiscreteRateLimiter(LeafSystem):
         When the sizes differ, the period is not positive and finite, or the offset is negative.
     ValueRefusedError
         When a rate is negative.
+
+    See Also
+    --------
+    RateLimiter : Continuous rate limiter.
 
     Examples
     --------

@@ -38,6 +38,10 @@ class Log:
     ----------
     size : int
         Number of components.
+
+    See Also
+    --------
+    VectorLog : A log of a vector.
     """
 
     def __init__(self, size: int) -> None:

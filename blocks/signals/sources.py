@@ -53,6 +53,10 @@ class Constant(LeafSystem):
     ValueRefusedError
         When it is not real and finite.
 
+    See Also
+    --------
+    Step : A signal that jumps once.
+
     Examples
     --------
     >>> import flexure as fx
@@ -93,6 +97,11 @@ class Step(LeafSystem):
         When sizes differ.
     ValueRefusedError
         When an argument is not real and finite.
+
+    See Also
+    --------
+    Ramp : A signal that rises linearly between two times.
+    Square : A square wave.
 
     Examples
     --------
@@ -157,6 +166,10 @@ class Ramp(LeafSystem):
         When sizes differ.
     ValueRefusedError
         When an argument is not real, or anything but the stop is not finite.
+
+    See Also
+    --------
+    Step : A signal that jumps once.
 
     Examples
     --------

@@ -45,6 +45,10 @@ class Sine(LeafSystem):
     ValueRefusedError
         When an argument is not real and finite.
 
+    See Also
+    --------
+    Chirp : A sine whose frequency sweeps from one value to another.
+
     Examples
     --------
     A point that moves in a circle:
@@ -121,6 +125,10 @@ class Chirp(LeafSystem):
         When sizes differ or the method is unknown.
     ValueRefusedError
         When an argument is out of its bounds, or not real and finite.
+
+    See Also
+    --------
+    Sine : A harmonic signal.
 
     Examples
     --------
@@ -214,6 +222,10 @@ class Square(LeafSystem):
         When sizes differ.
     ValueRefusedError
         When an argument is out of its bounds, or not real and finite.
+
+    See Also
+    --------
+    Step : A signal that jumps once.
 
     Notes
     -----

@@ -43,6 +43,21 @@ class Context(Shown, Completing):
         The system whose values these are.
     parent : DiagramContext or None
         Context of the diagram around it; None for a root context.
+
+    See Also
+    --------
+    simulate : Simulate from a context.
+    System : Makes contexts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    >>> context = lag.create_default_context()
+    >>> context.set("time_constant", 3.0)
+    >>> context.get("time_constant")
+    np.float64(3.0)
+    >>> copy = context.clone()
     """
 
     _opens = True

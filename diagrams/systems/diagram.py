@@ -36,6 +36,24 @@ class Diagram(System):
     ----------
     children : tuple of System
         The blocks in the order in which they were added.
+
+    See Also
+    --------
+    DiagramBuilder : Build a diagram.
+    LeafSystem : Write a block.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> charge = builder.build()
+    >>> charge
+    <Diagram 'charge'>
+    >>> context = charge.create_default_context()
+    >>> context.get("lag.time_constant")
+    np.float64(1.0)
     """
 
     children: tuple[System, ...]

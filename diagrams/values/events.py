@@ -51,6 +51,19 @@ class Periodic:
         Positive, in seconds.
     offset : float
         Time of the first event, not negative, in seconds.
+
+    See Also
+    --------
+    PerStep : After every step.
+    Witness : When a function changes its sign.
+    LeafSystem : Declares events.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> trigger = fx.Periodic(0.1, offset=0.05)
+    >>> trigger.period, trigger.offset
+    (0.1, 0.05)
     """
 
     period: float

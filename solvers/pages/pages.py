@@ -72,6 +72,17 @@ class Page(Answer):
         All of it.
     live : bool
         Whether the diagram runs in it; otherwise it shows signals as they were recorded.
+
+    See Also
+    --------
+    page : Make one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> page = fx.page(fx.FirstOrderLag("lag", time_constant=1.0), 1.0)
+    >>> page.html[:15]
+    '<!doctype html>'
     """
 
     title: str

@@ -103,6 +103,10 @@ class SobolIndices(Answer):
         The confidence of the intervals.
     sweep : Sweep
         All runs. Each d + 2 of them belong together: a row of A, one of B, and those of all A_i.
+
+    See Also
+    --------
+    sobol_indices : Compute them.
     """
 
     def __init__(self, sweep: Sweep, num_samples: int, confidence: float) -> None:

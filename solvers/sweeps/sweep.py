@@ -69,6 +69,21 @@ class Sweep(SweepPictures, Answer, HasSignals):
         Units of values, signals and metrics by name; empty texts where they are not known.
     how : str
         How the runs were run.
+
+    See Also
+    --------
+    sweep : Simulate a plan.
+    load_study : Read a stored study.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> found = fx.sweep(
+    ...     lag, {"time_constant": [0.5, 1.0], "u": [1.0, 1.0]}, 1.0, metrics=fx.metrics.final("y")
+    ... )
+    >>> found.metrics["final(y)"].round(3)
+    array([0.865, 0.632])
     """
 
     def __init__(

@@ -70,6 +70,19 @@ class Equation(Answer):
     inputs : tuple of str
         Paths of the values that occur: time, states, parameters, discrete states and free inputs,
         in the order of the diagram.
+
+    See Also
+    --------
+    equation : Write one of a signal.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> equation = fx.equation(fx.FirstOrderLag("lag", time_constant=0.5), "x")
+    >>> equation.text
+    'd/dt x = (gain*u - x)/time_constant'
+    >>> equation.inputs
+    ('x', 'time_constant', 'gain', 'u')
     """
 
     text: str

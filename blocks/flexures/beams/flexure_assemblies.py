@@ -106,6 +106,10 @@ class CrossPivot(FlexureAssembly):
     ValueRefusedError
         When a number is out of its range or not finite.
 
+    See Also
+    --------
+    LeafSpring : A leaf spring.
+
     Examples
     --------
     >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia
@@ -188,6 +192,11 @@ class ParallelGuide(FlexureAssembly):
         When a frame is missing, or as `LeafSpring` says.
     ValueRefusedError
         When a number is out of its range or not finite.
+
+    See Also
+    --------
+    FoldedGuide : A folded guide.
+    LeafSpring : A leaf spring.
 
     Examples
     --------
@@ -283,6 +292,10 @@ class FoldedGuide(FlexureAssembly):
         When a frame is missing, the shuttle is no `SpatialInertia`, or as `LeafSpring` says.
     ValueRefusedError
         When a number is out of its range or not finite.
+
+    See Also
+    --------
+    ParallelGuide : A parallel guide.
 
     Examples
     --------

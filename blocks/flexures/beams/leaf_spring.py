@@ -120,6 +120,10 @@ class WireFlexure(Beam):
     EvaluationError
         As that of `Beam`.
 
+    See Also
+    --------
+    Beam : A slender elastic beam from frame A to frame C.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -82,6 +82,10 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
     ValueRefusedError
         When there is no such load, or a number is out of range.
 
+    See Also
+    --------
+    NotchHinge : A notch between two bodies.
+
     Notes
     -----
     Valid up to the angle of ``fx.laws.PseudoRigidBody``, for flexures of at least ten times their

@@ -264,6 +264,10 @@ def paros_weisbord(
     -------
     ParosWeisbord
 
+    See Also
+    --------
+    NotchHinge : A notch between two bodies.
+
     Notes
     -----
     The full form is the integral along a beam, as `NotchLaw` has it. Simplified, a neck of

@@ -82,6 +82,13 @@ class Notch(ABC):
     ValueRefusedError
         When a dimension is no number, not finite or not positive; symbols are not looked at.
 
+    See Also
+    --------
+    NotchHinge : The element.
+    CircularNotch : A circular notch.
+    EllipticNotch : An elliptic notch.
+    FilletedNotch : A leaf with fillets.
+
     Notes
     -----
     By about which part a neck in a deep block is softer than a beam, `beam_error`, is from finite

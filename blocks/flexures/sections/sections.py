@@ -57,6 +57,14 @@ class Section(ABC):
     ------
     ValueRefusedError
         When a dimension is no number, not finite or not positive; symbols are not looked at.
+
+    See Also
+    --------
+    Beam : The element.
+    RectangleSection : A rectangle.
+    CircleSection : A circle.
+    TubeSection : A tube.
+    GeneralSection : Any section.
     """
 
     def __post_init__(self) -> None:

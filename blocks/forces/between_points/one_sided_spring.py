@@ -252,6 +252,10 @@ class Cable(OneSidedSpring):
         When the free length is not positive, a stiffness, force or damping is negative, or a number
         is not finite.
 
+    See Also
+    --------
+    Bumper : A bumper between points P on A and Q on B.
+
     Examples
     --------
     A cable of 2 m from the ceiling to the eye on top of a load, stretched by 20 mm:
@@ -327,6 +331,10 @@ class Bumper(OneSidedSpring):
         is not finite.
     EvaluationError
         When the force is evaluated while P and Q meet.
+
+    See Also
+    --------
+    Cable : A cable between points P on A and Q on B.
 
     Examples
     --------

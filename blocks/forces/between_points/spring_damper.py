@@ -61,6 +61,12 @@ class LinearSpringDamper(PointToPointElement):
         When an output is evaluated while P and Q are closer than 2⁻⁵² ℓ₀: without a length the
         force has no direction.
 
+    See Also
+    --------
+    JointSpring : A linear spring and damper along every coordinate of a joint.
+    Cable : A cable between points P on A and Q on B.
+    Bumper : A bumper between points P on A and Q on B.
+
     Notes
     -----
     Differences from Drake 1.51: all constants and both points are parameters that can be set in a

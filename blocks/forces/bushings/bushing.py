@@ -65,6 +65,10 @@ class LinearBushingRollPitchYaw(Bushing):
         pitch of ±90 degrees; if energy is to be consistent, also within 10 degrees of where springs
         jump.
 
+    See Also
+    --------
+    LinearBushing : A bushing between the frames A and C.
+
     Notes
     -----
     Differences from Drake 1.51: energy and powers are computed, and the energy that Drake's springs

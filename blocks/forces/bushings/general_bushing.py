@@ -102,6 +102,10 @@ class GeneralBushing(HalfwayElement):
     EvaluationError
         When springs are evaluated at a rotation of more than 170 degrees.
 
+    See Also
+    --------
+    LinearBushing : A bushing between the frames A and C.
+
     Notes
     -----
     A damping matrix that is not symmetric is refused, too: its skew part does no work, but mounts

@@ -53,6 +53,11 @@ class LinearBushing(Bushing):
     EvaluationError
         When springs that jump at a half turn are evaluated at a rotation of more than 170 degrees.
 
+    See Also
+    --------
+    LinearBushingRollPitchYaw : A bushing between the frames A and C.
+    GeneralBushing : A bushing between frames A and C.
+
     Notes
     -----
     Drake has no such element. For small rotations, and for turns about one of the axes x, y and z,

@@ -303,6 +303,10 @@ def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
     ValueRefusedError
         When a law has a fractional element: `DynamicStiffness.with_branches` replaces it.
 
+    See Also
+    --------
+    fit_bushing : Fit the constants of a bushing to loads measured at displacements and rates.
+
     Examples
     --------
     >>> import flexure as fx

@@ -83,6 +83,10 @@ def fit_dynamic_stiffness(
     UserWarning
         When the data do not determine a constant.
 
+    See Also
+    --------
+    fit_relaxation : Fit a Prony series to a measured relaxation.
+
     Notes
     -----
     Relaxation times are sought from those of the measured frequencies on, one in each part of their
@@ -223,6 +227,10 @@ def fit_relaxation(
     -----
     UserWarning
         When the data do not determine a constant.
+
+    See Also
+    --------
+    fit_dynamic_stiffness : Fit one direction of a `GeneralBushing` to measured dynamic stiffness.
 
     Examples
     --------

@@ -104,6 +104,10 @@ def fit_hinge(
         When the data do not determine a constant, for instance the catch torque while the door
         stays open. It keeps its value.
 
+    See Also
+    --------
+    fit_constants : Fit constants of a law to measured values by nonlinear least squares.
+
     Examples
     --------
     >>> q, rate = np.linspace(0.0, 1.5, 200), 0.01 * np.cos(np.arange(200.0))
@@ -190,6 +194,10 @@ def fit_bushing(
     UserWarning
         When the data do not determine a constant: of an axis that did not move, or moved at a rate
         in proportion to its displacement.
+
+    See Also
+    --------
+    fit_dynamic_stiffness : Fit one direction of a `GeneralBushing` to measured dynamic stiffness.
 
     Notes
     -----

@@ -193,6 +193,10 @@ def fit_constants(
     UserWarning
         When the data do not determine a constant.
 
+    See Also
+    --------
+    fit : Fit parameters.
+
     Notes
     -----
     Uses ``scipy.optimize.least_squares`` with central differences. It finds the minimum next to the

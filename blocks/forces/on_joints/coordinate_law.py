@@ -92,6 +92,10 @@ def hunt_crossley_damping(elastic_force: Array, rate: Array, damping: Array) -> 
     float, Symbol or array
         In N m, or N; of the sign of the rate, so that its power is never positive.
 
+    See Also
+    --------
+    Bumper : A bumper between points P on A and Q on B.
+
     Notes
     -----
     A mass that arrives with the speed u and leaves with w has, whatever the elastic force is,

@@ -50,6 +50,11 @@ class DoorHinge(JointForceElement):
     ValueRefusedError
         When a constant other than ``spring_zero_angle_rad`` is negative.
 
+    See Also
+    --------
+    DoorHingeConfig : Constants of a door hinge.
+    JointSpring : A linear spring and damper along every coordinate of a joint.
+
     Examples
     --------
     >>> import flexure as fx

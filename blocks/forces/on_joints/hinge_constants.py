@@ -60,4 +60,15 @@ class DoorHingeConfig(HingeConstants[float]):
         Rate above which the hinge counts as moving, >= 0, in rad/s. With 0 there is no dry
         friction. Small values make the equations stiff: the slope of the friction torque at
         standstill is (dynamic + 2 static)/threshold.
+
+    See Also
+    --------
+    DoorHinge : The element.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> config = fx.DoorHingeConfig(spring_constant=3.0)
+    >>> config.spring_constant
+    3.0
     """

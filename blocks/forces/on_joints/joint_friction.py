@@ -179,6 +179,10 @@ class JointFriction(JointForceElement):
     ValueRefusedError
         When a constant is negative or not finite, or one of the two rates is zero.
 
+    See Also
+    --------
+    StickSlipFriction : Dry and viscous friction in a joint.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -92,6 +92,11 @@ class JointSpring(DampedSpring):
     ValueRefusedError
         When stiffness or damping is negative, or a number is not finite.
 
+    See Also
+    --------
+    TabulatedSpring : A spring with a measured characteristic.
+    LinearSpringDamper : A linear spring and damper between point P of body A and point Q of body B.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -115,6 +115,10 @@ class JointStop(CoordinateForceElement):
     ValueRefusedError
         When stiffness or damping is negative, or a number is not one.
 
+    See Also
+    --------
+    RigidStop : Rigid stops at the limits of the coordinates of a joint.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

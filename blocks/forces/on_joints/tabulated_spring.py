@@ -120,6 +120,10 @@ class TabulatedSpring(DampedSpring):
     ValueRefusedError
         When damping or end stiffness is negative, or a number is not finite.
 
+    See Also
+    --------
+    JointSpring : A linear spring and damper along every coordinate of a joint.
+
     Examples
     --------
     A slider with play of 1 mm, between springs of 5 kN/m:

@@ -79,6 +79,11 @@ def load_mjcf(
         When something in the file is left out: contacts, tendons, sensors, actuators other than
         motors on joints, and so on. The attribute ``left_out`` of the builder lists all of it.
 
+    See Also
+    --------
+    load_urdf : Read a URDF file.
+    load_sdf : Read an SDF file.
+
     Notes
     -----
     The compiler of MuJoCo resolves what an MJCF file may say in many ways: classes of defaults,
@@ -96,6 +101,18 @@ def load_mjcf(
 
     Elements without a name in the file are called by their kind and number, such as ``body3``;
     characters other than letters, digits, underscores and hyphens become underscores.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> text = '''
+    ... <mujoco><worldbody><body name="bar">
+    ...   <joint name="hinge" axis="0 1 0"/>
+    ...   <inertial pos="0 0 -1" mass="2" diaginertia="0.1 0.1 0.1"/>
+    ... </body></worldbody></mujoco>'''
+    >>> plant = fx.load_mjcf(text).build()
+    >>> plant.calc_mass_matrix(plant.create_default_context()).round(6)
+    array([[2.1]])
     """
     model = _compiled(source)
     given = model.opt.gravity.copy()

@@ -82,6 +82,11 @@ def load_sdf(
         collisions, a visual that cannot be drawn. The attribute ``left_out`` of the builder lists
         all of it with the lines.
 
+    See Also
+    --------
+    load_urdf : Read a URDF file.
+    load_mjcf : Read an MJCF file.
+
     Notes
     -----
     Read is a part of SDF 1.7, also from files of other versions from 1.5 on: ``world`` with

@@ -103,6 +103,10 @@ def save_urdf(plant: Plant, path: str | Path, *, context: Context | None = None)
         which joints start, gravity other than 9.81 m/s² along -z, limits that differ in their
         directions, shapes that URDF does not have.
 
+    See Also
+    --------
+    load_urdf : Read a URDF file.
+
     Notes
     -----
     Written are bodies as links; joints that turn about an axis, slide, are fixed, planar or

@@ -61,6 +61,20 @@ class Body(Part):
     ------
     DeclarationError
         When the name cannot be part of a path, or the inertia is something else.
+
+    See Also
+    --------
+    PlantBuilder : Adds bodies.
+    Frame : A place on a body.
+    SpatialInertia : Mass, center and moments of inertia.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> panel
+    <Body 'panel'>
     """
 
     def __init__(
@@ -163,6 +177,10 @@ class Frame:
     ------
     DeclarationError
         When it is on neither, the pose is not finite, or its matrix is no rotation.
+
+    See Also
+    --------
+    Body : A rigid body of a plant.
 
     Examples
     --------

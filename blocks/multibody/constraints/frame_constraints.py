@@ -196,6 +196,11 @@ class LoopJoint(FrameConstraint):
     ----------
     joint : Joint
         What says where its frames F and M are, and of which kind it is.
+
+    See Also
+    --------
+    PlantBuilder : Adds loop joints.
+    DistanceConstraint : A massless rod.
     """
 
     def __init__(self, joint: Joint) -> None:

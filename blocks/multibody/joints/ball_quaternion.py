@@ -34,6 +34,10 @@ class BallQuaternionJoint(QuaternionJoint, BallJoint):
     ValueRefusedError
         When damping is negative, limits are not in order, or a quaternion is set to zero.
 
+    See Also
+    --------
+    BallRpyJoint : A ball joint with Mo at Fo.
+
     Notes
     -----
     There is no singularity, at the price of a fourth position. The equations keep the length of q

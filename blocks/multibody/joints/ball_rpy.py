@@ -43,6 +43,10 @@ class BallRpyJoint(RollPitchYawJoint, BallJoint):
     EvaluationError
         From the equations of motion, in gimbal lock.
 
+    See Also
+    --------
+    BallQuaternionJoint : A ball joint with Mo at Fo.
+
     Notes
     -----
     N exists where cos p is not zero. Where ``|cos p| < 0.001``, which is within 0.0573 degrees of

@@ -51,6 +51,10 @@ class CylindricalJoint(AxisJoint):
     ValueRefusedError
         When the axis is zero, damping is negative, or limits are not in order.
 
+    See Also
+    --------
+    ScrewJoint : A joint with rotation about an axis λ and proportional translation along it.
+
     Notes
     -----
     It moves as a revolute and a prismatic joint on one axis, without a body between them. A

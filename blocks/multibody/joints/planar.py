@@ -45,6 +45,10 @@ class PlanarJoint(Joint):
     ValueRefusedError
         When damping is negative, or limits are not in order.
 
+    See Also
+    --------
+    RpyFloatingJoint : A joint with six degrees of freedom.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -52,6 +52,11 @@ class PrismaticJoint(AxialJoint):
     ValueRefusedError
         When the axis is zero, damping is negative, or limits are not in order.
 
+    See Also
+    --------
+    RevoluteJoint : A joint with rotation about an axis λ through Fo and Mo.
+    CylindricalJoint : A joint with rotation about an axis λ and translation along it.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -36,6 +36,10 @@ class QuaternionFloatingJoint(QuaternionJoint, FloatingJoint):
     ValueRefusedError
         When damping is negative, limits are not in order, or a quaternion is set to zero.
 
+    See Also
+    --------
+    RpyFloatingJoint : A joint with six degrees of freedom.
+
     Notes
     -----
     The equations keep the length of the quaternion but do not restore it: it drifts by the errors

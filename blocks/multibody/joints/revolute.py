@@ -47,6 +47,11 @@ class RevoluteJoint(AxialJoint):
     ValueRefusedError
         When the axis is zero, damping is negative, or limits are not in order.
 
+    See Also
+    --------
+    PrismaticJoint : A joint with translation of Mo along an axis λ through Fo.
+    UniversalJoint : A joint with rotations about the x axis of F and about the y axis of M.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

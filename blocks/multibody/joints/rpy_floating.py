@@ -40,6 +40,10 @@ class RpyFloatingJoint(RollPitchYawJoint, FloatingJoint):
     EvaluationError
         From the equations of motion, in gimbal lock.
 
+    See Also
+    --------
+    QuaternionFloatingJoint : A joint with six degrees of freedom.
+
     Notes
     -----
     Where ``|cos p| < 0.001``, which is within 0.0573 degrees of a pitch of ±90 degrees, the rates

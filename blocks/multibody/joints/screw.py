@@ -61,6 +61,10 @@ class ScrewJoint(AxialJoint):
         When the axis is zero, the pitch is not finite, damping is negative, or limits are not in
         order.
 
+    See Also
+    --------
+    CylindricalJoint : A joint with rotation about an axis λ and translation along it.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

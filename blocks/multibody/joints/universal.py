@@ -44,6 +44,10 @@ class UniversalJoint(Joint):
     ValueRefusedError
         When damping is negative, or limits are not in order.
 
+    See Also
+    --------
+    BallRpyJoint : A ball joint with Mo at Fo.
+
     Notes
     -----
     The two axes are always at right angles, so that nothing is singular. With q₂ = ±π/2 the axis

@@ -33,6 +33,10 @@ class WeldJoint(Joint):
         When a frame is missing, both are on one body, or the pose is not finite or its matrix is
         no rotation.
 
+    See Also
+    --------
+    RevoluteJoint : A joint with rotation about an axis λ through Fo and Mo.
+
     Examples
     --------
     >>> from flexure.blocks.multibody.bodies.bodies import Body

@@ -54,6 +54,21 @@ class PassivityReport:
         Number of motions that it refused, such as near gimbal lock.
     worst : Context or None
         A context of the element with the motion of the greatest power.
+
+    See Also
+    --------
+    check_passivity : Check an element or a plant.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> fx.check_passivity(spring).is_passive
+    True
     """
 
     is_passive: bool

@@ -57,6 +57,24 @@ class Plant(PlantBase):
         The frames that were added.
     actuators : tuple of Actuator
         The motors.
+
+    See Also
+    --------
+    PlantBuilder : Build a plant.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> door = builder.build()
+    >>> context = door.create_default_context()
+    >>> axis.angle.set(context, 0.1)
+    >>> door.calc_mass_matrix(context)
+    array([[0.5]])
     """
 
     tree: MultibodyTree

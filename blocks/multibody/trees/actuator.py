@@ -37,6 +37,21 @@ class Actuator(HandleOwner):
         Inertia I of the rotor in new contexts, in kg m² (or kg).
     effort_limit : float
         Greatest magnitude of the force that the motor gives, on the side of the joint.
+
+    See Also
+    --------
+    PlantBuilder : Adds actuators.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> motor = builder.add_actuator("motor", axis, effort_limit=10.0)
+    >>> door = builder.build()
+    >>> door.input_port("motor")
+    <ExportedInputPort 'door.motor'>
     """
 
     name: str

@@ -52,6 +52,21 @@ class Margins(Answer):
     notes : tuple of str
         What the verdict rests on: states that neither decay nor grow, blocks that pass no small
         changes, and blocks that are linearized as gains.
+
+    See Also
+    --------
+    margins : Compute them.
+    loop_gain : The loop gain at a wire.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> plant = fx.TransferFunction("plant", [2.0], [1.0, 3.0, 2.0, 0.0])
+    >>> context = plant.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> found = fx.margins(fx.linearize(plant, context))
+    >>> round(found.gain_margin, 6), round(np.degrees(found.phase_margin), 2)
+    (3.0, np.float64(32.61))
     """
 
     is_stable: bool

@@ -52,6 +52,20 @@ class RootLocus(Answer):
         The poles there.
     period : float or None
         From one sample to the next, in seconds; None in continuous time.
+
+    See Also
+    --------
+    root_locus : Compute one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(fx.Gain("k", -1.0), fx.TransferFunction("plant", [1.0], [1.0, 2.0, 0.0]))
+    >>> builder.connect_chain("k", "plant", "k")
+    >>> locus = fx.root_locus(builder.build(), "k.gain", [-0.75, -2.0])
+    >>> locus.poles[0].real.round(6)
+    array([-0.5, -1.5])
     """
 
     system: System

@@ -60,6 +60,21 @@ class LinearModel(Shown):
     notes : tuple of str
         Which blocks pass no small changes at this point, such as a `Saturation` beyond its limits,
         and which of them are linearized as gains, as their ``linearize_as`` says.
+
+    See Also
+    --------
+    linearize : Take one from a system.
+    loop_gain : The loop gain at a wire.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    >>> context = lag.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> model = fx.linearize(lag, context)
+    >>> model.poles.real.round(6)
+    array([-2.])
     """
 
     A: FloatArray

@@ -54,6 +54,23 @@ class ModeTracks(Shown):
     numbers : ndarray of int, shape (K, M)
         For each value and each of the M tracks the number of the mode in ``modes``; -1 where there
         is none, since two oscillations became decays, or the like.
+
+    See Also
+    --------
+    track_modes : Follow modes.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> tracks = fx.track_modes(builder.build(), {"spring.stiffness": [50.0, 200.0]})
+    >>> (2.0 * np.pi * tracks.frequencies).round(4)
+    array([[10.],
+           [20.]])
     """
 
     def __init__(

@@ -70,6 +70,22 @@ class Mode:
         has the modal mass 1: in kg and kg m², ``φᴴ M φ = 1`` with its mass matrix M.
     vector : ndarray, shape (n,)
         The same as a small motion of all states.
+
+    See Also
+    --------
+    modes : Find the modes of a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> mode = fx.modes(builder.build())[0]
+    >>> round(2.0 * np.pi * mode.frequency, 6), round(mode.damping_ratio, 6)
+    (10.0, 0.05)
     """
 
     kind: str
@@ -171,6 +187,24 @@ class Modes(Answer):
         The displacements, rates and other states that shapes are made of.
     branches : tuple of Branch
         The modes in these coordinates, as invariant subspaces.
+
+    See Also
+    --------
+    modes : Find them.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> found = fx.modes(builder.build())
+    >>> found
+    <Modes of 'door': 1>
+    >>> [round(mode.damping_ratio, 6) for mode in found]
+    [0.05]
     """
 
     def __init__(

@@ -62,6 +62,20 @@ class Equilibrium(Answer):
         Number of Newton steps; from where a mechanism was released to, if that took forces.
     how : str
         Whether their Jacobian was exact or made of central differences, and why.
+
+    See Also
+    --------
+    equilibrium : Find one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, gain=3.0)
+    >>> context = lag.create_default_context()
+    >>> context.set("u", 1.0)
+    >>> found = fx.equilibrium(lag, context)
+    >>> found.context.get("x").round(6)
+    array([3.])
     """
 
     context: Context

@@ -73,6 +73,17 @@ class Checkup(Shown):
     linear_notes : tuple of str
         What linear models leave out: blocks that they take for gains, and blocks that pass no
         small changes. This is nothing out of proportion.
+
+    See Also
+    --------
+    doctor : Check a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> checkup = fx.doctor(fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> len(checkup)
+    0
     """
 
     def __init__(

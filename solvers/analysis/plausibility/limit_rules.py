@@ -102,6 +102,23 @@ class LimitCheck(Answer):
         The system that was checked.
     usages : tuple of Usage
         All limits of all elements, the most used one first.
+
+    See Also
+    --------
+    check_limits : Check a context, a run or a path.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> door = builder.build()
+    >>> check = fx.check_limits(door, door.create_default_context())
+    >>> print(check)
+    'door': no element has limits
     """
 
     _function = "check_limits"

@@ -58,6 +58,20 @@ class ParameterSensitivity(Answer):
     output_derivatives : dict of dict
         By path of the output, then of the parameter, ``∂y/∂x S + ∂y/∂p`` with S = ∂x/∂p: of shape
         (k, ...) with the shape of the output, then that of the parameter behind.
+
+    See Also
+    --------
+    parameter_sensitivity : Compute it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
+    >>> context = lag.create_default_context()
+    >>> lag.u.fix(context, 0.0)
+    >>> result = fx.parameter_sensitivity(lag, 3.0, ["time_constant"], context=context)
+    >>> result["time_constant"].round(6)
+    array([0.167348])
     """
 
     time: FloatArray

@@ -54,6 +54,23 @@ class CriticalLoad:
         Amplitude of each joint coordinate, by path; the largest one is 1.
     context : Context
         The critical state; for a linear factor, that without the load.
+
+    See Also
+    --------
+    buckling : Find the critical loads.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.0, 0.0, 0.5))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 1, 0)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> column = builder.build()
+    >>> critical = fx.buckling(column, {column.gravity: (0.0, 0.0, -1.0)})[0]
+    >>> round(critical.factor, 6)
+    np.float64(50.0)
     """
 
     factor: float
@@ -80,6 +97,23 @@ class Buckling(Answer):
         The load that the factors belong to, by path.
     how : str
         Whether derivatives are exact or central differences, and why.
+
+    See Also
+    --------
+    buckling : Find the critical loads.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.0, 0.0, 0.5))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 1, 0)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> column = builder.build()
+    >>> found = fx.buckling(column, {column.gravity: (0.0, 0.0, -1.0)})
+    >>> found.factors.round(6)
+    array([50.])
     """
 
     def __init__(

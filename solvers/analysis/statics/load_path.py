@@ -75,6 +75,10 @@ class SpecialPoint:
         The small motion that nothing resists: amplitude of each joint coordinate, and of each other
         state that takes part, by path; the largest one is 1, angles in rad beside translations in
         parts of the size of the mechanism.
+
+    See Also
+    --------
+    load_path : Follow a path, and find these points.
     """
 
     kind: str
@@ -127,6 +131,24 @@ class LoadPath(Answer):
         "completed", or "failed".
     how : str
         Whether derivatives are exact or central differences, and why.
+
+    See Also
+    --------
+    load_path : Follow one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> path = fx.load_path(builder.build(), {"generalized_force": 5.0})
+    >>> path["axis.angle"][-1].round(6)
+    np.float64(0.1)
+    >>> bool(path.stable.all())
+    True
     """
 
     def __init__(

@@ -93,6 +93,22 @@ class Stiffness(Answer):
         The motions of the mechanism that nothing resists: amplitudes of its coordinates by path.
     how : str
         Whether derivatives are exact or central differences, and why.
+
+    See Also
+    --------
+    stiffness : Compute it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    >>> body = builder.add_body("body", fx.SpatialInertia.point_mass(1.0))
+    >>> rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, body, (1, 0, 0)))
+    >>> _ = builder.add_force_element(fx.JointSpring("spring", rail, stiffness=200.0))
+    >>> stage = builder.build()
+    >>> found = fx.stiffness(stage, "body")
+    >>> found.compliance[3, 3].round(6)
+    np.float64(0.005)
     """
 
     def __init__(

@@ -56,6 +56,22 @@ class StiffnessTrack(Shown):
     motions : ndarray, shape (K, 6)
         How the frame has moved since the equilibrium ``since``, seen from ``measured_in`` and
         expressed along the axes there: rotation vector in rad, then translation of the point in m.
+
+    See Also
+    --------
+    track_stiffness : Compute it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    >>> body = builder.add_body("body", fx.SpatialInertia.point_mass(1.0))
+    >>> rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, body, (1, 0, 0)))
+    >>> _ = builder.add_force_element(fx.JointSpring("spring", rail, stiffness=200.0))
+    >>> stage = builder.build()
+    >>> track = fx.track_stiffness(stage, "body", {"spring.stiffness": [100.0, 200.0]})
+    >>> track.matrices[:, 3, 3].round(6)
+    array([100., 200.])
     """
 
     def __init__(

@@ -66,6 +66,20 @@ class Fit(Answer, FitReport):
         Times of the records in seconds.
     contexts : list of Context
         For each record where its motion begins, with all that was fitted.
+
+    See Also
+    --------
+    fit : Fit a model to records.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> time = np.linspace(0.0, 5.0, 26)
+    >>> record = {"time": time, "u": np.ones(26), "y": 1.0 - np.exp(-time / 2.0)}
+    >>> found = fx.fit(lag, record, ["time_constant"])
+    >>> round(found["time_constant"], 4)
+    2.0
     """
 
     system: System

@@ -99,6 +99,10 @@ class Optimization(Answer):
         End of the runs in seconds.
     goal : str
         Label of the objective.
+
+    See Also
+    --------
+    optimize : Search for the best values.
     """
 
     _function = "optimize"

@@ -67,6 +67,25 @@ class PIDTuning(Shown):
         None without ``step_to``.
     component : int
         Which component of the controller.
+
+    See Also
+    --------
+    tune_pid : Tune a controller.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.Constant("target", 1.0),
+    ...     fx.PIDController("pid"),
+    ...     fx.FirstOrderLag("plant", time_constant=2.0),
+    ...     fx.PadeDelay("delay", 0.5),
+    ... )
+    >>> builder.connect_chain("target", "pid.setpoint")
+    >>> builder.connect_chain("pid", "plant", "delay", "pid.measurement")
+    >>> fx.tune_pid(builder.build(), "pid", rule="simc")
+    <PIDTuning: kp=2, ki=1, peak of the sensitivity 1.59>
     """
 
     controller: PIDController | SampledPIDController

@@ -62,6 +62,23 @@ class FeedbackDesign(Shown):
         Of the closed loop, the least stable ones first.
     cost : ndarray, shape (n + q, n + q), or None
         P of the Riccati equation: what is left of a deviation x costs xᵀ P x. None for `place`.
+
+    See Also
+    --------
+    lqr : Minimize a quadratic cost.
+    place : Place the poles.
+    StateFeedback : The block.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    >>> context = mass.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> model = fx.linearize(mass, context)
+    >>> design = fx.lqr(model, Q=[1.0, 0.0], R=1.0)
+    >>> design.gain.round(6)
+    array([[1.      , 1.414214]])
     """
 
     model: LinearModel

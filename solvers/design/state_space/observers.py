@@ -56,6 +56,24 @@ class ObserverDesign(Shown):
     covariance : ndarray, shape (n, n), or None
         Of the error of the estimate in the long run; of a sampled model just after a sample. None
         for `place_observer`.
+
+    See Also
+    --------
+    lqe : Minimize the variance of the estimate.
+    place_observer : Place the poles.
+    LuenbergerObserver : The block.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    >>> context = mass.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> model = fx.linearize(mass, context)
+    >>> design = fx.lqe(model, W=[0.0, 1.0], V=1.0)
+    >>> design.gain.round(6)
+    array([[1.414214],
+           [1.      ]])
     """
 
     model: LinearModel

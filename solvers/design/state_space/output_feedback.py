@@ -39,6 +39,21 @@ class OutputFeedbackDesign(Shown):
     ------
     ValueRefusedError
         When they were designed for models that differ in states, inputs or period.
+
+    See Also
+    --------
+    lqg : Design one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    >>> context = mass.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> model = fx.linearize(mass, context)
+    >>> design = fx.lqg(model, Q=[1, 0], R=1, W=[0, 1], V=1e-4)
+    >>> design.poles.round(3)
+    array([-0.707-0.707j, -0.707+0.707j, -7.071-7.071j, -7.071+7.071j])
     """
 
     feedback: FeedbackDesign

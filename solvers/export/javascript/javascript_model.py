@@ -111,6 +111,18 @@ class JavaScriptModel(Answer):
         - ``signals``: ``path``, ``labels``, ``unit``, ``size``, ``doc``;
         - ``events``: ``path``, ``kind``, ``trigger``;
         - ``leftOut``: why a signal is missing, by path.
+
+    See Also
+    --------
+    to_javascript : Write the model of a system.
+    page : A page that uses it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> model = fx.to_javascript(fx.FirstOrderLag("lag", time_constant=2.0))
+    >>> [row["path"] for row in model.info["parameters"]]
+    ['time_constant', 'gain']
     """
 
     _function = "to_javascript"
@@ -218,6 +230,11 @@ def to_javascript(
         cannot be traced, or are too long; the text names the block.
     ContextError
         When the context belongs to another system.
+
+    See Also
+    --------
+    page : An HTML page that runs a system.
+    compiled_equations : Compiled equations for SciPy.
 
     Notes
     -----

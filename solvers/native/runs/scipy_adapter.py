@@ -57,6 +57,20 @@ class CompiledEquations:
         Its continuous state then.
     why : str
         Why there is no native code; empty where there is.
+
+    See Also
+    --------
+    compiled_equations : Make one of a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
+    >>> context = lag.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> equations = fx.compiled_equations(lag, context)
+    >>> equations(0.0, equations.x0)
+    array([-0.5])
     """
 
     def __init__(self, context: Context) -> None:

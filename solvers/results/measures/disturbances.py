@@ -71,6 +71,18 @@ class DisturbanceInfo(Answer):
         Half the width of the band around the target.
     at : float
         The instant of the disturbance, in seconds.
+
+    See Also
+    --------
+    disturbance_info : Measure a record.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> t = np.linspace(0.0, 10.0, 5001)
+    >>> info = fx.disturbance_info(t, t * np.exp(-t), tolerance=0.01)
+    >>> round(info.peak_deviation, 3), round(info.recovery_time, 2)
+    (0.368, 6.47)
     """
 
     target: float
@@ -290,6 +302,21 @@ class DisturbanceResponse(Shown):
         Path of the signal.
     unit : str
         Its unit.
+
+    See Also
+    --------
+    disturbance_info : Measure a record.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> charge = builder.build()
+    >>> response = fx.simulate(charge, 8.0).disturbance_response("lag.y", target=1.0)
+    >>> round(response.info.peak_deviation, 3)
+    1.0
     """
 
     time: FloatArray

@@ -42,7 +42,15 @@ _UNITS |= {"at": "s", "integral": "{} s", "iae": "{} s", "ise": "{}² s", "itae"
 
 
 def final(signal: Signal) -> Metric:
-    """Return the metric "last value of a signal"."""
+    """Return the metric "last value of a signal".
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.final("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([-1.])
+    """
     return _reduction(reductions.final, signal)
 
 
@@ -50,6 +58,13 @@ def at(signal: Signal, time: float) -> Metric:
     """Return the metric "value of a signal at a time", which is in s.
 
     If the signal jumps at that time, the value after the jump counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.at("y", time=1.5)
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([0.5])
     """
     when = _number("time", time)
     label = f"at({path_of(signal)}, {spelled(when)})"
@@ -65,6 +80,13 @@ def maximum(signal: Signal, *, start: float | None = None, end: float | None = N
     """Return the metric "largest value of a signal", from a start to an end.
 
     ``start`` and ``end`` are times in s; by default, the whole run counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.maximum("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([2.])
     """
     return _reduction(reductions.maximum, signal, start=start, end=end)
 
@@ -73,6 +95,13 @@ def minimum(signal: Signal, *, start: float | None = None, end: float | None = N
     """Return the metric "smallest value of a signal", from a start to an end.
 
     ``start`` and ``end`` are times in s; by default, the whole run counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.minimum("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([-1.])
     """
     return _reduction(reductions.minimum, signal, start=start, end=end)
 
@@ -81,6 +110,13 @@ def peak(signal: Signal, *, start: float | None = None, end: float | None = None
     """Return the metric "largest magnitude of a signal", from a start to an end.
 
     ``start`` and ``end`` are times in s; by default, the whole run counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.peak("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([2.])
     """
     return _reduction(reductions.peak, signal, start=start, end=end)
 
@@ -89,6 +125,13 @@ def mean(signal: Signal, *, start: float | None = None, end: float | None = None
     """Return the metric "mean of a signal over time", from a start to an end.
 
     ``start`` and ``end`` are times in s; by default, the whole run counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.mean("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([0.75])
     """
     return _reduction(reductions.mean, signal, start=start, end=end)
 
@@ -112,6 +155,13 @@ def integral(signal: Signal, *, start: float | None = None, end: float | None = 
     """Return the metric "integral of a signal over time", from a start to an end.
 
     ``start`` and ``end`` are times in s; by default, the whole run counts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.integral("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([1.5])
     """
     return _reduction(reductions.integral, signal, start=start, end=end)
 
@@ -123,6 +173,13 @@ def total_variation(
 
     ``start`` and ``end`` are times in s; by default, the whole run counts. The
     total variation is the sum of all rises and falls.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.total_variation("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([5.])
     """
     return _reduction(reductions.total_variation, signal, start=start, end=end)
 
@@ -137,6 +194,13 @@ def iae(
     """Return the metric "integral of the magnitude of target - signal", from a start to an end.
 
     The target is a number, or another signal.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.iae("y", target=1.0)
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([1.333333])
     """
     return _reduction(reductions.iae, signal, target=target, start=start, end=end)
 
@@ -151,6 +215,13 @@ def ise(
     """Return the metric "integral of (target - signal)²", from a start to an end.
 
     The target is a number, or another signal.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.ise("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([2.333333])
     """
     return _reduction(reductions.ise, signal, target=target, start=start, end=end)
 
@@ -166,6 +237,13 @@ def itae(
 
     Time counts from ``start``; ``start`` and ``end`` are in s. The target is a number or another
     signal.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.itae("y")
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([1.796296])
     """
     return _reduction(reductions.itae, signal, target=target, start=start, end=end)
 
@@ -176,6 +254,13 @@ def first_crossing(signal: Signal, level: float, direction: Direction = "either"
     The result is NaN if the signal never crosses it. With ``direction="rising"`` only crossings
     from below count, with ``"falling"`` only those from above, with ``"either"`` both. The time is
     in s.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.first_crossing("y", level=1.0)
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([0.5])
     """
     limit, attempt = _number("level", level), f"Cannot measure '{path_of(signal)}'"
     one_of(direction, get_args(Direction), "direction", attempt)
@@ -211,6 +296,17 @@ def step(
         step are found along the wires, for each run.
     control : Handle or str, optional
         The manipulated input, for ``"control_variation"`` and ``"control_peak"``.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.step("rise_time", "lag.y")
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> charge = builder.build()
+    >>> round(float(metric(fx.simulate(charge, 8.0))), 3)
+    2.192
     """
     if not is_one_of(figure, _STEP_FIGURES):
         raise UnknownNameError(
@@ -290,6 +386,13 @@ def disturbance(
         are found along the wires, for each run.
     control : Handle or str, optional
         The manipulated input, for ``"control_variation"`` and ``"control_peak"``.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.disturbance("peak_deviation", "y", at=0.0, target=0.0)
+    >>> metric.label
+    'disturbance(peak_deviation, y, at=0, target=0)'
     """
     if not is_one_of(figure, FIGURES):
         raise UnknownNameError(
@@ -349,6 +452,14 @@ def of(function: Callable[..., Any], *signals: Signal, label: str | None = None)
         What the function reads.
     label : str, optional
         What the metric is called; the name of the function when omitted.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> def longest_pause(times, y):
+    ...     return np.diff(times[y > 0.0]).max()
+    >>> fx.metrics.of(longest_pause, "y").label
+    'of(longest_pause, y)'
     """
     require(callable(function), function, "Cannot make a metric", "a function")
     name = getattr(function, "__name__", type(function).__name__)
@@ -383,12 +494,28 @@ def _of_result(function: Callable[..., Any], records: Records) -> FloatArray:
 
 
 def largest(*metrics: Metric | float) -> Metric:
-    """Return the metric "largest of several metrics and numbers"."""
+    """Return the metric "largest of several metrics and numbers".
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.largest(fx.metrics.final("y"), 0.0)
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([0.])
+    """
     return _chosen(np.maximum, "largest", metrics)
 
 
 def smallest(*metrics: Metric | float) -> Metric:
-    """Return the metric "smallest of several metrics and numbers"."""
+    """Return the metric "smallest of several metrics and numbers".
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> metric = fx.metrics.smallest(fx.metrics.maximum("y"), 1.5)
+    >>> metric.evaluate([0.0, 1.0, 2.0], {"y": [[0.0, 2.0, -1.0]]}).round(6)
+    array([1.5])
+    """
     return _chosen(np.minimum, "smallest", metrics)
 
 

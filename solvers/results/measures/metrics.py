@@ -136,6 +136,20 @@ class Metric:
     unit : str
         Unit of the number, with ``{}`` for that of the first signal, as in ``"{} s"``; empty where
         it is not known.
+
+    See Also
+    --------
+    Constraint : A metric with a bound.
+    sweep : Compute metrics of many runs.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> effort = fx.metrics.peak("u") + 2.0 * fx.metrics.rms("u")
+    >>> effort.label
+    'peak(u) + 2 * rms(u)'
+    >>> effort.evaluate([0.0, 1.0], {"u": [[1.0, 1.0]]})
+    array([3.])
     """
 
     label: str
@@ -302,6 +316,17 @@ class Constraint:
         Its bounds; infinite where there is none.
     label : str
         What was written.
+
+    See Also
+    --------
+    optimize : Search for the best values under constraints.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> bound = fx.metrics.peak("pid.u") <= 12.0
+    >>> bound.label, bound.lower, bound.upper
+    ('peak(pid.u) <= 12', -inf, 12.0)
     """
 
     metric: Metric

@@ -73,6 +73,19 @@ class StepInfo(Answer):
         when that input is not known.
     control_peak : float
         Largest magnitude of the manipulated input from the step on; NaN when it is not known.
+
+    See Also
+    --------
+    step_info : Measure a record.
+    step_response : Simulate and measure.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> t = np.linspace(0.0, 10.0, 1001)
+    >>> info = fx.step_info(t, 1.0 - np.exp(-t), final=1.0)
+    >>> round(info.rise_time, 3), info.overshoot
+    (2.197, 0.0)
     """
 
     initial: float

@@ -231,6 +231,19 @@ class StepResponse(Answer):
         Path of the signal.
     unit : str
         Its unit.
+
+    See Also
+    --------
+    step_response : Simulate one.
+    step_info : Measure a record.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    >>> response = fx.step_response(lag, "u", "y", 5.0, final=1.0)
+    >>> round(response.info.rise_time, 3)
+    1.099
     """
 
     time: FloatArray

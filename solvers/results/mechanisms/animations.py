@@ -98,6 +98,21 @@ def animate(
     --------
     plot_mechanism : One position.
     page : An interactive page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> door = builder.build()
+    >>> context = door.create_default_context()
+    >>> axis.angle.set(context, 0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     film = fx.animate(fx.simulate(door, 0.04, context=context), path=folder)
     """
     if not isinstance(result, SimulationResult):
         raise DeclarationError(

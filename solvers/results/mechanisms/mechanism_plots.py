@@ -88,6 +88,19 @@ def plot_mechanism(
     between their ends, and between the nodes of divided beams. Springs are coils, dampers are
     cylinders with a piston, and the frames of bushings their axes. The axes of joints are chain
     lines, and a `DoorHinge` has a knuckle at each end of its own. See `BodyShape` for shapes.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door", gravity=(0.0, 0.0, 0.0))
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> door = builder.build()
+    >>> axes = fx.plot_mechanism(door, door.create_default_context(), view="xy")
+    >>> axes.get_xlabel()
+    'x in m'
     """
     require_plant(plant)
     check_axes(ax, f"Cannot draw '{plant.label}'")

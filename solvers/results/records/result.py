@@ -64,6 +64,26 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
         The same in words.
     statistics : Statistics
         Counts of steps, evaluations and events.
+
+    See Also
+    --------
+    simulate : Simulate a system.
+    load_result : Read a stored result.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> charge = builder.build()
+    >>> result = fx.simulate(charge, 1.5)
+    >>> result["lag.y"][-1].round(4)
+    np.float64(0.6321)
+    >>> result.sample("lag.y", [0.5, 1.5]).round(4)
+    array([0.    , 0.6321])
+    >>> result.outcome
+    'completed'
     """
 
     def __init__(

@@ -46,6 +46,18 @@ class Spectrum(Answer):
         Path of the signal.
     unit : str
         Unit of the values; empty when it is unknown.
+
+    See Also
+    --------
+    simulate : Simulate a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> sine = fx.Sine("sine", amplitude=2.0, frequency=2.0 * np.pi * 5.0)
+    >>> spectrum = fx.simulate(sine, 2.0).spectrum("y")
+    >>> spectrum.frequency[np.argmax(spectrum.values)].round(1)
+    np.float64(5.0)
     """
 
     _function: ClassVar[str | None] = "SimulationResult.spectrum"

@@ -27,6 +27,21 @@ class Statistics:
         Witness functions that triggered.
     methods : list of tuple
         Time and name of every integration method used, and why.
+
+    See Also
+    --------
+    simulate : Simulate a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> charge = builder.build()
+    >>> statistics = fx.simulate(charge, 1.5).statistics
+    >>> statistics.steps > 0, statistics.witness_events
+    (True, 0)
     """
 
     steps: int = 0

@@ -89,6 +89,22 @@ class StoredResult(Shown, HasSignals):
         Times in seconds; instants with jumps occur twice, unless others were asked for.
     provenance : dict
         What the numbers depend on: blocks, wires, values and versions.
+
+    See Also
+    --------
+    load_result : Read one.
+    simulate : Simulate a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import tempfile
+    >>> result = fx.simulate(fx.Ramp("ramp"), 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result.save(f"{folder}/ramp.npz")
+    ...     stored = fx.load_result(f"{folder}/ramp.npz")
+    >>> stored.outcome, float(stored["y"][-1])
+    ('completed', 1.0)
     """
 
     def __init__(self, table: SignalTable, about: Mapping[str, Any]) -> None:

@@ -43,6 +43,10 @@ def one_at_a_time(
     UnknownNameError, ValueRefusedError
         As for `latin_hypercube`.
 
+    See Also
+    --------
+    latin_hypercube : Plan runs by Latin hypercube sampling.
+
     Examples
     --------
     >>> import flexure as fx

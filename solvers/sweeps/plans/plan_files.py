@@ -50,6 +50,21 @@ def load_plan(path: str | Path) -> Plan:
     ------
     ValueRefusedError
         When it cannot be read, or holds no plan.
+
+    See Also
+    --------
+    Sweep : Runs of a plan.
+    load_study : Read a stored study.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import tempfile
+    >>> plan = fx.plans.grid({"pid.kp": [1.0, 2.0], "pid.ki": [0.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plan.save(f"{folder}/plan.npz")
+    ...     fx.plans.load_plan(f"{folder}/plan.npz") == plan
+    True
     """
     attempt = f"Cannot load a plan from '{file_path(path, 'Cannot load a plan')}'"
     try:

@@ -315,6 +315,10 @@ def grid(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     ValueRefusedError
         When there are no values, or something else than numbers.
 
+    See Also
+    --------
+    zipped : Plan runs that take the first entries of all arrays.
+
     Examples
     --------
     >>> import flexure as fx
@@ -347,6 +351,10 @@ def zipped(values: Mapping[Any, npt.ArrayLike]) -> Plan:
     ------
     ValueRefusedError
         When arrays differ in length, or hold something else than numbers.
+
+    See Also
+    --------
+    grid : Plan runs for all combinations of some values.
 
     Examples
     --------

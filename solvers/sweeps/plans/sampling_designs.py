@@ -99,6 +99,10 @@ def latin_hypercube(
         When something is no distribution, a nominal value is zero, or correlations contradict each
         other.
 
+    See Also
+    --------
+    sobol : Plan runs by points of a Sobol sequence.
+
     Examples
     --------
     >>> import flexure as fx
@@ -159,6 +163,10 @@ def sobol(
     UnknownNameError, ValueRefusedError
         As for `latin_hypercube`.
 
+    See Also
+    --------
+    latin_hypercube : Plan runs by Latin hypercube sampling.
+
     Examples
     --------
     >>> import flexure as fx
@@ -201,6 +209,10 @@ def random(
     ------
     UnknownNameError, ValueRefusedError
         As for `latin_hypercube`.
+
+    See Also
+    --------
+    latin_hypercube : Plan runs by Latin hypercube sampling.
 
     Examples
     --------

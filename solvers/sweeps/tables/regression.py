@@ -42,6 +42,22 @@ class Regression(Shown):
         Share of the variance of y that the plane explains: 1 where y is linear.
     runs : int
         How many runs had a number.
+
+    See Also
+    --------
+    sweep : Run the simulations.
+    SobolIndices : Shares of nonlinear dependences.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> found = fx.sweep(
+    ...     lag, {"time_constant": [0.5, 1.0], "u": [1.0, 1.0]}, 1.0, metrics=fx.metrics.final("y")
+    ... )
+    >>> fit = found.regression("final(y)")
+    >>> fit.paths, fit.runs
+    (('time_constant',), 2)
     """
 
     metric: str
