@@ -44,20 +44,12 @@ class Context(Shown, Completing):
     parent : DiagramContext or None
         Context of the diagram around it; None for a root context.
 
-    See Also
-    --------
-    simulate : Simulate from a context.
-    System : Makes contexts.
-
     Examples
     --------
     >>> import flexure as fx
-    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
-    >>> context = lag.create_default_context()
-    >>> context.set("time_constant", 3.0)
-    >>> context.get("time_constant")
-    np.float64(3.0)
-    >>> copy = context.clone()
+    >>> context = fx.FirstOrderLag("lag", time_constant=2.0).create_default_context()
+    >>> float(context.get("time_constant"))
+    2.0
     """
 
     _opens = True
@@ -155,13 +147,7 @@ class Context(Shown, Completing):
         raise NotImplementedError
 
     def find(self, system: System, handle: Handle | None = None) -> Context:
-        """Return the context of ``system`` below (or at) this one.
-
-        Raises
-        ------
-        ContextError
-            When the system is not there.
-        """
+        """Return the context of ``system`` below (or at) this one, or raise a ContextError."""
         layout = self.store.layout
         position = layout.position.get(system)
         found: Context

@@ -150,8 +150,8 @@ def bode(
         pairs[0][0].figure.legend(*handles, loc="outside upper left", ncols=3, frameon=False)
     elif len(pairs) == 1:
         write_legend(pairs[0][0], curves)
-    figure: Figure = pairs[0][0].figure.figure
-    return saved(figure, path)
+    drawn: Figure = pairs[0][0].figure.figure
+    return saved(drawn, path)
 
 
 def _channels(

@@ -70,11 +70,12 @@ class Trials:
             self._run(np.array(list(new.values())), stage)
         if not keys:
             return np.zeros((0, 1 + len(self.study.constraints)))
-        return np.asarray([self._numbers[self._found[key]] for key in keys], dtype=float)
+        return np.array([self._numbers[self._found[key]] for key in keys])
 
     def again(self, number: int) -> FloatArray:
         """Run a candidate once more, and return its numbers, which are not kept."""
-        return run_candidates(self.study, self.space, self.points[[number]]).numbers[0]
+        numbers: FloatArray = run_candidates(self.study, self.space, self.points[[number]]).numbers
+        return np.asarray(numbers[0])
 
     def _run(self, points: FloatArray, stage: str) -> None:
         """Run candidates together, without those that the context refuses."""

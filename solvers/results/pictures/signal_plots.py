@@ -226,7 +226,7 @@ def _draw(
 ) -> int:
     """Draw the curves of a panel; return the number of rows of its legend.
 
-    Of several panels in one figure, the legend of the first one names the runs.
+    The legend of the first of several panels names the runs.
 
     Signals that jump have two values at one time, so that held samples are drawn as steps. If a
     signal is the same in several runs, such as a setpoint, it is drawn once.

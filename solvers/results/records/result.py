@@ -160,8 +160,8 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
     def foremost(self) -> tuple[str, ...]:
         """Paths of the most important signals, which `plot` shows by default.
 
-        The outputs of the system; of a system without outputs, what its wires carry, or else its
-        states, the first twelve of them. Of a plant, its coordinates and energies.
+        They are the outputs of the system. If it has none, they are the first twelve signals of its
+        wires, or else of its states. A plant shows its coordinates and energies.
         """
         return tuple(handle.path for handle in self._foremost())
 
