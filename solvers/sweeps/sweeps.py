@@ -38,6 +38,7 @@ from flexure.solvers.sweeps.running.metric_columns import (
 from flexure.solvers.sweeps.running.run_counter import RunCounter
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
+    INTERRUPTED,
     IntegrationOptions,
     Settings,
     SweepOptions,
@@ -312,6 +313,9 @@ def _run(
     found = Sweep(settings, variants, measuring, len(kept), record, measured.columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
+        ended = len(record.outcomes) - record.outcomes.count(INTERRUPTED)
+        kept_in = "; those in a study file are kept, and the same call goes on" if how else ""
+        record.interruption.add_note(f"{ended} of {len(variants)} runs have ended{kept_in}")
         raise record.interruption
     return found, measured
 
