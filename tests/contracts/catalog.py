@@ -560,7 +560,15 @@ CATALOG: dict[str, Recipe] = {
     "Trajectory, cubic": recipe(
         fx.Trajectory, [0.0, 1.0, 2.5, 3.0], [0.0, 2.0, 3.0, -1.0], kind="cubic"
     ),
-    "Recorded": recipe(fx.Recorded, {"time": [0.0, 1.0, 3.0], "u [V]": [0.0, 2.0, 3.0]}),
+    "Recorded": recipe(fx.Recorded, {"time": [0.0, 1.0, 3.0], "u [N]": [0.0, 2.0, 3.0]}),
+    "Recorded, held": recipe(
+        *(fx.Recorded, {"t": [0.0, 1.0, 3.0], "u": [0.0, 2.0, 3.0], "v": [1.0, 1.0, 0.0]}),
+        *(["v", "u"],),
+        time="t",
+        kind="hold",
+        units={"v": "m"},
+        gap=5.0,
+    ),
     "Noise": recipe(fx.Noise, 7, 0.1),
     "Noise, uniform": recipe(
         *(fx.Noise, 8, 0.1),
