@@ -57,6 +57,7 @@ def recipe(kind: type[fx.LeafSystem], /, *arguments: Any, **options: Any) -> Rec
     return partial(kind, "block", *arguments, **options)
 
 
+_BENCH = {"t": [0.0, 1.0, 3.0], "u": [0.0, 2.0, 3.0]}
 _OSCILLATOR = ([[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0])
 _TURNS = (-np.eye(3), np.ones((3, 1)), np.eye(4)[:, 1:], None)
 _TWO_BY_TWO = (
@@ -557,25 +558,13 @@ CATALOG: dict[str, Recipe] = {
     ),
     "Trajectory, held": recipe(fx.Trajectory, [0.0, 1.0, 3.0], [0.0, 2.0, 3.0], kind="hold"),
     "Trajectory, linear": recipe(fx.Trajectory, [0.0, 1.0, 3.0], np.eye(3)),
-    "Trajectory, cubic": recipe(
-        fx.Trajectory, [0.0, 1.0, 2.5, 3.0], [0.0, 2.0, 3.0, -1.0], kind="cubic"
-    ),
-    "Recorded": recipe(fx.Recorded, {"time": [0.0, 1.0, 3.0], "u [N]": [0.0, 2.0, 3.0]}),
-    "Recorded, held": recipe(
-        *(fx.Recorded, {"t": [0.0, 1.0, 3.0], "u": [0.0, 2.0, 3.0], "v": [1.0, 1.0, 0.0]}),
-        *(["v", "u"],),
-        time="t",
-        kind="hold",
-        units={"v": "m"},
-        gap=5.0,
+    "Trajectory, cubic": recipe(fx.Trajectory, [0.0, 1.0, 2.5], [0.0, 2.0, -1.0], kind="cubic"),
+    "Recorded": recipe(
+        fx.Recorded, _BENCH, "u", time="t", kind="linear", units={"u": "N"}, gap=5.0
     ),
     "Noise": recipe(fx.Noise, 7, 0.1),
     "Noise, uniform": recipe(
-        *(fx.Noise, 8, 0.1),
-        mean=0.5,
-        standard_deviation=[1.0, 2.0],
-        distribution="uniform",
-        size=2,
+        fx.Noise, 8, 0.1, mean=0.5, standard_deviation=[1, 2], distribution="uniform", size=2
     ),
     "BandLimitedNoise": recipe(fx.BandLimitedNoise, 7, 0.1, 2.0, 0.5),
     "Noise in a band": recipe(fx.BandLimitedNoise, 8, 0.1, 2.0, [0.5, 0.1], mean=0.5, size=2),

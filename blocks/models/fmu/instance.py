@@ -14,11 +14,13 @@ refused.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -277,12 +279,9 @@ class Instance:
                 instanceName=self._facts.identifier,
             )
         if self._is_2:
-            callbacks = fmi.fmi2CallbackFunctions()
-            callbacks.logger = fmi.fmi2CallbackLoggerTYPE(self._note_2)
-            callbacks.allocateMemory = fmi.fmi2CallbackAllocateMemoryTYPE(fmi.calloc)
-            callbacks.freeMemory = fmi.fmi2CallbackFreeMemoryTYPE(fmi.free)
-            logging = import_extra("fmpy.logging", "fmi", "Cannot run an FMU")
-            logging.addLoggerProxy(ctypes.byref(callbacks))
+            callbacks = type(_callbacks_2()).from_buffer_copy(_callbacks_2())
+            callbacks.componentEnvironment = number = next(_NUMBERS)
+            _LISTENERS[number] = self
             self._fmu.instantiate(callbacks=callbacks)
         else:
             self._fmu.instantiate(logMessage=self._note_3)
@@ -444,14 +443,40 @@ class Instance:
     def _set(self, variable: Variable, value: tuple[Any, ...]) -> None:
         getattr(self._fmu, f"set{variable.access}")([variable.reference], list(value))
 
-    def _note_2(self, _: Any, __: Any, status: int, ___: Any, message: bytes) -> None:
-        self._note_3(None, status, None, message)
-
     def _note_3(self, _: Any, status: int, __: Any, message: bytes) -> None:
         """Keep the latest warnings and errors of the log."""
         if status > 0 and message:
             self.log.append(message.decode("utf-8", "replace").strip()[:300])
             del self.log[:-_MOST_MESSAGES]
+
+
+_NUMBERS = itertools.count(1)
+#: Instances of FMI 2.0 by the numbers that come with their messages.
+_LISTENERS: WeakValueDictionary[int, Instance] = WeakValueDictionary()
+
+
+@functools.cache
+def _callbacks_2() -> Any:
+    """Return callbacks for FMI 2.0: FMPy has one logger for all instances, which must stay."""
+    fmi = import_extra("fmpy.fmi2", "fmi", "Cannot run an FMU")
+    callbacks = fmi.fmi2CallbackFunctions()
+    callbacks.logger = fmi.fmi2CallbackLoggerTYPE(_note_2)
+    callbacks.allocateMemory = fmi.fmi2CallbackAllocateMemoryTYPE(fmi.calloc)
+    callbacks.freeMemory = fmi.fmi2CallbackFreeMemoryTYPE(fmi.free)
+    logging = import_extra("fmpy.logging", "fmi", "Cannot run an FMU")
+    logging.addLoggerProxy(ctypes.byref(callbacks))
+    return callbacks
+
+
+def _note_2(number: int | None, _: Any, status: int, __: Any, message: bytes) -> None:
+    """Hand a message to its instance; those of instances that others made are left to FMPy."""
+    instance = _LISTENERS.get(number or 0)
+    if instance is not None:
+        instance._note_3(None, status, None, message)
+    else:
+        import_extra("fmpy.fmi1", "fmi", "Cannot run an FMU").printLogMessage(
+            None, b"", status, b"", message
+        )
 
 
 def make(folder: Path | str, facts: Facts) -> Instance:

@@ -152,6 +152,11 @@ class MotionDerivatives:
         """Whether the equations of the last run may jump; so do those of which that is unknown."""
         return self._native is None or self._native.may_jump or self._updates.may_jump
 
+    @property
+    def may_step(self) -> bool:
+        """Whether motions may jump with the numbers: equations that jump are read at instants."""
+        return bool(self._updates.held) and self.may_jump
+
     def run(
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
     ) -> MotionSamples:

@@ -220,6 +220,11 @@ class FitProblem(LeastSquares):
             ]
             variable.set(context, np.array(chosen))
 
+    @property
+    def may_step(self) -> bool:
+        """Whether what is computed may jump with the parameters."""
+        return any(motion.may_step for motion in self._motions)
+
     def _run(self, k: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what one record should show, and its derivatives."""
         record, context = self.records[k], self._contexts[k]

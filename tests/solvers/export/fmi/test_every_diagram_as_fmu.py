@@ -69,7 +69,7 @@ def test_examples_run_as_units(name: str, tmp_path: Path) -> None:
 def test_random_loops_run_as_units(first: int, tmp_path: Path) -> None:
     for seed in range(first, first + EACH):
         loop = draw_loop(np.random.default_rng(seed))
-        if "quantizer" in loop.kinds and not {"sampled", "hold"} & {*loop.kinds}:
+        if "quantizer" in loop.kinds and "sampled" not in loop.kinds:
             continue  # rates that jump without an event, over which tolerances say little
         folder = tmp_path / str(seed)
         folder.mkdir()

@@ -33,6 +33,11 @@ def pendulum() -> tuple[fx.Plant, fx.results.SimulationResult]:
     return plant, fx.simulate(plant, 1.0, context=context)
 
 
+def figure_of(animation: Any) -> Any:
+    """The figure, which pyplot does not know where there are no windows."""
+    return animation._fig
+
+
 @pytest.fixture(scope="module")
 def fallen() -> tuple[fx.Plant, fx.results.SimulationResult]:
     return pendulum()
@@ -43,7 +48,7 @@ def test_the_camera_frames_the_whole_motion(
 ) -> None:
     _, result = fallen
     animation = fx.animate(result, fps=10)
-    ax = plt.gcf().axes[0]
+    ax = figure_of(animation).axes[0]
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     corners = [(x, -1.0) for x in (-0.05, 0.05)]
     for angle in result.sample("axis.angle", np.linspace(0.0, 1.0, 11)):
@@ -61,7 +66,7 @@ def test_short_motions_have_times_that_differ(
 ) -> None:
     plant, _ = fallen
     animation = fx.animate(fx.simulate(plant, 1e-4), fps=10000, title="falling")
-    assert plt.gcf().axes[0].get_title(loc="left") == "falling, t = 0.00000 s"
+    assert figure_of(animation).axes[0].get_title(loc="left") == "falling, t = 0.00000 s"
     assert "falling, t = 0.00010 s" in animation._repr_html_()
     plt.close("all")
 

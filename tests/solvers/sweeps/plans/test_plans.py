@@ -346,7 +346,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "no samples": (
         lambda: fx.plans.random({"a": (0.0, 1.0)}, 0),
         ValueRefusedError,
-        "n to be an int",
+        "num_samples to be an int",
     ),
     "a reversed interval": (
         lambda: fx.plans.random({"a": (1.0, 0.0)}, 2),
