@@ -136,7 +136,6 @@ class StateSpace(LinearEquations):
     --------
     TransferFunction : Proper transfer function from one input to one output.
     AffineSystem : Linear system with offsets.
-    DiscreteStateSpace : Difference equations.
 
     Examples
     --------
@@ -415,7 +414,6 @@ class TransferFunction(RationalEquations):
     See Also
     --------
     StateSpace : Linear time-invariant system.
-    DiscreteTransferFunction : Transfer function in z from one input to one output.
 
     Notes
     -----
