@@ -159,11 +159,10 @@ def _arrow(path: str) -> Columns:
 
 def _mat(path: str) -> Columns:
     """Read a MAT file: variables and structures of them, or the result of a Modelica tool."""
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
-    content = loadmat(path, chars_as_strings=False, appendmat=False)
-    if "Aclass" in content and "dataInfo" in content:
-        return _modelica(content)
+    if {"Aclass", "dataInfo"} <= {name for name, *_ in whosmat(path, appendmat=False)}:
+        return _modelica(loadmat(path, chars_as_strings=False, appendmat=False))
     content = loadmat(path, squeeze_me=True, simplify_cells=True, appendmat=False)
     units: dict[str, Any] = {}
     _flatten(content.pop("units", {}), "", units)

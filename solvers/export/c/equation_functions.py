@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
 from flexure.solvers.export.equation_parts import Part, PartWriter, plan_parts
 from flexure.solvers.native.emission.emission import Environment, Node, Place
@@ -245,8 +244,3 @@ def comment(text: str) -> str:
     """
     plain = text.encode("ascii", "replace").decode().replace("\n", " ")
     return plain.replace("/*", "/ *").replace("*/", "* /")
-
-
-def is_symbolic(value: Any) -> bool:
-    """Tell whether something is an expression and not a number."""
-    return isinstance(value, scalars.Symbol)

@@ -39,7 +39,6 @@ class StepPlan:
     period: float
     first: list[int]
     every: list[int]
-
     rtol: float
 
     @classmethod

@@ -23,6 +23,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
 from flexure.solvers.export.c.c_model import CModel, Part, Wanted
+from flexure.solvers.export.c.equation_functions import number
 from flexure.solvers.export.fmi.compilers import OPTIONS, PLATFORMS, shared_library
 from flexure.solvers.export.fmi.description import (
     KINDS,
@@ -164,11 +165,9 @@ def _functions(
         low, high = each.range
         rows.append(
             f"    {{{_literal(each.name)}, {ARRAYS.index(each.array)}, {each.at}, {each.size}, "
-            f"{_number(low)}, {_number(high)}}},"
+            f"{number(low)}, {number(high)}}},"
         )
-    signals = sum(each.reader.size for each in model.equations.signals)
-    counts = {"NX": len(model.info["states"]), "NU": len(model.drives), "NS": signals}
-    counts["NZ"] = len(model.equations.witnesses)
+    counts = {"NX": "STATES", "NU": "INPUTS", "NS": "SIGNALS", "NZ": "WITNESSES"}
     drives = ", ".join(map(str, model.drives)) or "-1"
     return "\n".join(
         [
@@ -184,12 +183,12 @@ def _functions(
             "#endif",
             f"#define TITLE {_literal(title)}",
             f"#define TOKEN {_literal(token)}",
-            f"#define TOLERANCE {_number(rtol)}",
+            f"#define TOLERANCE {number(rtol)}",
             f"#define NOMINAL {NOMINAL}",
             f"#define HAS_MODEL_EXCHANGE {int('me' in kinds)}",
             f"#define HAS_CO_SIMULATION {int('cs' in kinds)}",
             f"#define COUNT {len(rows)}u",
-            f"enum {{ {', '.join(f'{name} = {count}' for name, count in counts.items())} }};",
+            *(f"#define {k} {model.name.upper()}_{count}" for k, count in counts.items()),
             f"typedef {model.name} model;",
             "typedef struct {",
             "    const char *name;",
@@ -219,13 +218,6 @@ def _literal(text: str) -> str:
         for c in plain
     ]
     return f'"{"".join(parts)}"'
-
-
-def _number(value: float) -> str:
-    """Write a number as a constant of C."""
-    if np.isinf(value):
-        return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
-    return repr(float(value))
 
 
 def to_fmu(
