@@ -21,24 +21,20 @@ from flexure.solvers.export.c.kernel_code import (
     plain_name,
     sum_of,
 )
+from flexure.solvers.export.kernel_text import KernelText
 from flexure.solvers.native.language.language import (
-    any_lane,
     ceil,
     exponent,
     is_structure,
-    lane,
-    local,
     nextafter,
     power,
     rint,
     scaled,
     sqrt,
     types_of,
-    where,
-    with_lane,
 )
 from flexure.solvers.native.language.llvm_values import label_of
-from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown, Reading
+from flexure.solvers.native.language.reading import UNKNOWN, KernelError, NotKnown
 
 if TYPE_CHECKING:
     from flexure.solvers.export.c.kernel_functions import CModule
@@ -53,8 +49,6 @@ _CALLS: dict[Any, str] = {
     math.sin: "sin",
     math.cos: "cos",
 }
-#: What gives one of its arguments, and which one.
-_SAME: dict[Any, int] = {any_lane: 0, lane: 0, with_lane: 2}
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
 _WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
@@ -84,7 +78,7 @@ _FOLDED: dict[type, Callable[..., Any]] = {
 }
 
 
-class Expressions(Reading):
+class Expressions(KernelText):
     """Writes the expressions of one kernel, for one choice of static parameters."""
 
     def __init__(
@@ -200,9 +194,7 @@ class Expressions(Reading):
     def _Name(self, node: ast.Name) -> Code:  # noqa: N802
         if isinstance(self.statics.get(node.id), FunctionName):
             return Code("", self.statics[node.id])
-        if node.id not in self.locals:
-            self._refuse(node)
-        found: Code = self.locals[node.id]
+        found: Code = super()._Name(node)
         return found
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
@@ -305,34 +297,20 @@ class Expressions(Reading):
             a, b = (Code(f"(int64_t){each.operand}", kind) for each in (a, b))
         return Code(f"{condition.operand} ? {a.operand} : {b.operand}", kind, True)
 
-    def _Call(self, node: ast.Call) -> Code:  # noqa: N802
-        target = self._known(node.func)
-        if node.keywords:
-            self._refuse(node)
-        if target is UNKNOWN:
-            return self._equation(self._value(node.func), node.args)
-        if target is where:
-            return self._choice(node.args)
-        if target is local:
-            return self._local(self._static(node.args[0]))
-        if target in _SAME:
-            same: Code = self._value(node.args[_SAME[target]])
-            return same
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Code | None:
         if target is float:
-            return self._as(self._value(node.args[0]), "float")
+            return self._as(self._value(nodes[0]), "float")
         if target is int:
-            return Code(f"(int64_t){self._value(node.args[0]).operand}", "int")
+            return Code(f"(int64_t){self._value(nodes[0]).operand}", "int")
         if target is scaled:
-            value, power_of_two = (self._value(each) for each in node.args)
+            value, power_of_two = (self._value(each) for each in nodes)
             return Code(f"ldexp({value.text}, (int){power_of_two.operand})", "float")
         if target is exponent:
-            return Code(f"(int64_t)ilogb({self._value(node.args[0]).text})", "int")
-        if target in _CALLS:
-            values = (self._as(self._value(each), "float").text for each in node.args)
-            return Code(f"{_CALLS[target]}({', '.join(values)})", "float")
-        if not inspect.isfunction(target):
-            self._refuse(node)
-        return self._kernel(target, node)
+            return Code(f"(int64_t)ilogb({self._value(nodes[0]).text})", "int")
+        if target not in _CALLS:
+            return None
+        values = (self._as(self._value(each), "float").text for each in nodes)
+        return Code(f"{_CALLS[target]}({', '.join(values)})", "float")
 
     def _local(self, count: int) -> Code:
         """Make an array."""

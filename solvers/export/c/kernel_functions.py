@@ -33,6 +33,7 @@ from flexure.solvers.export.c.kernel_code import (
     words_of,
 )
 from flexure.solvers.export.c.kernel_expressions import Expressions
+from flexure.solvers.export.kernel_text import count_assignments, increment
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.reading import (
     UNKNOWN,
@@ -167,7 +168,7 @@ class _FunctionWriter(Expressions):
         self.result: Any = None
         definition = definition_of(kernel)
         given = list(inspect.signature(kernel).parameters)
-        self.stores = _stores(definition)
+        self.stores = count_assignments(definition)
         self.stores |= {each: self.stores.get(each, 0) + 1 for each in given}
         self.inner = _inner_names(definition) - {*given}
         self.exchanged = _exchanged(definition)
@@ -254,15 +255,6 @@ class _FunctionWriter(Expressions):
             if found.text:
                 void = "" if found.kind is None else "(void)"
                 self._line(f"{void}{found.text};")
-
-    def _together(self, nodes: list[ast.expr], targets: list[ast.expr]) -> list[Code]:
-        """Keep values in variables where storing one of them may change the next."""
-        read = {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
-        names = {target.id for target in targets if isinstance(target, ast.Name)}
-        values: list[Code] = super()._together(nodes, targets)
-        if len(names) == len(targets) and not names & read:
-            return values
-        return [self._kept(value) for value in values]
 
     def _kept(self, value: Code) -> Code:
         """Keep a number in a variable of its own."""
@@ -420,20 +412,15 @@ class _FunctionWriter(Expressions):
         self.statics.pop(node.target.id, None)
 
     def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
-        stride = self._known(bounds[2]) if len(bounds) == 3 else 1
-        if stride is UNKNOWN:  # the order of counting has to be known
-            self._refuse(node)
-        first = self._value(bounds[0]).text if len(bounds) > 1 else "0"
-        last = self._value(bounds[min(len(bounds) - 1, 1)])
+        first, last, stride = self._range(bounds)
         name = counter.id
         text = variable_name(name) if name != "_" else "round"
         end = last.operand
-        if not end.isalnum() or {*words_of(end)} & {*_stores(node)}:
+        if not end.isalnum() or {*words_of(end)} & {*count_assignments(node)}:
             end = f"{text}_end_{len(self.lines)}"
             self._line(f"const int64_t {end} = {last.text};")
         order = "<" if stride > 0 else ">"
-        step = f"{text}++" if stride == 1 else f"{text} += {stride}"
-        step = f"{text}--" if stride == -1 else step
+        step = increment(text, stride)
         head = f"for (int64_t {text} = {first}; {text} {order} {end}; {step}) {{"
         before, at = dict(self.locals), len(self.lines)
         self.locals[name] = Code(text, "int")
@@ -453,15 +440,6 @@ class _FunctionWriter(Expressions):
     def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
         self._line("continue;")
         self.ended = True
-
-
-def _stores(definition: ast.AST) -> dict[str, int]:
-    """Count the assignments to each local name."""
-    counts: dict[str, int] = {}
-    for each in ast.walk(definition):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            counts[each.id] = counts.get(each.id, 0) + 1
-    return counts
 
 
 def _inner_names(definition: ast.FunctionDef) -> frozenset[str]:
@@ -486,16 +464,12 @@ def _inner_names(definition: ast.FunctionDef) -> frozenset[str]:
                     look(inner)
 
     look(definition.body)
-    once = _stores(definition)
+    once = count_assignments(definition)
     return frozenset(each for each in found if once[each] == 1)
 
 
-def _occurrences(node: ast.AST) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name):
-            counts[each.id] = counts.get(each.id, 0) + 1
-    return counts
+def _occurrences(node: ast.AST) -> Counter[str]:
+    return Counter(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def _exchanged(definition: ast.FunctionDef) -> frozenset[str]:

@@ -18,26 +18,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexure.solvers.export.javascript.equation_functions import number
+from flexure.solvers.export.kernel_text import KernelText, count_assignments, increment
 from flexure.solvers.native.language.language import (
-    any_lane,
     ceil,
     is_structure,
-    lane,
-    local,
     nextafter,
     power,
     rint,
     sqrt,
     types_of,
-    where,
-    with_lane,
 )
 from flexure.solvers.native.language.llvm_values import label_of
 from flexure.solvers.native.language.reading import (
-    UNKNOWN,
     KernelError,
     KernelModule,
-    Reading,
     definition_of,
 )
 
@@ -51,8 +45,6 @@ _CALLS: dict[Any, str] = {
     nextafter: "nextafter$",
     int: "Math.trunc",
 }
-#: What gives one of its arguments, and which one.
-_SAME: dict[Any, int] = {any_lane: 0, lane: 0, float: 0, with_lane: 2}
 #: Operators, and how strongly they bind.
 _BINARY = {ast.Add: ("+", 12), ast.Sub: ("-", 12), ast.Mult: ("*", 13), ast.Div: ("/", 13)}
 _ORDER = {
@@ -149,8 +141,10 @@ def structure_text(kind: Any) -> str:
     return f"{{{fields}}}"
 
 
-class _FunctionWriter(Reading):
+class _FunctionWriter(KernelText):
     """Writes one kernel for one choice of static parameters."""
+
+    same = KernelText.same | {float: 0}
 
     def __init__(
         self, module: FunctionModule, kernel: Callable[..., Any], statics: dict[str, Any]
@@ -160,7 +154,7 @@ class _FunctionWriter(Reading):
         self.lines: list[str] = []
         self.variables: dict[str, None] = {}  # in their order
         self.outside: list[str] = []  # what is made once, and not in every call
-        self.stores = _stores(definition_of(kernel))
+        self.stores = count_assignments(definition_of(kernel))
 
     def text(self, name: str) -> str:
         """Return the text of the function."""
@@ -195,15 +189,6 @@ class _FunctionWriter(Reading):
     def _Expr(self, node: ast.Expr) -> None:  # noqa: N802, names of the syntax
         if not isinstance(node.value, ast.Constant):
             self.lines.append(f"{self._value(node.value).text};")
-
-    def _together(self, nodes: list[ast.expr], targets: list[ast.expr]) -> list[Code]:
-        """Keep values in variables where storing one of them may change the next."""
-        read = {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
-        names = {target.id for target in targets if isinstance(target, ast.Name)}
-        values: list[Code] = super()._together(nodes, targets)
-        if len(names) == len(targets) and not names & read:
-            return values
-        return [self._kept(value) for value in values]
 
     def _kept(self, value: Code) -> Code:
         """Keep a value in a variable of its own."""
@@ -269,16 +254,12 @@ class _FunctionWriter(Reading):
         self.lines.append("}")
 
     def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
-        stride = self._known(bounds[2]) if len(bounds) == 3 else 1
-        if stride is UNKNOWN:  # the order of counting has to be known
-            self._refuse(node)
-        first = self._value(bounds[0]).text if len(bounds) > 1 else "0"
-        last = self._value(bounds[min(len(bounds) - 1, 1)]).text
+        first, last, stride = self._range(bounds)
         at, end = f"{counter.id}$at", f"{counter.id}$end"
-        step = {1: f"{at}++", -1: f"{at}--"}.get(stride, f"{at} += {stride}")
         order = "<" if stride > 0 else ">"
         self.lines.append(
-            f"for (let {at} = {first}, {end} = {last}; {at} {order} {end}; {step}) {{"
+            f"for (let {at} = {first}, {end} = {last.text}; {at} {order} {end}; "
+            f"{increment(at, stride)}) {{"
         )
         self._store(counter, Code(at))
         self._block(node.body)
@@ -297,12 +278,6 @@ class _FunctionWriter(Reading):
             return Code("true" if known else "false")
         text = number(known)
         return Code(text, _SIGN if text[0] == "-" else _ATOM)
-
-    def _Name(self, node: ast.Name) -> Code:  # noqa: N802
-        if node.id not in self.locals:
-            self._refuse(node)
-        found: Code = self.locals[node.id]
-        return found
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
         whole = self._value(node.value)
@@ -363,25 +338,11 @@ class _FunctionWriter(Reading):
         condition, a, b = (self._value(each).beside(_CHOICE + 1) for each in nodes)
         return Code(f"{condition} ? {a} : {b}", _CHOICE)
 
-    def _Call(self, node: ast.Call) -> Code:  # noqa: N802
-        target = self._known(node.func)
-        if node.keywords:
-            self._refuse(node)
-        if target is UNKNOWN:
-            return self._equation(self._value(node.func), node.args)
-        if target is where:
-            return self._choice(node.args)
-        if target is local:
-            return self._local(self._static(node.args[0]))
-        if target in _SAME:
-            same: Code = self._value(node.args[_SAME[target]])
-            return same
-        if target in _CALLS:
-            values = ", ".join(self._value(each).text for each in node.args)
-            return Code(f"{_CALLS[target]}({values})")
-        if not inspect.isfunction(target):
-            self._refuse(node)
-        return self._kernel(target, node)
+    def _computed(self, target: Any, nodes: list[ast.expr]) -> Code | None:
+        if target not in _CALLS:
+            return None
+        values = ", ".join(self._value(each).text for each in nodes)
+        return Code(f"{_CALLS[target]}({values})")
 
     def _local(self, count: int) -> Code:
         """Make an array once for all calls, which do not rely on what is in it."""
@@ -423,15 +384,6 @@ def _sum(a: Code, b: Code) -> Code:
     if a == _ZERO:
         return b
     return a if b == _ZERO else Code(f"{a.beside(12)} + {b.beside(13)}", 12)
-
-
-def _stores(definition: ast.FunctionDef) -> dict[str, int]:
-    """Count the assignments to each local name."""
-    counts: dict[str, int] = {}
-    for each in ast.walk(definition):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            counts[each.id] = counts.get(each.id, 0) + 1
-    return counts
 
 
 def _plain(name: str) -> str:
