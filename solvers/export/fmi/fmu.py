@@ -283,7 +283,8 @@ def to_fmu(
 
     See Also
     --------
-    to_javascript : A diagram as JavaScript.
+    FMUBlock : An FMU as a block.
+    to_c : A diagram as C for a microcontroller.
 
     Notes
     -----

@@ -70,5 +70,5 @@ def label_of(value: Any) -> str:
     """Write a static value as a part of a name."""
     if isinstance(value, Value):
         return value.text[1:]
-    name = getattr(value, "name", value)
+    name = getattr(value, "name", None) or getattr(value, "__name__", value)
     return "".join(c if c.isalnum() else "_" for c in str(name))

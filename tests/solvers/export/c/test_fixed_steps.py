@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -126,6 +129,23 @@ def test_parameters_that_are_not_wanted_become_constants(tmp_path: Path) -> None
         each.call("set", each.model.places["pid.kp"]["at"], 3.0)
     for row in noise(20, 2):
         np.testing.assert_allclose(runs[0].step(row), runs[1].step(row), rtol=1e-13)
+
+
+def test_every_process_writes_the_same_text() -> None:
+    code = (
+        "import flexure as fx\n"
+        "model = fx.to_c(fx.FirstOrderLag('lag', time_constant=2.0), step=0.1)\n"
+        "print(model.header, model.source)"
+    )
+    ways = [{"PYTHONHASHSEED": seed} for seed in ("1", "2")]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | way, capture_output=True, check=True
+        ).stdout
+        for way in ways
+    ]
+    assert found[0] == found[1]
+    assert b" at_0x" not in found[0]
 
 
 def test_comments_lead_back_to_blocks_and_ports() -> None:
