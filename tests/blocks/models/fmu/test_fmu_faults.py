@@ -17,7 +17,7 @@ import pytest
 
 import flexure as fx
 from flexure.errors import DeclarationError, EvaluationError, SimulationError
-from tests.support.processes.fmus import DESCRIPTION, small_fmu
+from tests.support.processes.foreign_fmus import DESCRIPTION, small_fmu
 
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-12}
 

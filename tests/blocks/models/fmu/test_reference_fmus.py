@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.errors import DeclarationError, EvaluationError
-from tests.support.processes.fmus import reference
+from tests.support.processes.foreign_fmus import reference
 
 VERSIONS = ["2.0", "3.0"]
 every_version = pytest.mark.parametrize("version", VERSIONS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.fmus import ALLOWED, run, saved, worst_error
+from tests.support.native.exported_fmus import ALLOWED, run, saved, worst_error
 from tests.support.systems.random_loops import draw_loop
 
 pytestmark = pytest.mark.full

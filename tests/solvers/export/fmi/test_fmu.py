@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.support.fmus import (
+from tests.support.native.exported_fmus import (
     ALLOWED,
     Ball,
     door,
