@@ -1,10 +1,10 @@
-"""Kernels: loops written in a small part of Python and translated to LLVM IR, or to JavaScript.
+"""Kernels: loops written in a small part of Python and translated to LLVM IR, JavaScript or C.
 
 The loops of native integration (steps, events, ensembles) are ordinary Python functions over NumPy
 arrays, so that they can be read, checked and run like any other; the module ``translation`` turns
 such a function, and every kernel that it calls, into the text of LLVM functions, and
-`flexure.solvers.export.javascript.kernel_functions` into functions of JavaScript. Their common
-part is in ``reading``. A kernel may contain:
+``kernel_functions`` of `flexure.solvers.export.javascript` and of `flexure.solvers.export.c` into
+functions of JavaScript and C. Their common part is in ``reading``. A kernel may contain:
 
 * parameters and results annotated with the types below;
 * assignments to local names, to elements ``a[i]`` and to fields ``run.step.time``; ``a[i:]`` is the
