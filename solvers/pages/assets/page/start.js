@@ -53,7 +53,6 @@ function showState() {
 function readLibraryLater() {
   const read = () => {
     clearTimeout(latest);
-    end();
     const text = document.getElementById("library").textContent;
     document.head.append(element("script", {}, text));
     app.changed("library");
@@ -64,7 +63,8 @@ function readLibraryLater() {
   const end = app.on("result", () => {
     end();
     performance.mark("drawn");
-    requestAnimationFrame(() => setTimeout(() => document.body.dataset.drawn ?? read()));
+    if (!document.body.dataset.drawn)
+      requestAnimationFrame(() => setTimeout(() => document.body.dataset.drawn ?? read()));
   });
 }
 
