@@ -60,7 +60,7 @@ def pytest_collection_finish() -> None:
 def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
-    The folder is that of the tier, since LLVM runs few of its passes in the fast one, and of the
+    The folder is that of the tier, since LLVM tries less hard in the fast one, and of the
     code that calls LLVM; on everything else, the names of its files depend. The full tier compiles
     as users do.
     """
@@ -73,7 +73,7 @@ def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     compile_fully = machine.compile
 
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
-        return compile_fully(self, text, level, min(passes, 1), vectorized)
+        return compile_fully(self, text, min(level, 1), min(passes, 1), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
