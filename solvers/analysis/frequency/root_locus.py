@@ -97,7 +97,8 @@ class RootLocus(Answer):
             drawn over the unit circle, as by `pole_zero`.
         reach : float, optional
             How far from the origin the picture shows everything, in the units of its axes. By
-            default the axes include the farthest pole, which may be an unimportant one.
+            default, the axes include all poles but stable ones that are ten times as far away as
+            all others; the title then says how many there are.
         ax : matplotlib.axes.Axes, optional
             Where to plot; a new figure when omitted.
         path : str or Path, optional

@@ -32,6 +32,7 @@ from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branch
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from flexure.solvers.results.mechanisms.camera import View
@@ -305,6 +306,47 @@ class Modes(Answer):
 
         return plot_modes(self, path=path)
 
+    def plot_mechanism(
+        self,
+        index: int,
+        plant: Plant | None = None,
+        *,
+        view: View = "auto",
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Draw a mode shape on the mechanism, over its equilibrium.
+
+        Parameters
+        ----------
+        index : int
+            Number of the mode.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        view, ax, path
+            As in `plot_mechanism`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such mode, or it does not move the plant.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+
+        Notes
+        -----
+        The amplitude is as in `animate`. Where points do not move in step, what is drawn is the
+        moment at which the phase of the mode is zero.
+        """
+        from flexure.solvers.analysis.modes.shape_drawings import mode_shape
+
+        attempt = f"Cannot draw a mode of '{self.system.label}'"
+        return mode_shape(self, self[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
     def animate(
         self,
         index: int,
@@ -345,9 +387,11 @@ class Modes(Answer):
         Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
         it can be seen: about an eighth of the size of the mechanism.
         """
-        from flexure.solvers.analysis.modes.mode_plots import animate_mode
+        from flexure.solvers.analysis.modes.shape_drawings import mode_shape
 
-        return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
+        attempt = f"Cannot animate a mode of '{self.system.label}'"
+        shape = mode_shape(self, self[index], plant, attempt)
+        return shape.animate(path=path, view=view, fps=fps)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

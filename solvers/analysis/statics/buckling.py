@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,14 @@ from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.nearby_equilibrium import settle
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+
+    from flexure.blocks import Plant
+    from flexure.solvers.analysis.modes.shape_drawings import Shape
+    from flexure.solvers.results.mechanisms.camera import View
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -160,6 +169,83 @@ class Buckling(Answer):
             for each in self
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
+
+    def plot(
+        self,
+        index: int = 0,
+        plant: Plant | None = None,
+        *,
+        view: View = "auto",
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Draw a buckling shape on the mechanism, over the critical state.
+
+        Parameters
+        ----------
+        index : int
+            Number of the critical load.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        view, ax, path
+            As in `plot_mechanism`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such critical load.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+
+        Notes
+        -----
+        The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
+        mechanism.
+        """
+        return self._shape(index, plant, "draw").plot(view=view, ax=ax, path=path)
+
+    def animate(
+        self,
+        index: int = 0,
+        plant: Plant | None = None,
+        *,
+        path: str | Path | None = None,
+        view: View = "auto",
+        fps: int = 25,
+    ) -> FuncAnimation:
+        """Animate a buckling shape.
+
+        Parameters
+        ----------
+        index : int
+            Number of the critical load.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        path, view, fps
+            As in `animate`.
+
+        Returns
+        -------
+        matplotlib.animation.FuncAnimation
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such critical load.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+        """
+        return self._shape(index, plant, "animate").animate(path=path, view=view, fps=fps)
+
+    def _shape(self, index: int, plant: Plant | None, verb: str) -> Shape:
+        from flexure.solvers.analysis.modes.shape_drawings import buckling_shape
+
+        attempt = f"Cannot {verb} a buckling shape of '{self.context.system.label}'"
+        return buckling_shape(self[index], plant, attempt)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)
