@@ -8,12 +8,8 @@ if __name__ != "flexure.blocks":
 from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
-    from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
-    from flexure.blocks.controllers.state_feedback import (
-        LuenbergerObserver,
-        SampledLuenbergerObserver,
-        StateFeedback,
-    )
+    from flexure.blocks.controllers.controllers import PIDController
+    from flexure.blocks.controllers.state_feedback import LuenbergerObserver, StateFeedback
     from flexure.blocks.flexures.beams.beam import Beam
     from flexure.blocks.flexures.beams.flexure_assemblies import (
         CrossPivot,
@@ -57,12 +53,7 @@ if TYPE_CHECKING:
         Integrator,
     )
     from flexure.blocks.linear_systems.delays import PadeDelay, TimeDelay
-    from flexure.blocks.linear_systems.discrete import (
-        DiscreteDerivative,
-        DiscreteIntegrator,
-        UnitDelay,
-        ZeroOrderHold,
-    )
+    from flexure.blocks.linear_systems.discrete import UnitDelay, ZeroOrderHold
     from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
     from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.models.fmu.fmu_block import FMUBlock
@@ -132,7 +123,6 @@ if TYPE_CHECKING:
     from flexure.blocks.signals.noise import BandLimitedNoise, Noise
     from flexure.blocks.signals.nonlinear import (
         DeadZone,
-        DiscreteRateLimiter,
         Quantizer,
         RateLimiter,
         Relay,
@@ -170,9 +160,6 @@ __all__ = [
     "CylindricalJoint",
     "DeadZone",
     "Demultiplexer",
-    "DiscreteDerivative",
-    "DiscreteIntegrator",
-    "DiscreteRateLimiter",
     "DistanceConstraint",
     "DoorHinge",
     "DoorHingeConfig",
@@ -249,8 +236,6 @@ __all__ = [
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
-    "SampledLuenbergerObserver",
-    "SampledPIDController",
     "Saturation",
     "ScrewJoint",
     "Section",

@@ -79,7 +79,7 @@ def test_a_discrete_run_in_pieces_is_exactly_the_run_in_one(
         builder = fx.DiagramBuilder("diagram")
         builder.add_all(
             noise,
-            fx.DiscreteIntegrator("sum", 0.15),
+            fx.Integrator("sum", period=0.15),
             fx.TimeDelay("delay", 0.4, 0.2),
             fx.VectorLog("log", period=0.05),
         )
