@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +15,13 @@ from flexure.blocks.forces.coefficients.passive_matrix import DIRECTIONS
 from flexure.blocks.forces.fits.steady_cycles import first_harmonic
 from flexure.diagrams.checks.arguments import flag, items_of, mapping, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from flexure.blocks.forces.fits import dynamic_stiffness_figure
+else:
+    dynamic_stiffness_figure = Deferred("flexure.blocks.forces.fits.dynamic_stiffness_figure")
 
 
 @dataclass(frozen=True)
@@ -251,36 +252,7 @@ class DynamicStiffness:
         more = tuple((factor * stiffness, time) for stiffness, time in found)
         return replace(self, branches=(*self.branches, *more), fractional=None)
 
-    def plot(
-        self,
-        frequency: npt.ArrayLike,
-        amplitude: npt.ArrayLike | None = None,
-        *,
-        measured: npt.ArrayLike | None = None,
-        ax: Sequence[Axes] | None = None,
-        path: str | Path | None = None,
-    ) -> Figure:
-        """Plot magnitude and loss angle over frequency, with a line for each amplitude.
-
-        Parameters
-        ----------
-        frequency, amplitude : array_like, shape (n,)
-            Where to compute it, as for `at`.
-        measured : array_like of complex, shape (n,), optional
-            What was measured there, as points.
-        ax : sequence of matplotlib.axes.Axes, optional
-            The two axes; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Its axes are those of magnitude and loss angle.
-        """
-        from flexure.blocks.forces.fits.dynamic_stiffness_figure import plot_dynamic_stiffness
-
-        return plot_dynamic_stiffness(self, frequency, amplitude, measured, ax, path)
+    plot = dynamic_stiffness_figure.plot_dynamic_stiffness
 
 
 def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:

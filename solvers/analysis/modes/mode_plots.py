@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from flexure.solvers.analysis.modes.mode_tracking import ModeTracks
-    from flexure.solvers.analysis.modes.modes import Mode, Modes
+    from flexure.solvers.analysis.modes.modes import Modes
 
 _COLORS = {
     "rigid": GREY,
@@ -61,14 +61,16 @@ _DECADES = 2.0  # of frequencies, beyond which their axis is logarithmic
 
 
 def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies over the numbers of the modes, and damping ratios if there are any.
+    """Plot natural frequencies and damping ratios.
 
     Parameters
     ----------
-    modes : Modes
-        What to plot.
     path : str or Path, optional
         Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
     damped = bool(np.any(np.nan_to_num(modes.damping_ratios)))
@@ -111,7 +113,17 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
 
 
 def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios over a parameter; see `ModeTracks.plot`."""
+    """Plot natural frequencies and damping ratios over the parameter, a line for each track.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     name, values = next(iter(tracks.values.items()))
@@ -139,14 +151,45 @@ def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure
 
 def animate_mode(
     modes: Modes,
-    mode: Mode,
-    plant: Plant | None,
+    index: int,
+    plant: Plant | None = None,
     *,
-    path: str | Path | None,
-    view: View,
-    fps: int,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
 ) -> FuncAnimation:
-    """Return an animation of a plant that swings along the shape of a mode; see `Modes.animate`."""
+    """Animate a mode shape of a plant.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it, as for `animate`.
+    view : str or tuple of float
+        As in `plot_mechanism`.
+    fps : int
+        Pictures per second.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    it can be seen: about an eighth of the size of the mechanism.
+    """
+    mode = modes[index]
     attempt = f"Cannot animate a mode of '{modes.system.label}'"
     plant = only_plant(modes.system, "animate(0, plant)") if plant is None else plant
     require_plant(plant)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.motion_start import require_start
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
@@ -31,10 +30,9 @@ from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure
-
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.modes import mode_plots
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
@@ -289,65 +287,9 @@ class Modes(Answer):
             rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
         return Table(_ENERGY_COLUMNS, rows)
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot natural frequencies and damping ratios.
+    plot = mode_plots.plot_modes
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.modes.mode_plots import plot_modes
-
-        return plot_modes(self, path=path)
-
-    def animate(
-        self,
-        index: int,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a mode shape of a plant.
-
-        Parameters
-        ----------
-        index : int
-            Number of the mode.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path : str or Path, optional
-            Where to save it, as for `animate`.
-        view : str or tuple of float
-            As in `plot_mechanism`.
-        fps : int
-            Pictures per second.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such mode, or it does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
-        it can be seen: about an eighth of the size of the mechanism.
-        """
-        from flexure.solvers.analysis.modes.mode_plots import animate_mode
-
-        return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
+    animate = mode_plots.animate_mode
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)
