@@ -89,7 +89,7 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
     known = _known_of(layout)
     with known.lock:
         for program in known.programs:
-            if program.zeros == zeros and not program.driven:
+            if program.trace.zeros == zeros and not program.driven:
                 return program
         return _make(layout, known, zeros)
 

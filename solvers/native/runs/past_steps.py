@@ -69,7 +69,7 @@ class StepRepeater:
     def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (
             self._layout,
-            self.program.zeros,
+            self.program.trace.zeros,
             self._method,
             *self._tolerances,
             self._env,
