@@ -28,7 +28,7 @@ def imported_names(file: str, package: str) -> dict[str, str]:
     Parameters
     ----------
     file : str
-        The file of the module, with the imports in its block ``if TYPE_CHECKING:``.
+        The file of the module, with the imports ``X as X`` in its block ``if TYPE_CHECKING:``.
     package : str
         The package that they import from.
 
@@ -42,7 +42,8 @@ def imported_names(file: str, package: str) -> dict[str, str]:
         rf"^    from {re.escape(package)}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
     )
     return {
-        module: (several or one).replace(",", " ") for module, several, one in line.findall(source)
+        module: re.sub(r"(\w+) as \w+,?", r"\1", several or one)
+        for module, several, one in line.findall(source)
     }
 
 
@@ -55,6 +56,8 @@ def on_demand(
     root: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
+
+    Its ``__all__`` has all names, if it does not set another one.
 
     Parameters
     ----------
@@ -79,6 +82,7 @@ def on_demand(
     True
     """
     homes = {name: module for module, words in names.items() for name in words.split()}
+    vars(sys.modules[package]).setdefault("__all__", sorted(homes))
 
     def find(name: str) -> Any:
         module = f"{package}.{name}"

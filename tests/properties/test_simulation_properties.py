@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.linalg
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import flexure as fx

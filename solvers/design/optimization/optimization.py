@@ -32,8 +32,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidate_runs import Study
-from flexure.solvers.design.optimization.polishing import Polish
-from flexure.solvers.design.optimization.polishing import polish as go_downhill
+from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import metric_kinds
