@@ -39,8 +39,7 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
-from flexure.solvers.native.llvm.library import Address, Library, callable_at
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import Address, Library, address_of, callable_at
 from flexure.solvers.native.programs.delay_lines import Line
 from flexure.solvers.native.programs.method_programs import (
     METHODS,

@@ -17,8 +17,7 @@ from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.kernels.parts.rows import RowLayout
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.language.language import parts_of, types_of
-from flexure.solvers.native.llvm.library import Address
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import Address, address_of
 from flexure.solvers.native.programs.method_programs import METHODS, generic_attempt
 from flexure.solvers.native.programs.program import Program
 

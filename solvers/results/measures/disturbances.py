@@ -16,10 +16,12 @@ from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.results.measures.curves import Curve
-from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 from flexure.solvers.results.measures.step_characteristics import (
+    CONTROLS,
+    control_figures,
     effort_lines,
     entered,
+    error_figures,
     last_quarters,
     remains,
 )
