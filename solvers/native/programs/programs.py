@@ -74,7 +74,7 @@ def program_of(store: Store, driven: frozenset[int] = frozenset()) -> Program:
         for program in alike:
             if program.serves(store):
                 return program
-        zeros = known.zeros_of(store).intersection(*(each.zeros for each in alike))
+        zeros = known.zeros_of(store).intersection(*(each.trace.zeros for each in alike))
         return _make(store.layout, known, zeros, driven)
 
 
