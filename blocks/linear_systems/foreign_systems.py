@@ -184,21 +184,9 @@ def block_ratio(
     return (numerator, *ratio_of(numerator, attempt, DeclarationError))
 
 
-def block_period(
-    attempt: str, system: ForeignSystem | None, period: float | None, offset: float
-) -> float | None:
-    """Return the sampling period of a block, None in continuous time, where no offset is."""
-    if system is not None:
-        period = period_of(system, period, attempt, DeclarationError)
-    require(
-        period is not None or offset == 0.0,
-        offset,
-        attempt,
-        "no offset without a sampling period",
-        error=DeclarationError,
-        remedy="Pass period= in s",
-    )
-    return period
+def block_period(attempt: str, system: ForeignSystem | None, period: float | None) -> float | None:
+    """Return the sampling period of a block, None in continuous time."""
+    return period if system is None else period_of(system, period, attempt, DeclarationError)
 
 
 def _alone(attempt: str, others: list[Any]) -> None:

@@ -143,7 +143,34 @@ def plot_root_locus(
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Plot the branches of a root locus; see `RootLocus.plot`."""
+    """Plot the branches from the first value (cross) to the last one (square).
+
+    Parameters
+    ----------
+    marks : array_like, optional
+        Those of ``values`` that get a dot and a label on every branch; the ends have labels in
+        any case. Labels are in the upper half of the plane.
+    units : str
+        Of the axes in continuous time, ``"rad/s"`` or ``"Hz"``. Poles in z have none; they are
+        drawn over the unit circle, as by `pole_zero`.
+    reach : float, optional
+        How far from the origin the picture shows everything, in the units of its axes. By
+        default, the axes include all poles but stable ones that are ten times as far away as
+        all others; the title then says how many there are.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When a mark is none of the values.
+    """
     attempt = "Cannot draw a root locus"
     check_axes(ax, attempt)
     check_file(path, attempt)

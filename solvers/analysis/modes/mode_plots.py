@@ -40,14 +40,16 @@ _DECADES = 2.0  # of frequencies, beyond which their axis is logarithmic
 
 
 def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies over the numbers of the modes, and damping ratios if there are any.
+    """Plot natural frequencies and damping ratios.
 
     Parameters
     ----------
-    modes : Modes
-        What to plot.
     path : str or Path, optional
         Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
     damped = bool(np.any(np.nan_to_num(modes.damping_ratios)))
@@ -95,7 +97,17 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
 
 
 def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure:
-    """Plot natural frequencies and damping ratios over a parameter; see `ModeTracks.plot`."""
+    """Plot natural frequencies and damping ratios over the parameter, a line for each track.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     name, values = next(iter(tracks.values.items()))

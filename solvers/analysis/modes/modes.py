@@ -5,18 +5,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
@@ -31,11 +30,10 @@ from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.modes import mode_plots, shape_drawings
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
+    shape_drawings = Deferred("flexure.solvers.analysis.modes.shape_drawings")
 
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
@@ -290,108 +288,10 @@ class Modes(Answer):
             rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
         return Table(_ENERGY_COLUMNS, rows)
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot natural frequencies and damping ratios.
+    plot = mode_plots.plot_modes
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.modes.mode_plots import plot_modes
-
-        return plot_modes(self, path=path)
-
-    def plot_mechanism(
-        self,
-        index: int,
-        plant: Plant | None = None,
-        *,
-        view: View = "auto",
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a mode shape on the mechanism, over its equilibrium.
-
-        Parameters
-        ----------
-        index : int
-            Number of the mode.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        view, ax, path
-            As in `plot_mechanism`.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such mode, or it does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        The amplitude is as in `animate`. Where points do not move in step, what is drawn is the
-        moment at which the phase of the mode is zero.
-        """
-        from flexure.solvers.analysis.modes.shape_drawings import mode_shape
-
-        attempt = f"Cannot draw a mode of '{self.system.label}'"
-        return mode_shape(self, self[index], plant, attempt).plot(view=view, ax=ax, path=path)
-
-    def animate(
-        self,
-        index: int,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a mode shape of a plant.
-
-        Parameters
-        ----------
-        index : int
-            Number of the mode.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path : str or Path, optional
-            Where to save it, as for `animate`.
-        view : str or tuple of float
-            As in `plot_mechanism`.
-        fps : int
-            Pictures per second.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such mode, or it does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
-        it can be seen: about an eighth of the size of the mechanism.
-        """
-        from flexure.solvers.analysis.modes.shape_drawings import mode_shape
-
-        attempt = f"Cannot animate a mode of '{self.system.label}'"
-        shape = mode_shape(self, self[index], plant, attempt)
-        return shape.animate(path=path, view=view, fps=fps)
+    plot_mechanism = shape_drawings.plot_mode_shape
+    animate = shape_drawings.animate_mode
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

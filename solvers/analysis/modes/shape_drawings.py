@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from flexure.solvers.analysis.modes.modes import Mode, Modes
-    from flexure.solvers.analysis.statics.buckling import CriticalLoad
+    from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad
 
 _PERIOD = 2.0  # of an animated shape, in seconds
 _REACH = 0.12  # of the largest motion of a point, as a part of the size of the mechanism
@@ -111,6 +111,165 @@ class Shape:
         turned = np.max(np.linalg.norm(poses[:, :, :9] - poses[0, :, :9], axis=2)) / step
         angle = turned / np.sqrt(2.0)  # of a rotation matrix, √2 times the angle changes
         return float(1.0 / max(moved / (_REACH * size), angle / _WIDEST))
+
+
+def plot_mode_shape(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    view: View = "auto",
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a mode shape on the mechanism, over its equilibrium.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    view, ax, path
+        As in `plot_mechanism`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    The amplitude is as in `animate`. Where points do not move in step, what is drawn is the moment
+    at which the phase of the mode is zero.
+    """
+    attempt = f"Cannot draw a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
+
+def animate_mode(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+) -> FuncAnimation:
+    """Animate a mode shape of a plant.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it, as for `animate`.
+    view : str or tuple of float
+        As in `plot_mechanism`.
+    fps : int
+        Pictures per second.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    it can be seen: about an eighth of the size of the mechanism.
+    """
+    attempt = f"Cannot animate a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
+
+
+def plot_buckling_shape(
+    found: Buckling,
+    index: int = 0,
+    plant: Plant | None = None,
+    *,
+    view: View = "auto",
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a buckling shape on the mechanism, over the critical state.
+
+    Parameters
+    ----------
+    index : int
+        Number of the critical load.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    view, ax, path
+        As in `plot_mechanism`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such critical load.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
+    mechanism.
+    """
+    attempt = f"Cannot draw a buckling shape of '{found.context.system.label}'"
+    return buckling_shape(found[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
+
+def animate_buckling(
+    found: Buckling,
+    index: int = 0,
+    plant: Plant | None = None,
+    *,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+) -> FuncAnimation:
+    """Animate a buckling shape about the critical state.
+
+    Parameters
+    ----------
+    index : int
+        Number of the critical load.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path, view, fps
+        As in `animate`.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such critical load.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+    """
+    attempt = f"Cannot animate a buckling shape of '{found.context.system.label}'"
+    return buckling_shape(found[index], plant, attempt).animate(path=path, view=view, fps=fps)
 
 
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:

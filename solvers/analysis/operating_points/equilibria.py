@@ -17,7 +17,7 @@ from flexure.diagrams.checks.errors import (
     quoted,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system

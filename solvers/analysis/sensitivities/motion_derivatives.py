@@ -25,8 +25,8 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze

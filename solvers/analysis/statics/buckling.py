@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -33,12 +33,9 @@ from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.nearby_equilibrium import settle
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-
-    from flexure.blocks import Plant
-    from flexure.solvers.analysis.modes.shape_drawings import Shape
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.modes import shape_drawings
+else:
+    shape_drawings = Deferred("flexure.solvers.analysis.modes.shape_drawings")
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -170,82 +167,8 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
-    def plot(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        view: View = "auto",
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a buckling shape on the mechanism, over the critical state.
-
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        view, ax, path
-            As in `plot_mechanism`.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
-        mechanism.
-        """
-        return self._shape(index, plant, "draw").plot(view=view, ax=ax, path=path)
-
-    def animate(
-        self,
-        index: int = 0,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a buckling shape.
-
-        Parameters
-        ----------
-        index : int
-            Number of the critical load.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path, view, fps
-            As in `animate`.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such critical load.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        """
-        return self._shape(index, plant, "animate").animate(path=path, view=view, fps=fps)
-
-    def _shape(self, index: int, plant: Plant | None, verb: str) -> Shape:
-        from flexure.solvers.analysis.modes.shape_drawings import buckling_shape
-
-        attempt = f"Cannot {verb} a buckling shape of '{self.context.system.label}'"
-        return buckling_shape(self[index], plant, attempt)
+    plot = shape_drawings.plot_buckling_shape
+    animate = shape_drawings.animate_buckling
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)

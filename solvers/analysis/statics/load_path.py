@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from flexure.diagrams.contexts.value_places import (
     shows_state,
 )
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -44,11 +44,10 @@ from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-
-    from flexure.blocks import Plant
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.statics import load_path_drawings, load_path_plots
+else:
+    load_path_drawings = Deferred("flexure.solvers.analysis.statics.load_path_drawings")
+    load_path_plots = Deferred("flexure.solvers.analysis.statics.load_path_plots")
 
 _ROWS = 40  # points in a notebook
 _MOVES = 0.05  # part of the largest amplitude that is mentioned, and
@@ -290,132 +289,11 @@ class LoadPath(Answer):
         variables["unstable"] = ("point", self.num_unstable)
         return xarray.Dataset(variables, coords={"point": np.arange(len(self))})
 
-    def plot(
-        self,
-        x: Way | None = None,
-        y: Way | None = None,
-        *,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Plot one quantity over another: full where stable, dashed where unstable.
+    plot = load_path_plots.plot_load_path
 
-        Parameters
-        ----------
-        x, y : Handle or str, optional
-            What is drawn along the axes: anything that ``path[...]`` gives with one component. By
-            default, of a path along a stroke the force over the stroke; of any other path the load
-            over the coordinate that changes most.
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
+    plot_mechanism = load_path_drawings.plot_mechanism
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.analysis.statics.load_path_plots import plot_load_path
-
-        return plot_load_path(self, x, y, ax=ax, path=path)
-
-    @answers_other_words
-    def plot_mechanism(
-        self,
-        plant: Plant | None = None,
-        *,
-        num_equilibria: int = 5,
-        view: View = "auto",
-        stress: bool = False,
-        ground: float | None = None,
-        title: str | None = None,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a plant at several equilibria in one picture, the last one in front.
-
-        Parameters
-        ----------
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        num_equilibria : int
-            How many equilibria: the first one, the last one, and others between which bodies move
-            by about as much.
-        view, stress, ground, title, ax, path
-            As for `flexure.plot_mechanism`. All states share one scale of stresses. The title
-            tells what was varied when omitted.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        DeclarationError
-            When there is no flexure that could be colored.
-
-        Notes
-        -----
-        Bodies are pale but in the last state, flexures are not. Where parameters are varied,
-        shapes have the dimensions with which the path begins.
-        """
-        from flexure.solvers.analysis.statics.load_path_drawings import plot_states
-
-        return plot_states(
-            self,
-            plant,
-            count=num_equilibria,
-            view=view,
-            stress=stress,
-            ground=ground,
-            title=title,
-            ax=ax,
-            path=path,
-        )
-
-    def animate(
-        self,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-        stress: bool = False,
-    ) -> FuncAnimation:
-        """Animate a plant along the path, from equilibrium to equilibrium.
-
-        Parameters
-        ----------
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path : str or Path, optional
-            Where to save it, as for `animate`.
-        view, stress
-            As for `flexure.plot_mechanism`.
-        fps : int
-            Pictures per second.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        DeclarationError
-            When there is no flexure that could be colored.
-
-        Notes
-        -----
-        It takes four seconds, in which bodies move evenly, as far as there are points: this is no
-        motion in time. The title states the varied value, and whether the equilibrium is unstable.
-        """
-        from flexure.solvers.analysis.statics.load_path_drawings import animate_path
-
-        return animate_path(self, plant, path=path, view=view, fps=fps, stress=stress)
+    animate = load_path_drawings.animate_path
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Load path", self.system.label, self.how)

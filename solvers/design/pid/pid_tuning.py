@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
@@ -43,7 +43,7 @@ class PIDTuning(Shown):
 
     Attributes
     ----------
-    controller : PIDController or SampledPIDController
+    controller : PIDController
         Whose gains they are.
     kp, ki, kd : float
         The gains; 0 for parts that there are not.
@@ -88,7 +88,7 @@ class PIDTuning(Shown):
     <PIDTuning: kp=2, ki=1, peak of the sensitivity 1.59>
     """
 
-    controller: PIDController | SampledPIDController
+    controller: PIDController
     kp: float
     ki: float
     kd: float
@@ -120,7 +120,7 @@ class PIDTuning(Shown):
         """
         pid = self.controller
         place = Controlled(pid, self.component)
-        state = pid.integral if isinstance(pid, SampledPIDController) else pid.x
+        state: Any = pid.x if pid.period is None else pid.integral
         held = place.value(context, pid.ki) * float(state.get(context)[self.component])
         place.set(context, pid.kp, self.kp)
         place.set(context, pid.ki, self.ki)
@@ -153,7 +153,7 @@ class PIDTuning(Shown):
 @answers_other_words
 def tune_pid(
     system: System,
-    controller: PIDController | SampledPIDController | str,
+    controller: PIDController | str,
     *,
     context: Context | None = None,
     goal: Goal | None = None,
@@ -187,7 +187,7 @@ def tune_pid(
     ----------
     system : System
         A diagram.
-    controller : PIDController, SampledPIDController or str
+    controller : PIDController or str
         The controller, by handle or path. A controller without ``kd`` is tuned as a PI controller.
     context : Context, optional
         Operating point of the linearization, a root context; it is not changed. A default context
@@ -389,7 +389,7 @@ def _check_rule(controlled: Controlled, parts: str, attempt: str) -> None:
     """Refuse what rules are not made for."""
     found = None
     if controlled.period is not None:
-        found = "a SampledPIDController"
+        found = f"a period of {controlled.period:g} s"
     elif "I" not in parts:
         found = f"a {parts} controller"
     if found is not None:

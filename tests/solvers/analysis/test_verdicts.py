@@ -138,8 +138,13 @@ def test_the_same_holds_from_sample_to_sample(as_gain: bool) -> None:
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
         fx.Constant("target", 9.0),
-        fx.SampledPIDController(
-            "pid", 0.02, kp=3.0, kd=2.0, upper=1.0, linearize_as="gain" if as_gain else "exact"
+        fx.PIDController(
+            "pid",
+            kp=3.0,
+            kd=2.0,
+            upper=1.0,
+            linearize_as="gain" if as_gain else "exact",
+            period=0.02,
         ),
         fx.TransferFunction("plant", [1.0], [1.0, 1.0, 0.0]),
     )

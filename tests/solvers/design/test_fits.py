@@ -56,7 +56,7 @@ def test_sampled_controllers_are_fitted() -> None:
     def loop(*source: fx.System) -> fx.Diagram:
         builder = fx.DiagramBuilder("loop")
         builder.add_all(
-            fx.SampledPIDController("pid", 0.1, kp=2.0, ki=1.5),
+            fx.PIDController("pid", kp=2.0, ki=1.5, period=0.1),
             fx.TransferFunction("plant", [2.0], [1.0, 0.8, 1.0]),
             *source,
         )
