@@ -165,6 +165,7 @@ class _FunctionWriter(Expressions):
         self.lines: list[str] = []
         self.depth = 1
         self.ended = False
+        self.copied: set[str] = set()  # parameters that are assigned to
         self.result: Any = None
         definition = definition_of(kernel)
         given = list(inspect.signature(kernel).parameters)
@@ -185,6 +186,10 @@ class _FunctionWriter(Expressions):
                 wanted[parameter] = kind
                 pointer = is_structure(kind)
                 self.locals[parameter] = Code(parameter, kind, root=parameter, pointer=pointer)
+                if kind in PLAIN and self.stores[parameter] > 1:  # parameters keep their values
+                    self.copied.add(parameter)
+                    line = f"  {self.module.type_of(kind)} {parameter} = {parameter}_given;"
+                    self.variables.append(line)
         self.result = self._kind(annotations["return"])
         self._block(definition_of(self.kernel).body)
         self._leave_out_unused()
@@ -228,7 +233,7 @@ class _FunctionWriter(Expressions):
             return f"{constant}{self.module.type_of(kind)} *{name}"
         if kind in ELEMENTS:
             return f"{constant}{ELEMENTS[kind]} {name}[]"
-        return f"{self.module.type_of(kind)} {name}"
+        return f"{self.module.type_of(kind)} {name}{'_given' if name in self.copied else ''}"
 
     # Statements ----------------------------------------------------------------------------
 
