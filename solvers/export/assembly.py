@@ -188,18 +188,7 @@ def fit_velocities(m: ClosingData, c: int, time: float, x: Floats, env: Floats) 
 def find_change(m: ClosingData, c: int, whole: int) -> None:
     """Find the shortest change that makes errors, or all rates, zero with the other sign."""
     n, rows, start = m.velocities[c], m.rows[c], m.errors[c]
-    entries = start + rows
-    count = 0
-    for r in range(rows):
-        if whole == 1 or m.of_positions[m.first_row[c] + r] == 1:
-            for k in range(n):
-                entry = m.found[entries + r * n + k]
-                m.columns[k * rows + count] = entry if m.mobile[k] != 0.0 else 0.0
-            count += 1
-    for k in range(n):
-        m.change[k] = 0.0
-        for i in range(n):
-            m.turns[k * n + i] = 1.0 if i == k else 0.0
+    count = take_columns(m, c, whole)
     turned = True
     sweep = 0
     while turned and sweep < MOST_SWEEPS:
@@ -212,6 +201,7 @@ def find_change(m: ClosingData, c: int, whole: int) -> None:
     most = 0.0
     for k in range(n):
         most = larger(most, length_of(count, m.columns[k * rows :]))
+        m.change[k] = 0.0
     for k in range(n):
         column = m.columns[k * rows :]
         size = length_of(count, column)
@@ -219,6 +209,23 @@ def find_change(m: ClosingData, c: int, whole: int) -> None:
             share = inner_product(count, column, m.found[start * whole :]) / (size * size)
             for i in range(n):
                 m.change[i] += share * m.turns[k * n + i]
+
+
+def take_columns(m: ClosingData, c: int, whole: int) -> int:
+    """Copy the derivatives of errors, or of all rates, column by column; return their number."""
+    n, rows = m.velocities[c], m.rows[c]
+    entries = m.errors[c] + rows
+    count = 0
+    for r in range(rows):
+        if whole == 1 or m.of_positions[m.first_row[c] + r] == 1:
+            for k in range(n):
+                entry = m.found[entries + r * n + k]
+                m.columns[k * rows + count] = entry if m.mobile[k] != 0.0 else 0.0
+            count += 1
+    for k in range(n):
+        for i in range(n):
+            m.turns[k * n + i] = 1.0 if i == k else 0.0
+    return count
 
 
 def make_orthogonal(n: int, rows: int, count: int, u: Floats, v: Floats, i: int, j: int) -> bool:

@@ -206,10 +206,11 @@ def may_begin(m: Instance) -> bool:
     """Tell whether constraints are met as far as a motion needs it."""
     driver = m.driver
     driver.limits(m.run.step.time, m.run.step.x, m.run.system.env, driver.pairs)
+    met = True
     for k in range(driver.starts):
         if not driver.pairs[2 * k] <= driver.pairs[2 * k + 1]:
-            return False
-    return True
+            met = False
+    return met
 
 
 def initialize_events(m: Instance) -> int:

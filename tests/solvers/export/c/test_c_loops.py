@@ -89,7 +89,7 @@ def test_jacobians_along_directions_give_the_steps_of_those_by_entries(
 
 
 def test_mechanisms_are_assembled_again_when_a_parameter_changes(tmp_path: Path) -> None:
-    """As by `Plant.assemble`, at the start and between runs; or a failure says that it cannot be."""
+    """As by `Plant.assemble`, at the start and between runs; or the model says that it fails."""
     signals, path = ["guide.translation", "pivot.angle"], "tree.link_distance"
     plant = strut(told=False)
     context = plant.create_default_context()
