@@ -230,7 +230,8 @@ class KernelText(Reading):
     def _BoolOp(self, node: ast.BoolOp) -> Code:  # noqa: N802
         sign = "&&" if isinstance(node.op, ast.And) else "||"
         neutral, decisive = ("true", "false") if sign == "&&" else ("false", "true")
-        parts = [part for part in map(self._value, node.values) if part.text != neutral]
+        parts: list[Code] = [*map(self._value, node.values)]
+        parts = [part for part in parts if part.text != neutral]
         if decisive in [part.text for part in parts]:
             return Code(decisive, "bool")
         if len(parts) <= 1:

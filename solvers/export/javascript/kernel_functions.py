@@ -207,7 +207,8 @@ class _FunctionWriter(KernelText):
 
     def _Attribute(self, node: ast.Attribute) -> Code:  # noqa: N802
         whole = self._value(node.value)
-        kinds = types_of(whole.kind) if is_structure(whole.kind) else {}
+        kind: Any = whole.kind
+        kinds = types_of(kind) if is_structure(whole.kind) else {}
         if node.attr not in kinds:
             self._refuse(node)
         return Code(whole.member(node.attr), kinds[node.attr])
