@@ -258,7 +258,8 @@ class KernelText(Reading):
         return Code(f"{self.calls[target]}({', '.join(values)})", "float")
 
     def _Subscript(self, node: ast.Subscript) -> Code:  # noqa: N802
-        array, cut = self._value(node.value), node.slice
+        array: Code = self._value(node.value)
+        cut = node.slice
         if array.kind not in (*ELEMENTS, "Functions"):
             self._refuse(node)
         if not isinstance(cut, ast.Slice):
