@@ -366,11 +366,10 @@ def test_intervals_of_sobol_indices_from_few_rows_are_doubted() -> None:
     fx.sobol_indices(lag, values, 1.0, 16, metrics=fx.metrics.final("y"))
 
 
-@pytest.mark.filterwarnings("ignore:overflow")
 def test_an_element_with_powers_beyond_numbers_is_not_passive() -> None:
     ends = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("body", "other")]
     points = (ends[0], (0, 0, 0), ends[1], (0, 0, 1))
     spring = fx.LinearSpringDamper("spring", *points, free_length=1.0, stiffness=1e308, damping=0)
     report = fx.check_passivity(spring, num_motions=5)
-    assert report.power_scale == np.inf
+    assert not np.isfinite(report.power_scale)
     assert not report.is_passive
