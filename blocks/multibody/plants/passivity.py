@@ -193,7 +193,7 @@ def check_passivity(
         unaccounted = given - conservative - power
         largest = max(abs(power), abs(conservative), abs(given), key=_or_nan)
         found.append([abs(conservative + rate), abs(unaccounted), largest])
-        if worst is None or (power > greatest or np.isnan(power)) and not np.isnan(greatest):
+        if worst is None or ((power > greatest or np.isnan(power)) and not np.isnan(greatest)):
             greatest, worst = power, context.clone()
     mismatch, unaccounted, power_scale = np.max([np.zeros(3), *found], axis=0).tolist()
     passive = bool(
