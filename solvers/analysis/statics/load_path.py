@@ -183,8 +183,8 @@ class LoadPath(Answer):
     @cached_property
     def num_unstable(self) -> npt.NDArray[np.intp]:
         """In how many ways small motions grow from each equilibrium, while strokes are held."""
-        drives, found = may_drive(self._context), self._negative.copy()
-        asked = (found == 0) & (drives | (self._asymmetry > NO_POTENTIAL))
+        found = self._negative.copy()
+        asked = (found == 0) & (may_drive(self._context) | (self._asymmetry > NO_POTENTIAL))
         asked[[point.index for point in self.special]] = False
         if np.any(asked):
             rows = (self._numbers[asked], self.states[asked], self._reactions[asked])
@@ -192,8 +192,10 @@ class LoadPath(Answer):
             try:
                 found[asked] = count_growing(self._context.clone(), self._plan, *rows, attempt)
             except FlexureError as error:
-                warn(f"{error} Points without a negative stiffness do not count as stable")
-                found[asked & (drives | (self._asymmetry > SLIGHT))] = -1
+                unknown = asked & (self._asymmetry > SLIGHT)
+                if np.any(unknown):
+                    warn(f"{error} Points under forces without a potential do not count as stable")
+                found[unknown] = -1
         return found
 
     @property

@@ -264,6 +264,82 @@ def test_an_approximated_delay_answers_for_no_loop_that_is_faster(order: int) ->
         assert is_named or found.is_stable == (k < 0.5 * np.pi)
 
 
+# Loads that follow the motion --------------------------------------------------------------------
+
+
+class Follower(fx.LeafSystem):
+    """A force P along the second of two links, and a torque on the first one as a damper has."""
+
+    def __init__(self) -> None:
+        super().__init__("follower")
+        self.load = self.declare_numeric_parameter("load", 0.0)
+        self.drive = self.declare_numeric_parameter("drive", 0.0)
+        self.angles = [self.declare_vector_input(name, 1) for name in ("a", "b")]
+        self.rate = self.declare_vector_input("rate", 1)
+        self.declare_vector_output("force", 6, self.calc_force, prerequisites=self.angles)
+        reads = [self.rate]
+        self.declare_vector_output("torque", 1, self.calc_torque, prerequisites=reads)
+
+    def calc_force(self, context: Any) -> Any:
+        turn = sum(angle(context)[0] for angle in self.angles)
+        push = -self.load(context)
+        return fx.array([0.0, 0.0, 0.0, push * np.sin(turn), 0.0, push * np.cos(turn)])
+
+    def calc_torque(self, context: Any) -> Any:
+        return self.drive(context) * self.rate(context)
+
+
+def ziegler(damping: float, masses: tuple[float, float] = (2.0, 1.0)) -> Any:
+    """The double pendulum of Ziegler: links of 1 m, springs of 1 N m, masses at their ends."""
+    builder = fx.PlantBuilder("links", gravity=(0.0, 0.0, 0.0))
+    last: Any = builder.world
+    for k, mass in enumerate(masses):
+        link = builder.add_body(f"link{k}", fx.SpatialInertia.point_mass(mass), com=(0, 0, 1))
+        axis = builder.add_joint(fx.RevoluteJoint(f"axis{k}", last, link, axis=(0, 1, 0)))
+        spring = fx.JointSpring(f"spring{k}", axis, stiffness=1.0, damping=damping)
+        builder.add_force_element(spring)
+        if not k:
+            builder.add_actuator("motor", axis)
+        last = builder.add_frame(f"end{k}", link, (0.0, 0.0, 1.0))
+    builder.add_external_force("tip", link)
+    outer = fx.DiagramBuilder("pendulum")
+    outer.add_all(builder.build(), Follower())
+    outer.connect("links.axis0.angle", "follower.a")
+    outer.connect("links.axis1.angle", "follower.b")
+    outer.connect("links.axis0.rate", "follower.rate")
+    outer.connect("follower.force", "links.tip")
+    outer.connect("follower.torque", "links.motor")
+    return outer.build()
+
+
+@pytest.mark.parametrize("damping", [0.0, 1e-3])
+def test_a_column_under_a_follower_force_flutters(damping: float) -> None:
+    """Without damping from (7/2 - √2) k/l on, with a little from 41/28 k/l on (Ziegler 1952)."""
+    pendulum, critical = ziegler(damping), 41.0 / 28.0 if damping else 3.5 - np.sqrt(2.0)
+    path = fx.load_path(pendulum, {"follower.load": [0.0, 0.99 * critical, 1.01 * critical]})
+    assert path.stable.tolist() == (path["follower.load"] < critical).tolist()
+    assert path.num_unstable[-1] == 1
+    for refine in (True, False):
+        with pytest.warns(UserWarning, match="no potential.*flutter may begin"):
+            assert not len(fx.buckling(pendulum, {"follower.load": 1.0}, refine=refine))
+
+
+def test_a_block_that_drives_what_a_spring_holds_is_not_stable() -> None:
+    for drive in (-0.1, 0.1):
+        pendulum = ziegler(1e-3)
+        context = pendulum.create_default_context()
+        context.set("follower.drive", drive)
+        path = fx.load_path(pendulum, {"follower.load": [0.0, 1e-9]}, context=context)
+        assert (path.stable == (drive < 0.0)).all()
+
+
+def test_flutter_of_bodies_without_mass_is_not_known() -> None:
+    path = fx.load_path(ziegler(0.0, (1.0, 0.0)), {"follower.load": [0.0, 1.0]})
+    with pytest.warns(UserWarning, match="without a potential do not count as stable"):
+        assert path.num_unstable[-1] == -1
+    assert not path.stable[-1]
+
+
 # Responses that are not at rest ------------------------------------------------------------------
 
 
