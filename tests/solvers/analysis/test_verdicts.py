@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -117,6 +118,23 @@ def test_an_element_that_passes_as_a_gain_leaves_the_loop_that_it_is_in(kind: st
     assert "linearized as a gain" in " ".join(str(checkup).split())
     exact = end_of(kind, "exact")
     assert end_of(kind, "gain") == exact
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_gains_and_modes_name_the_elements_that_they_rest_on(kind: str) -> None:
+    diagram, context = made(kind, "exact")
+    if kind == "PID":  # whose limits are not in the plant
+        assert not fx.tune_pid(diagram, "pid", context=context, parts="PI").plant.notes
+    else:
+        with pytest.raises(ValueRefusedError, match=f"no small change.*{HARD[kind][3]}"):
+            fx.tune_pid(diagram, "pid", context=context, parts="PI")
+        diagram, context = made(kind, "gain")
+        tuning = fx.tune_pid(diagram, "pid", context=context, parts="PI")
+        assert re.search(f"sensitivity 1.6; {HARD[kind][3]}", repr(tuning))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is not at rest there
+        text = " ".join(str(fx.modes(diagram, context)).split())
+    assert re.search(f"note: {HARD[kind][3]}", text)
 
 
 def test_derivatives_of_runs_never_take_the_gain_for_the_slope() -> None:
@@ -375,6 +393,31 @@ def test_a_record_that_ends_at_its_largest_deviation_shows_no_recovery() -> None
     assert fx.disturbance_info(time, np.ones(100)).recovery_time == 0.0
     with pytest.raises(ValueRefusedError, match="found a disturbance at 1 s"):
         fx.disturbance_info(TIME, RISE, at=1.0)
+
+
+# Rates that are not zero anywhere ----------------------------------------------------------------
+
+
+class Runaway(fx.LeafSystem):
+    """A state with a given rate, as a function of it."""
+
+    def __init__(self, rate: Callable[[Any], Any]) -> None:
+        super().__init__("runaway")
+        self.rate = rate
+        self.state = self.declare_continuous_state(z=1, default=[1.0])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.rate(self.state(context)[0])]
+
+
+def test_states_that_run_away_have_no_equilibrium_however_small_their_rates_become() -> None:
+    rates: list[Callable[[Any], Any]] = [lambda x: np.exp(-x), lambda x: 1.0 / x]
+    for rate in rates:
+        with pytest.raises(EvaluationError, match="expected derivatives that become zero"):
+            fx.equilibrium(Runaway(rate))
+    for power in (1, 2, 3):  # and multiple roots have one
+        found = fx.equilibrium(Runaway(lambda x, power=power: -((x - 0.5) ** power)))
+        assert found.context.continuous_state == pytest.approx([0.5], abs=1e-5)
 
 
 # Numbers that runs do not determine --------------------------------------------------------------
