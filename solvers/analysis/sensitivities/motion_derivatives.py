@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.contexts.store import Store
@@ -66,6 +66,15 @@ class MotionSamples:
     outputs: FloatArray
     state_slopes: FloatArray
     output_slopes: FloatArray
+
+
+def warn_of_jumps(search: str, remedy: str) -> None:
+    """Warn of a search along motions that may jump with the numbers."""
+    warn(
+        f"{search} may have ended at a local minimum: its equations jump, and sampled blocks see "
+        "on which side they are at instants only, so that its motions jump with the parameters. "
+        f"{remedy}"
+    )
 
 
 def refuse_events(context: Context, attempt: str) -> None:

@@ -298,6 +298,12 @@ def optimize(
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
 
+    Warns
+    -----
+    UserWarning
+        When motions may jump with the variables: the search may have ended at a local minimum. When
+        the objective is random, see the notes.
+
     See Also
     --------
     sweep : Simulate a given set of values.

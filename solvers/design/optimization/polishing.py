@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
@@ -155,6 +156,9 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
     else:
         ends = _repeat(downhill, slopes, end)
         how = f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
+        if slopes.may_step:
+            remedy = "Repeat it with another seed or a larger population, and keep the best answer"
+            warn_of_jumps(f"The optimization of '{trials.study.system.label}'", remedy)
     end = _point(trials) if len(ends) < 2 else ends[-1]
     flat = _flat(trials, end, max(_ENOUGH * downhill.scales[0], downhill.doubt))
     best = trials.best(end, downhill.doubt)
