@@ -301,8 +301,9 @@ def optimize(
     Warns
     -----
     UserWarning
-        When motions may jump with the variables: the search may have ended at a local minimum. When
-        the objective is random, see the notes.
+        When the objective jumps beside the answer, since sampled blocks see jumps of the equations
+        at instants only: the search may have ended at a local minimum. When the objective is
+        random, see the notes.
 
     See Also
     --------

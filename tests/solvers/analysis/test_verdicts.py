@@ -440,6 +440,33 @@ def test_a_value_that_the_objective_does_not_depend_on_has_no_precision(by_path:
     assert str(found).count("not determined") == 1
 
 
+class Latch(fx.LeafSystem):
+    """A falling state that a latch lets rise, from the sample on that sees a ramp above 1."""
+
+    def __init__(self) -> None:
+        super().__init__("latch")
+        self.slope = self.declare_numeric_parameter("slope", 0.5)
+        self.state = self.declare_continuous_state(z=2)
+        self.held = self.declare_discrete_state("held", [0.0])
+        self.declare_discrete_update(self.update, fx.Periodic(0.1))
+
+    def update(self, context: Any) -> Any:
+        return {self.held: fx.array([np.where(self.state(context)[0] > 1.0, 1.0, 0.0)])}
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        slope = self.slope(context)
+        return [slope, 4.0 * self.held(context)[0] - slope]
+
+
+def test_an_objective_that_jumps_beside_the_answer_may_have_other_minima() -> None:
+    fall = fx.metrics.final("x[1]")
+    with pytest.warns(UserWarning, match="'latch' may have ended at a local minimum.*another seed"):
+        found = fx.optimize(Latch(), {"slope": (0.5, 2.0)}, fall, t_final=1.0, max_evaluations=64)
+    assert found["slope"] == pytest.approx(1.0 / 0.9, rel=1e-3)
+    far = fx.optimize(Latch(), {"slope": (0.2, 0.9)}, fall, t_final=1.0, max_evaluations=64)
+    assert far["slope"] == pytest.approx(0.9)
+
+
 @pytest.mark.filterwarnings("ignore:.* runs of 'lag' will take")
 def test_what_is_random_is_not_determined_and_has_no_sobol_indices() -> None:
     lag = fx.FirstOrderLag("lag", 1.0)

@@ -358,11 +358,3 @@ def test_a_fit_whose_motions_jump_names_local_minima() -> None:
     context.set(loop.gain, 1.05 * run.context.get(loop.gain))
     with pytest.warns(UserWarning, match="may have ended at a local minimum.*smallest residuals"):
         fx.fit(loop.diagram, record, [loop.gain], context=context)
-    with pytest.warns(UserWarning, match="may have ended at a local minimum.*another seed"):
-        fx.optimize(
-            loop.diagram,
-            {loop.gain: (0.5 * context.get(loop.gain), 2.0 * context.get(loop.gain))},
-            fx.metrics.ise(loop.output, target=1.0),
-            t_final=0.8,
-            max_evaluations=32,
-        )
