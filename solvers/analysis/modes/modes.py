@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, w
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
-from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.html import heading, note
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -22,6 +22,7 @@ from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
+from flexure.solvers.analysis.equations.linear_notes import linear_notes
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import require_holding
 from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
@@ -186,6 +187,8 @@ class Modes(Answer):
         The displacements, rates and other states that shapes are made of.
     branches : tuple of Branch
         The modes in these coordinates, as invariant subspaces.
+    notes : tuple of str
+        Which blocks pass no small changes at this point, and which are linearized as gains.
 
     See Also
     --------
@@ -218,6 +221,7 @@ class Modes(Answer):
         self.coordinates = coordinates
         self.branches = found
         self.how = how
+        self.notes = linear_notes(context.leaves())
         self._modes = tuple(self._mode(branch) for branch in found)
 
     def _mode(self, branch: Branch) -> Mode:
@@ -296,9 +300,10 @@ class Modes(Answer):
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)
         yield self.table().to_html(_ROWS)
+        yield from map(note, self.notes)
 
     def __str__(self) -> str:
-        return str(self.table())
+        return "\n".join([str(self.table()), *(f"note: {text}" for text in self.notes)])
 
     def __repr__(self) -> str:
         return f"<Modes of '{self.system.label}': {len(self)}>"

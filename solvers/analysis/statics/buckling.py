@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import count_of, flag, require
-from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
 from flexure.diagrams.interface.lazy_names import Deferred
@@ -222,6 +222,12 @@ def buckling(
     EvaluationError
         When there is no equilibrium near the context, or something moves freely there.
 
+    Warns
+    -----
+    UserWarning
+        When forces have no potential, so that flutter may occur first; or when a flexure is bent
+        farther than its single elements represent.
+
     See Also
     --------
     load_path : Follow the deflection beyond the critical load.
@@ -238,7 +244,7 @@ def buckling(
     follows what comes after.
 
     Under follower forces K is not symmetric. Flutter may then occur first, which this function does
-    not detect; use `modes`.
+    not detect but warns of; `load_path` judges both.
 
     Examples
     --------
@@ -286,6 +292,12 @@ def buckling(
             found.append((states.nearest(first, estimates), first))
     loads_found = [_told(*each, unit, equations) for each in found]
     kept = tuple(_different(loads_found)[:num_factors])
+    if not states.has_potential:
+        warn(
+            f"The forces on '{system.label}' have no potential, as under loads that follow the "
+            "motion. Critical factors are those without stiffness (divergence); flutter may begin "
+            "below them, or where there are none. fx.load_path(...).stable sees both"
+        )
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
     return Buckling(rest, given, kept, equations.how)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath
@@ -38,8 +39,13 @@ from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
 )
 from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
-from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import SLIGHT, StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.growing_motions import (
+    NO_POTENTIAL,
+    count_growing,
+    may_drive,
+)
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 
@@ -121,7 +127,9 @@ class LoadPath(Answer):
     states : ndarray, shape (N, n)
         All states.
     num_unstable : ndarray of int, shape (N,)
-        In how many directions each equilibrium is unstable, while strokes are held.
+        In how many ways small motions grow from each equilibrium, while strokes are held: negative
+        stiffnesses or, where there are none, other growing motions, such as flutter under follower
+        forces. -1 where these depend on masses that are not there, of which a warning tells.
     stations : ndarray of int
         Which points are at the wanted values.
     special : tuple of SpecialPoint
@@ -163,12 +171,31 @@ class LoadPath(Answer):
         self._reactions = np.array([stop.point.reactions for stop in run.stops])
         self.required = self._named(run.plan.required_of(self._reactions))
         self.states = np.array([stop.point.x for stop in run.stops])
-        self.num_unstable = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
+        self._negative = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
+        self._asymmetry = np.array([stop.point.asymmetry for stop in run.stops])
         self.stations = np.flatnonzero([stop.station for stop in run.stops])
         self.signals = self._named({place.path: self._sampled(place) for place in signals})
 
     def _named(self, entries: dict[str, FloatArray]) -> dict[str, FloatArray]:
         return ByPath(self.system, entries, "what this load path has")
+
+    @cached_property
+    def num_unstable(self) -> npt.NDArray[np.intp]:
+        """In how many ways small motions grow from each equilibrium, while strokes are held."""
+        found = self._negative.copy()
+        asked = (found == 0) & (may_drive(self._context) | (self._asymmetry > NO_POTENTIAL))
+        asked[[point.index for point in self.special]] = False
+        if np.any(asked):
+            rows = (self._numbers[asked], self.states[asked], self._reactions[asked])
+            attempt = f"Cannot judge the stability of the load path of '{self.system.label}'"
+            try:
+                found[asked] = count_growing(self._context.clone(), self._plan, *rows, attempt)
+            except FlexureError as error:
+                unknown = asked & (self._asymmetry > SLIGHT)
+                if np.any(unknown):
+                    warn(f"{error} Points under forces without a potential do not count as stable")
+                found[unknown] = -1
+        return found
 
     @property
     def stable(self) -> npt.NDArray[np.bool_]:
@@ -381,10 +408,12 @@ def load_path(
     step moves angles by at most 0.1 rad, and lengths by a tenth of the size of the mechanism.
 
     An equilibrium is stable if small displacements need work: the stiffness
-    ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Flutter
-    caused by follower forces or controllers is not detected by that; use `linearize` and `modes`.
-    Points at which an eigenvalue becomes zero are located: a *limit point* if the load turns there,
-    and a *branch point* otherwise, as where a column buckles.
+    ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Where forces
+    have no potential, as with follower forces and controllers, or elements are not of the library,
+    the poles of small motions are asked as well: none may grow (flutter), by a damping ratio of
+    less than -1e-6. Points at which an eigenvalue of K becomes zero are located: a *limit point* if
+    the load turns there, and a *branch point* otherwise, as where a column buckles. The onset of
+    flutter is between two points of the path, and not located.
 
     Examples
     --------

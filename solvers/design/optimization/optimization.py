@@ -285,6 +285,13 @@ def optimize(
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
 
+    Warns
+    -----
+    UserWarning
+        When the objective jumps beside the answer, since sampled blocks see jumps of the equations
+        at instants only: the search may have ended at a local minimum. When the objective is
+        random, see the notes.
+
     See Also
     --------
     sweep : Simulate a given set of values.

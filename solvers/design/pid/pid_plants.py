@@ -112,7 +112,7 @@ class Controlled:
             system, start, [opening], [self.way(port) for port in seen], openings=[opening]
         )
         names = Place.of(block.x).names
-        return _without(model, names[self.component :: block.size])
+        return _without(model, names[self.component :: block.size], block)
 
     def _sampled_plant(self, system: System, start: Context, period: float) -> LinearModel:
         """Return the plant from what the controller computes to what it measures at an instant.
@@ -149,7 +149,7 @@ class Controlled:
         own: list[Any] = [block.integral]
         if block.has_filter:
             own += [block.previous, block.rate]
-        return _without(model, [Place.of(state).names[self.component] for state in own])
+        return _without(model, [Place.of(state).names[self.component] for state in own], block)
 
 
 def _rate_inputs(block: PIDController) -> list[Any]:
@@ -164,6 +164,14 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
 
     The integral of an outer loop is such a state for the controller of the inner one.
     """
+    if not (np.any(model.D[:1]) or len(model.minimal(_HIDDEN).A)):
+        raise ValueRefusedError(
+            attempt,
+            expected="a plant of which the controller moves what it measures",
+            found="; ".join(["no small change that comes back", *model.notes]),
+            remedy="Tune where the path is open, or pass linearize_as='gain' to the block that is "
+            "in the way",
+        )
     hidden = reduction(model.A, model.B, model.C[:1], _HIDDEN).hidden_poles
     rest = fate(hidden, model.poles, model.period)
     require(
@@ -176,8 +184,8 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
     return model if rest == "decay" else model.minimal(_HIDDEN)
 
 
-def _without(model: LinearModel, names: list[str]) -> LinearModel:
-    """Leave out states that nothing else sees, and the directions that nothing moves."""
+def _without(model: LinearModel, names: list[str], block: PIDLaw) -> LinearModel:
+    """Leave out states and limits of a controller, and the directions that nothing moves."""
     model = model.on_tangent()
     kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
 
@@ -192,4 +200,5 @@ def _without(model: LinearModel, names: list[str]) -> LinearModel:
         x0=rows(model.x0),
         xdot0=rows(model.xdot0),
         state_names=[model.state_names[k] for k in kept],
+        notes=tuple(note for note in model.notes if not note.startswith(f"'{block.label}' ")),
     )

@@ -57,7 +57,8 @@ class PIDTuning(Shown):
         Of the closed loop, the least stable ones first; in z for a sampled controller.
     plant : LinearModel
         From the output of the controller to what it measures, and to its rate where that is an
-        input of the controller; sampled for a sampled controller.
+        input of the controller; sampled for a sampled controller. Its ``notes`` name blocks that
+        are linearized as gains, on which the gains rest.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
         limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
@@ -147,7 +148,8 @@ class PIDTuning(Shown):
             gains += f", kd={self.kd:.4g}"
         if self.derivative_filter is not None:
             gains += f", derivative_filter={self.derivative_filter:.4g}"
-        return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}>"
+        rests = "".join(f"; {note}" for note in self.plant.notes)
+        return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}{rests}>"
 
 
 @answers_other_words
@@ -234,6 +236,7 @@ def tune_pid(
     ------
     ValueRefusedError
         When no gains within the bound stabilize the loop, when nothing in the model limits them,
+        when the controller moves nothing of what it measures, as behind a saturated block,
         when something grows that the measurement does not show, or when the plant is none for the
         rule, such as one that oscillates.
     UnknownNameError

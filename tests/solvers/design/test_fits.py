@@ -356,5 +356,5 @@ def test_a_fit_whose_motions_jump_names_local_minima() -> None:
     record = {"time": times, loop.output: np.ravel(run.sample(loop.output, times))}
     context = loop.diagram.create_default_context()
     context.set(loop.gain, 1.05 * run.context.get(loop.gain))
-    with pytest.warns(UserWarning, match="may have ended at a local minimum"):
+    with pytest.warns(UserWarning, match="may have ended at a local minimum.*smallest residuals"):
         fx.fit(loop.diagram, record, [loop.gain], context=context)
