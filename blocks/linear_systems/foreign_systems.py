@@ -62,7 +62,7 @@ def kind_of(value: object) -> Kind | None:
 def matrices_of(system: ForeignSystem, attempt: str, error: type[FlexureError]) -> Matrices:
     """Return A, B, C, D: those of the system, or a realization of its transfer functions.
 
-    That of a transfer function is the controllable canonical form; several of them lie side by
+    A transfer function is realized in controllable canonical form; several of them lie side by
     side, and nothing is cancelled.
     """
     kind = kind_of(system)
