@@ -11,6 +11,8 @@ from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 if TYPE_CHECKING:
     from flexure.blocks.multibody import PassivityReport
     from flexure.solvers.analysis.frequency.margins import Margins
+    from flexure.solvers.analysis.frequency.norms import Norms
+    from flexure.solvers.analysis.frequency.passivity_indices import PassivityIndices
     from flexure.solvers.analysis.frequency.root_locus import RootLocus
     from flexure.solvers.analysis.modes.mode_tracking import ModeTracks
     from flexure.solvers.analysis.modes.modes import Mode, Modes
@@ -68,12 +70,14 @@ __all__ = [
     "Mode",
     "ModeTracks",
     "Modes",
+    "Norms",
     "ObserverDesign",
     "Optimization",
     "OutputFeedbackDesign",
     "PIDTuning",
     "Page",
     "ParameterSensitivity",
+    "PassivityIndices",
     "PassivityReport",
     "Regression",
     "RootLocus",

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.frequency.frequency_plots import bode, singular_values
     from flexure.solvers.analysis.frequency.loop_plots import nichols, nyquist
     from flexure.solvers.analysis.frequency.margins import margins
+    from flexure.solvers.analysis.frequency.norms import norms
+    from flexure.solvers.analysis.frequency.passivity_indices import passivity_indices
     from flexure.solvers.analysis.frequency.pole_plots import pole_zero
     from flexure.solvers.analysis.frequency.root_locus import root_locus
     from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -88,10 +90,12 @@ __all__ = [
     "margins",
     "modes",
     "nichols",
+    "norms",
     "nyquist",
     "optimize",
     "page",
     "parameter_sensitivity",
+    "passivity_indices",
     "place",
     "place_observer",
     "plot_mechanism",
