@@ -11,6 +11,10 @@ from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 if TYPE_CHECKING:
     from flexure.blocks.multibody import PassivityReport as PassivityReport
     from flexure.solvers.analysis.frequency.margins import Margins as Margins
+    from flexure.solvers.analysis.frequency.norms import Norms as Norms
+    from flexure.solvers.analysis.frequency.passivity_indices import (
+        PassivityIndices as PassivityIndices,
+    )
     from flexure.solvers.analysis.frequency.root_locus import RootLocus as RootLocus
     from flexure.solvers.analysis.modes.mode_tracking import ModeTracks as ModeTracks
     from flexure.solvers.analysis.modes.modes import Mode as Mode, Modes as Modes

@@ -90,6 +90,8 @@ simulate_many: MonteCarloSimulation parsim monte_carlo parallel_simulation
 sweep: parameter_sweep ParameterVariation parametric_sweep parfor batch
 plans.latin_hypercube: lhs LatinHypercube
 margins: margin allmargin stability_margins disk_margins diskmargin gain_margin phase_margin
+norms: norm system_norm linfnorm hinfnorm h2norm getPeakGain peak_gain
+passivity_indices: getPassiveIndex getSectorIndex isPassive passiveplot ispassive
 bode: bode_plot bodeplot Bode frequency_response freqresp bodemag
 nyquist: nyquist_plot nyquistplot Nyquist
 nichols: nichols_plot nichols_grid

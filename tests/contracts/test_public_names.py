@@ -124,6 +124,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "fit",
         "margins",
         "modes",
+        "norms",
         "page",
         "stiffness",
         "sweep",

@@ -184,7 +184,7 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
     return model if rest == "decay" else model.minimal(_HIDDEN)
 
 
-def _without(model: LinearModel, names: list[str], block: PIDLaw) -> LinearModel:
+def _without(model: LinearModel, names: list[str], block: PIDController) -> LinearModel:
     """Leave out states and limits of a controller, and the directions that nothing moves."""
     model = model.on_tangent()
     kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
