@@ -185,8 +185,6 @@ def page(
     TraceError
         When equations of a block cannot be read as JavaScript; the text names it. The method
         ``page`` of a result of `simulate` shows what was recorded instead.
-    MissingExtraError
-        When plotly is not installed, which draws the charts.
 
     See Also
     --------

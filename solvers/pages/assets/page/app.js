@@ -13,6 +13,7 @@
 //   app.time      the cursor's time in seconds
 //   app.playing   whether it moves
 //   app.shown     which signals the charts show, such as ["door.axis.angle", "plant.x[1]"]
+//   app.hidden    of these, whose curves are left out for a while
 //   app.selected  the path of the block, port or parameter that all views point at, or null
 //   app.live      false on a page of recorded signals, whose values cannot be changed
 //
@@ -22,6 +23,8 @@
 //   app.seek(time)                move the cursor
 //   app.play(), app.pause()
 //   app.show(signal), app.hide(signal)   in the charts
+//   app.zoom(range)               show a part of the times in all charts, or all of them for null
+//   app.seen()                    the first and the last time that charts show
 //   app.select(path)
 //   app.need([paths])             signals that results hold from now on; runs if they do not yet
 //   app.at(path, time)            components of a signal at a time (the cursor's when omitted), as
@@ -30,7 +33,7 @@
 //                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected", "colors". "time" comes with each frame of an
+//                                 "selected", "zoom", "colors". "time" comes with each frame of an
 //                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
@@ -49,6 +52,7 @@ let known = new Map(); // the signals of the page by path, of which names can ha
 /** Make the store from what Python has written, and from what the model says of itself, if any. */
 function makeApp(data, info) {
   const listeners = new Map();
+  const rows = new WeakMap(); // what `rowOf` has found, by result
   const signals = new Map(data.signals.map((signal) => [signal.path, signal]));
   known = signals;
   const start = startingValues(data, info);
@@ -62,6 +66,8 @@ function makeApp(data, info) {
     time: 0,
     playing: false,
     shown: data.charts.flat(),
+    hidden: new Set(),
+    zoomed: null, // the times that somebody wants to see
     selected: null,
     live: info !== null,
     needed: new Set(),
@@ -102,6 +108,18 @@ function makeApp(data, info) {
       const time = app.result?.time;
       return time?.length ? [time[0], time[time.length - 1]] : [data.start, app.values.tFinal];
     },
+    zoom(range) {
+      const [first, last] = app.span();
+      const inside = range?.map((time) => clamped(time, [first, last])) ?? [first, last];
+      const isPart = inside[0] < inside[1] && (inside[0] > first || inside[1] < last);
+      app.zoomed = isPart ? inside : null;
+      app.changed("zoom");
+    },
+    seen() {
+      const [first, last] = app.span();
+      const [begin, end] = app.zoomed ?? [first, last];
+      return begin < last && end > first ? [begin, Math.min(end, last)] : [first, last];
+    },
     seek(time) {
       app.time = clamped(time, app.span());
       app.changed("time");
@@ -128,8 +146,15 @@ function makeApp(data, info) {
       if (fresh.some((path) => app.result && !app.result.signals[path])) app.changed("needed");
     },
     rowOf(name, result = app.result) {
+      if (!result) return null;
+      if (!rows.has(result)) rows.set(result, new Map());
+      const own = rows.get(result);
+      if (!own.has(name)) own.set(name, app.freshRow(name, result));
+      return own.get(name);
+    },
+    freshRow(name, result) {
       const signal = signals.get(pathOf(name));
-      const values = result?.signals[signal.path];
+      const values = result.signals[signal.path];
       if (!values?.length) return null;
       const row = component(values, signal.size, componentAt(name, signal));
       const shown = asShown(signal, row[0]);
