@@ -20,6 +20,7 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 SCRIPTS = (
     "page/elements.js",
     "page/app.js",
+    "page/runs.js",
     "page/colors.js",
     "page/runner.js",
     "charts/scales.js",
@@ -66,6 +67,7 @@ INSPECTOR = Outline(
     (
         "page/elements.js",
         "page/app.js",
+        "page/runs.js",
         "page/colors.js",
         "charts/scales.js",
         "page/controls.js",

@@ -77,6 +77,7 @@ function mountCharts(place, data, app) {
   app.on("shown", arrange);
   app.on("result", draw);
   app.on("zoom", draw);
+  app.on("runs", draw);
   app.on("time", moveCursor);
   arrange();
   followWidth(figure, (now) => {
@@ -152,7 +153,7 @@ function stylesOf(names, data) {
   );
 }
 
-/** Return the lines of a panel: each signal as it is now, below that as it was in the run kept. */
+/** Return the lines of a panel: each signal as it is now, below that as it was in other runs. */
 function linesOf({ names, styles }, app) {
   const line = (name, k, result, look) => {
     const [x, y] = pointsOf(name, result, app);
@@ -160,9 +161,11 @@ function linesOf({ names, styles }, app) {
     return { name, x, y, held, unit, ...styles[k], ...look };
   };
   const seen = [...names.keys()].filter((k) => !app.hidden.has(names[k]));
-  const kept = { width: 1.2, dash: "1.5 3", opacity: 0.8, quiet: true };
+  const below = { width: 1.2, opacity: 0.8, quiet: true };
   return [
-    ...(app.kept === app.result ? [] : seen.map((k) => line(names[k], k, app.kept, kept))),
+    ...app.overlays().flatMap(({ run, dash }) =>
+      seen.map((k) => line(names[k], k, run.result, { ...below, dash })),
+    ),
     ...seen.map((k) => line(names[k], k, app.result, {})),
   ];
 }

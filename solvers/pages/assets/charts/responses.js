@@ -25,12 +25,14 @@ function mountResponses(place, data, app) {
     const note = element("p", { class: "note" });
     const list = element("dl", { class: "tiles" }, tiles.map((tile) => tile.box));
     place.append(element("h3", {}, response.signal), list, note);
-    app.on("result", () => {
+    const update = () => {
       const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
       note.textContent = remark(now);
       list.hidden = Boolean(now?.several || now?.refused);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
-    });
+    };
+    app.on("result", update);
+    app.on("runs", update);
     app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
   }
 }

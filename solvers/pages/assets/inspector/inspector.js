@@ -206,13 +206,12 @@ function codeText() {
 }
 
 function asTable() {
-  const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replace(/"/g, '""')}"` : name);
   const rows = plots.flatMap(({ chart, sampled }) =>
     chart.curves.flatMap((curve, c) =>
-      sampled.x.map((x, i) => [quoted(chart.title), quoted(curve.name), x, sampled.rows[c][i]].join(",")),
+      sampled.x.map((x, i) => [chart.title, curve.name, x, sampled.rows[c][i]]),
     ),
   );
-  return ["chart,curve,at,value", ...rows, ""].join("\n");
+  return asRows([["chart", "curve", "at", "value"], ...rows]);
 }
 
 function mountButtons() {
@@ -227,7 +226,7 @@ function mountButtons() {
       tell("Dotted curves show the constants of now");
       draw();
     }),
-    button("Copy link", () => copy(`${location.href.split("#")[0]}#${fragmentOf(app)}`, "link")),
+    button("Copy link", () => copyLink(linkOf(app))),
     button("Python", () => showText("These constants in Python", codeText())),
     button("CSV", () => download(`${data.name}.csv`, asTable(), "text/csv")),
   );

@@ -17,7 +17,11 @@
 //   app.selected  the path of the block, port or parameter that all views point at, or null
 //   app.live      false on a page of recorded signals, whose values cannot be changed
 //
-//   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs"
+//   app.runs      what has been run, see `runs.js`; app.current and app.reference are of them
+//
+//   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs";
+//                                 a fourth argument tells that more changes will follow at once
+//   app.settle()                  tell that they have all come
 //   app.setFinalTime(seconds)
 //   app.reset()                   back to the values that the page came with
 //   app.seek(time)                move the cursor
@@ -33,7 +37,7 @@
 //                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected", "zoom", "colors". "time" comes with each frame of an
+//                                 "selected", "zoom", "runs", "colors". "time" comes with each frame of an
 //                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
@@ -62,7 +66,8 @@ function makeApp(data, info) {
     signals,
     values: copied(start),
     result: null,
-    kept: null, // the result that others are compared with
+    gesture: 0, // counts what hands do: what moves without a stop is one
+    moving: false, // whether a slider does
     time: 0,
     playing: false,
     shown: data.charts.flat(),
@@ -80,29 +85,33 @@ function makeApp(data, info) {
     changed(topic) {
       for (const listener of [...(listeners.get(topic) ?? [])]) listener();
     },
-    set(kind, path, numbers) {
+    set(kind, path, numbers, isMoving = false) {
+      if (!isMoving || !app.moving) app.gesture++;
+      app.moving = isMoving;
       const values = typeof numbers === "number" ? [numbers] : Array.from(numbers);
       app.values = { ...app.values, [kind]: { ...app.values[kind], [path]: values } };
       app.changed("values");
     },
+    settle: () => (app.moving = false),
     setFinalTime(seconds) {
+      app.gesture++;
       app.values = { ...app.values, tFinal: seconds };
       app.changed("values");
     },
     restore(values) {
+      app.gesture++;
       app.values = copied(values);
       app.changed("values");
     },
     reset: () => app.restore(start),
-    finish(result) {
+    finish(result, values = app.values, gesture = app.gesture) {
       app.result = result;
-      app.kept ??= result;
+      app.record(result, values, gesture);
       app.time = clamped(app.time, app.span());
       app.changed("result");
     },
-    keep() {
-      app.kept = app.result;
-      app.changed("result");
+    get kept() {
+      return app.reference?.result ?? null;
     },
     span() {
       const time = app.result?.time;
@@ -170,6 +179,7 @@ function makeApp(data, info) {
     app.playing = playing;
     app.changed("playing");
   }
+  keepRuns(app);
   app.need(app.shown.map(pathOf));
   return app;
 }

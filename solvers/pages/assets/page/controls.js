@@ -74,11 +74,11 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
-  const write = (number) => {
+  const write = (number, isMoving = false) => {
     const numbers = [...app.values[item.kind][item.path]];
     numbers[k] = number;
     const reason = contradiction(item.path, numbers, app);
-    if (reason === null) app.set(item.kind, item.path, numbers);
+    if (reason === null) app.set(item.kind, item.path, numbers, isMoving);
     else tell(reason);
     return reason === null;
   };
@@ -100,8 +100,10 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     step: 1,
     "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
     oninput: () => {
-      write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])) || update();
+      const number = clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]);
+      write(number, true) || update();
     },
+    onchange: () => app.settle(),
   });
   const back = element("button", {
     type: "button",

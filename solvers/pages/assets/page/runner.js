@@ -119,9 +119,10 @@ function startRuns(app, data, model, modelText) {
     const asked = wanted;
     [busy, wanted] = [true, null];
     sign.show();
-    const { parameters, initial, tFinal } = app.values;
+    const { values, gesture } = app;
+    const { parameters, initial, tFinal } = values;
     const given = ([, numbers]) => !numbers.some(Number.isNaN);
-    const inputs = Object.fromEntries(Object.entries(app.values.inputs).filter(given));
+    const inputs = Object.fromEntries(Object.entries(values.inputs).filter(given));
     const about = { parameters, initial, inputs, tFinal, signals: [...app.needed], dense };
     let answer;
     try {
@@ -131,7 +132,7 @@ function startRuns(app, data, model, modelText) {
     }
     busy = false;
     sign.hide();
-    app.finish(revived(answer));
+    app.finish(revived(answer), values, gesture);
     performance.measure("answer", { start: asked, end: performance.now() });
     document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
     carryOn();

@@ -73,6 +73,7 @@ if (app.live) {
     mountControls(place, data, app);
     mountGlance(place, foremost, app);
   });
+  open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
   startRuns(app, data, model, modelText);
 } else {
