@@ -28,6 +28,7 @@ SCRIPTS = (
     "charts/axes.js",
     "charts/chart.js",
     "charts/charts.js",
+    "charts/scope.js",
     "charts/figures.js",
     "charts/responses.js",
     "page/player.js",

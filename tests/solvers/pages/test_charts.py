@@ -101,6 +101,33 @@ def test_ticks_are_round_numbers_inside_of_the_range_that_can_be_told_apart() ->
     np.testing.assert_allclose(np.diff(np.log10([tick["value"] for tick in wide])) % 1.0, 0.0)
 
 
+def test_figures_between_cursors_and_spectra_are_those_of_numpy() -> None:
+    t = np.linspace(0.0, 8.0, 4097)
+    y = 2.0 + 3.0 * np.sin(2.0 * np.pi * 5.0 * t) + 0.25 * np.cos(2.0 * np.pi * 40.0 * t)
+    range_ = [1.0003, 6.3]
+    for held in (False, True):
+        line = json.dumps({"x": t.tolist(), "y": y.tolist(), "held": held})
+        found = computed(f"statistics({line}, {range_})", "charts/scope.js")
+        fine = np.linspace(*range_, 2_000_001)
+        at = np.searchsorted(t, fine, side="right") - 1
+        values = y[at] if held else np.interp(fine, t, y)
+        expected = {
+            "a": values[0], "b": values[-1], "least": np.min(values), "greatest": np.max(values),
+            "mean": np.mean(values), "rms": np.sqrt(np.mean(values**2)),
+        }  # fmt: skip
+        for name, value in expected.items():
+            assert found[name] == pytest.approx(value, rel=1e-5, abs=1e-5)
+    line = json.dumps({"x": t.tolist(), "y": y.tolist()})
+    spectrum = computed(f"spectrumOf({line}, [0, 8])", "charts/scope.js")
+    x, amplitudes = (np.array(spectrum[key]) for key in ("x", "y"))
+    window = 1.0 - np.cos(2.0 * np.pi * np.arange(4096) / 4096)
+    expected = 2.0 / 4096 * np.abs(np.fft.rfft(window * (y[:-1] - np.mean(y[:-1]))))
+    np.testing.assert_allclose(x, np.arange(1, 2048) / 8.0)
+    np.testing.assert_allclose(amplitudes, expected[1:2048], atol=1e-12)
+    peaks = [amplitudes[np.argmin(np.abs(x - frequency))] for frequency in (5.0, 40.0)]
+    np.testing.assert_allclose(peaks, [3.0, 0.25], rtol=1e-9)
+
+
 def decay() -> fx.Diagram:
     """Two lags after a step, so that two panels share their times."""
     builder = fx.DiagramBuilder("decay")
@@ -169,6 +196,34 @@ def test_hands_zoom_all_charts_and_read_and_hide_their_curves(
         charts.press("+")
         seen = shown.page.evaluate(SEEN)[1]["times"]
         assert seen[-1] - seen[0] <= 2.0
+
+
+def test_two_cursors_measure_what_charts_show(browser: Browser, tmp_path: Path) -> None:
+    page = fx.page(decay(), 4.0, signals=["first.y", "second.y"])
+    with opened(browser, page, tmp_path) as shown:
+        table = shown.table()
+        shown.press("Cursors")
+        first = shown.page.locator("#charts .face").first
+        drag(shown, first, 3.0, 3.5)  # takes B with it
+        ends = [shown.page.get_by_label(f"Cursor {name}") for name in "AB"]
+        assert float(ends[0].input_value()) == 1.0
+        assert float(ends[1].input_value()) == pytest.approx(3.5, abs=0.02)
+        ends[1].fill("1.5")
+        ends[1].press("Enter")
+        rows = shown.page.locator("table.figures tbody tr").all()
+        for row, name in zip(rows, ("first.y", "second.y"), strict=True):
+            cells = {
+                cell.get_attribute("data-figure"): float(cell.get_attribute("data-number") or "nan")
+                for cell in row.locator("td").all()
+            }
+            ends_of = np.interp([1.0, 1.5], table["time"], table[name])
+            assert cells["B − A"] == pytest.approx(np.diff(ends_of)[0], rel=1e-9)
+            assert cells["slope"] == pytest.approx(2.0 * np.diff(ends_of)[0], rel=1e-9)
+            assert ends_of[0] < cells["mean"] < cells["RMS"] < cells["greatest"] == ends_of[1]
+        shown.press("Spectrum")
+        assert shown.page.locator(".scope .curve").count() == 1
+        shown.enter("first.gain", "2")
+        assert shown.page.locator(".scope .curve").count() == 2  # and that of the first run
 
 
 def place(face: Any, time: float, end: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Runs of a page: each change makes one, which people name, draw, compare, load, hand on, delete."""
+"""Runs of a page: each change makes one, which people name, draw, compare, load and delete."""
 
 from __future__ import annotations
 

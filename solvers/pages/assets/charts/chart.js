@@ -6,10 +6,12 @@
 // values of a quiet one are not told beside the pointer. points are {x, y, color, size, ring}.
 
 const TAP = 4; // pixels that a pointer moves in a press
+const REACH = 8; // pixels from a rule in which a pointer takes it
 const NARROW = 1e-9; // of the range, below which nothing is zoomed in
 
-/** Make a chart. It calls zoom(range), reset(), press(x) and hover(x or null) where they are given. */
-function makeChart({ zoom, reset, press, hover } = {}) {
+/** Make a chart. It calls zoom(range), reset(), press(x) and hover(x or null) where they are given,
+ * and move(name, x) for the rules "a" and "b", which people drag. */
+function makeChart({ zoom, reset, press, hover, move } = {}) {
   const grid = svgElement("g", { class: "grid" });
   const curves = svgElement("g", { fill: "none" });
   const rules = svgElement("g", { class: "rules" });
@@ -102,7 +104,8 @@ function makeChart({ zoom, reset, press, hover } = {}) {
   /** Put an upright line at a place, under a name that is its class, too; null takes it away. */
   function rule(name, at) {
     if (!rulesByName.has(name)) {
-      const line = svgElement("line", { y1: 0, y2: "100%", class: name });
+      const letter = svgElement("text", { x: 3, y: 12 }, name.length > 1 ? "" : name.toUpperCase());
+      const line = svgElement("g", { class: name }, svgElement("line", { y1: 0, y2: "100%" }), letter);
       rules.append(line);
       rulesByName.set(name, { line, at });
     }
@@ -133,6 +136,10 @@ function makeChart({ zoom, reset, press, hover } = {}) {
     }
   }
 
+  const isNear = (name, at) => {
+    const where = rulesByName.get(name)?.at ?? null;
+    return where !== null && Math.abs(across.place(where) - at) < REACH;
+  };
   listenTo(face, {
     place: (event) => event.clientX - face.getBoundingClientRect().left - (picture?.margin.l ?? 0),
     value: (pixel) => across.value(clamped(pixel, [0, width])),
@@ -142,22 +149,26 @@ function makeChart({ zoom, reset, press, hover } = {}) {
     },
     range: () => across.range,
     isReady: () => across !== null,
+    held: (at) => (move ? ["a", "b"].find((name) => isNear(name, at)) : undefined),
+    move,
     ...{ zoom, reset, press, hover: hover ?? point },
   });
   return { face, draw, rule, point };
 }
 
 /** Let pointers zoom, look and tell in a chart: drag and pinch, press, hover, and twice for all. */
-function listenTo(face, { place, value, band, range, isReady, zoom, reset, press, hover }) {
+function listenTo(face, { place, value, band, range, isReady, held, zoom, reset, press, hover, move }) {
   const fingers = new Map(); // where pointers are that are down, by their number
   let begun = null; // where a drag has begun, in pixels
   let pinched = null; // the values under two fingers
+  let dragged; // the name of the rule that is dragged, if any
 
   face.addEventListener("pointerdown", (event) => {
     if (!isReady() || event.button !== 0) return;
     const at = place(event);
     fingers.set(event.pointerId, at);
     face.setPointerCapture(event.pointerId);
+    dragged = fingers.size === 1 ? held(at) : undefined;
     if (fingers.size === 1) begun = at;
     else [begun, pinched] = [null, [...fingers.values()].map(value)];
   });
@@ -166,14 +177,15 @@ function listenTo(face, { place, value, band, range, isReady, zoom, reset, press
     const at = place(event);
     if (!fingers.has(event.pointerId)) return event.pointerType === "touch" ? undefined : hover(value(at));
     fingers.set(event.pointerId, at);
-    if (pinched !== null && zoom) zoomTo(pinchedRange());
+    if (dragged) move(dragged, value(at));
+    else if (pinched !== null && zoom) zoomTo(pinchedRange());
     else if (begun === null || Math.abs(at - begun) < TAP) return;
     else if (event.pointerType === "touch") press?.(value(at));
     else if (zoom) band(begun, at);
   });
   face.addEventListener("pointerup", (event) => {
     const at = place(event);
-    if (begun !== null && fingers.size === 1) {
+    if (begun !== null && fingers.size === 1 && !dragged) {
       const moved = Math.abs(at - begun) >= TAP && event.pointerType !== "touch";
       if (!moved) press?.(value(at));
       else if (zoom) zoomTo([begun, at].map(value).sort((a, b) => a - b));

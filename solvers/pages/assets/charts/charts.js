@@ -16,7 +16,8 @@ function mountCharts(place, data, app) {
     "aria-label": "Charts. Arrows move the cursor, plus and minus zoom, Escape shows all.",
     onkeydown: (event) => byKey(event, app),
   });
-  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
+  const scope = element("div", { class: "scope" });
+  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app), scope);
   let width = 0;
 
   /** Give every shown signal a panel: that of its unit, or one of its own. */
@@ -38,6 +39,7 @@ function mountCharts(place, data, app) {
         zoom: (range) => app.zoom(range),
         reset: () => app.zoom(null),
         press: (time) => app.seek(time),
+        move: (name, time) => app.mark(name === "a" ? 0 : 1, time),
         hover: (time) => panels.forEach(({ chart }) => chart.point(time)),
       });
       panel.box ??= element("div", { class: "panel", role: "group" });
@@ -67,6 +69,7 @@ function mountCharts(place, data, app) {
   function moveCursor() {
     for (const { chart, readings } of panels) {
       chart.rule("cursor", app.time);
+      ["a", "b"].forEach((name, k) => chart.rule(name, app.marks?.[k] ?? null));
       for (const [name, node] of readings) {
         const now = componentNow(name, app);
         node.textContent = now === null ? "" : format(now);
@@ -79,11 +82,13 @@ function mountCharts(place, data, app) {
   app.on("zoom", draw);
   app.on("runs", draw);
   app.on("time", moveCursor);
+  app.on("marks", moveCursor);
   arrange();
   followWidth(figure, (now) => {
     width = now;
     draw();
   });
+  mountScope(scope, data, app);
   return () => panels[0] ?? null;
 }
 

@@ -28,6 +28,8 @@
 //   app.play(), app.pause()
 //   app.show(signal), app.hide(signal)   in the charts
 //   app.zoom(range)               show a part of the times in all charts, or all of them for null
+//   app.measure(isOn)             put the cursors A and B into charts, at app.marks, or take them away
+//   app.mark(k, time)             move one of them
 //   app.seen()                    the first and the last time that charts show
 //   app.select(path)
 //   app.need([paths])             signals that results hold from now on; runs if they do not yet
@@ -37,7 +39,7 @@
 //                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected", "zoom", "runs", "colors". "time" comes with each frame of an
+//                                 "selected", "zoom", "marks", "runs", "colors". "time" comes with each frame of an
 //                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
@@ -73,6 +75,7 @@ function makeApp(data, info) {
     shown: data.charts.flat(),
     hidden: new Set(),
     zoomed: null, // the times that somebody wants to see
+    marks: null, // the times of the cursors A and B
     selected: null,
     live: info !== null,
     needed: new Set(),
@@ -108,6 +111,7 @@ function makeApp(data, info) {
       app.result = result;
       app.record(result, values, gesture);
       app.time = clamped(app.time, app.span());
+      app.marks = app.marks?.map((time) => clamped(time, app.span())) ?? null;
       app.changed("result");
     },
     get kept() {
@@ -123,6 +127,15 @@ function makeApp(data, info) {
       const isPart = inside[0] < inside[1] && (inside[0] > first || inside[1] < last);
       app.zoomed = isPart ? inside : null;
       app.changed("zoom");
+    },
+    measure(isOn) {
+      const [first, last] = app.seen();
+      app.marks = isOn ? [0.25, 0.75].map((share) => first + share * (last - first)) : null;
+      app.changed("marks");
+    },
+    mark(k, time) {
+      app.marks = app.marks.with(k, clamped(time, app.span()));
+      app.changed("marks");
     },
     seen() {
       const [first, last] = app.span();
