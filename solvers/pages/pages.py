@@ -53,6 +53,12 @@ _COUNT = f"at least two samples, and at most {_MOST_SAMPLES}"
 _MOST_TIMES = 3000  # of recorded signals
 _MOST_NUMBERS = 300_000
 _FRAME = 'style="width: 100%; height: 760px; border: 1px solid #ccc; border-radius: 8px"'
+#: Tells the page inside of a notebook whether what is around it is dark.
+_ON_LOAD = (
+    "let n=this,c;do{n=n.parentElement;c=n&&getComputedStyle(n).backgroundColor.match(/[0-9.]+/g)}"
+    "while(n&&c[3]==='0');if(n)this.contentWindow.postMessage("
+    "{colors:+c[0]+ +c[1]+ +c[2]<384?'dark':'light'},'*')"
+)
 
 #: Signals in panels: each item is a signal, or a list of those that share a panel.
 Panels = Sequence[Signal | Sequence[Signal]]
@@ -108,7 +114,8 @@ class Page(Answer):
     def _repr_html_(self) -> str:
         inside = html.escape(self.html, quote=True)
         return (
-            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} srcdoc="{inside}"></iframe>'
+            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} '
+            f'onload="{html.escape(_ON_LOAD)}" srcdoc="{inside}"></iframe>'
         )
 
     def __repr__(self) -> str:

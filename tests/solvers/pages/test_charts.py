@@ -140,7 +140,7 @@ def decay() -> fx.Diagram:
     return builder.build()
 
 
-SEEN = """() => [...document.querySelectorAll("#charts .face")].map((face) => ({
+SEEN = """() => [...document.querySelectorAll(".panel .face")].map((face) => ({
   ticks: [...face.querySelectorAll(".down")].map((node) => node.textContent),
   times: [...face.querySelectorAll(".across")].map((node) => Number(node.textContent)),
   words: [...face.querySelectorAll(".words text")].map((node) => node.textContent),

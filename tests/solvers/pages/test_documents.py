@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+DARK = "<!doctype html><title>notebook</title><body style='background: #111'>"
+
+
 def test_the_page_of_the_door_is_small_and_may_load_nothing(tmp_path: Path) -> None:
     page = fx.page(door(), 10.0, path=tmp_path / "door.html")
     file = (tmp_path / "door.html").read_bytes()
@@ -45,7 +48,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser: Browser, tmp_p
     assert frame.startswith('<iframe sandbox="allow-scripts')
     assert "<script" not in frame
     file = tmp_path / "notebook.html"
-    file.write_text(f"<!doctype html><title>notebook</title>{frame}", encoding="utf-8")
+    file.write_text(f"{DARK}{frame}", encoding="utf-8")
     with visiting(browser, file) as visit:
         inside = visit.page.frame_locator("iframe")
         inside.locator("body[data-drawn][data-runs]").wait_for()
@@ -53,6 +56,8 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser: Browser, tmp_p
         field.fill("0.25")
         field.press("Enter")
         inside.locator('body[data-runs="2"]').wait_for()
+        paper = inside.locator("body").evaluate("node => getComputedStyle(node).backgroundColor")
+        assert max(map(int, re.findall(r"\d+", paper))) < 64  # as dark as the notebook
     assert repr(page) == f"<Page 'lag', {page.size / 1e6:.1f} MB, runs by itself>"
 
 

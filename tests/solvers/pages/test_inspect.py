@@ -173,7 +173,7 @@ def test_a_bushing_is_swept_along_a_coordinate_while_others_are_held(
         shown.page.locator("#held summary").click()
         shown.fill("y", "0.02")
         shown.fill("yaw rate", "0.5")
-        shown.fill("torque_stiffness[2]", "75")
+        shown.fill("mount.torque_stiffness[2]", "75")
         curves = shown.curves()
     context = mount.create_default_context()
     mount.torque_stiffness.set(context, [50.0, 60.0, 75.0])

@@ -80,7 +80,7 @@ def test_all_plants_are_shown_with_forces_and_traces_and_their_energies_add_up(
         ]
         table = shown.table()
         charts = shown.page.evaluate(
-            "[...document.querySelectorAll('#charts .face')].flatMap(each => each.data)"
+            "[...document.querySelectorAll('.panel .face')].flatMap(each => each.data)"
             ".filter(t => !t.quiet).map(t => [t.name, Array.from(t.y)])"
         )
         legend = shown.page.locator(".legend").first.inner_text()

@@ -144,7 +144,7 @@ function mountConstants() {
     if (axis.path === null) continue;
     const item = controls.find((each) => each.kind === "inputs" && each.path === axis.path);
     const [least, greatest] = axis.span;
-    const about = { k: axis.component, value: axis.value, name: axis.name, lower: least, upper: greatest };
+    const about = { k: axis.component, value: axis.value, name: axis.name, label: axis.name, lower: least, upper: greatest };
     points.set(k, makeControl({ ...item, unit: axis.unit, doc: "", exclusive: false }, about, app));
   }
   const titled = [...groups].length > 1;

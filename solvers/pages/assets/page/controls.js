@@ -52,7 +52,7 @@ function controlsOf(data, app) {
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
-          name: values.length > 1 ? `${name}[${item.labels[k] ?? k}]` : name,
+          ...named(kind, item, name, values.length > 1 ? `[${item.labels[k] ?? k}]` : ""),
           lower: at(item.lower, k, -Infinity),
           upper: at(item.upper, k, Infinity),
         })),
@@ -63,13 +63,18 @@ function controlsOf(data, app) {
   return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
 }
 
+/** Return how a component is called: beside its field, and where people do not see its block. */
+function named(kind, { path }, name, part) {
+  return { name: name + part, label: `${kind === "initial" ? "initial " : ""}${path}${part}` };
+}
+
 function at(bound, k, otherwise) {
   const value = Array.isArray(bound) ? bound.flat(Infinity)[k] : bound;
   return typeof value === "number" ? value : otherwise;
 }
 
 /** Make one row: a label, a number field with its unit, a slider, and the way back. */
-function makeControl(item, { k, value, name, lower, upper }, app) {
+function makeControl(item, { k, value, name, label: fullName, lower, upper }, app) {
   const id = `${item.kind}:${item.path}:${k}`;
   const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
@@ -79,7 +84,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     numbers[k] = number;
     const reason = contradiction(item.path, numbers, app);
     if (reason === null) app.set(item.kind, item.path, numbers, isMoving);
-    else tell(reason);
+    else refusal.textContent = reason;
     return reason === null;
   };
   const field = element("input", {
@@ -89,7 +94,8 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     inputmode: "decimal",
     autocomplete: "off",
     spellcheck: "false",
-    "aria-describedby": `${id}:unit`,
+    "aria-label": fullName,
+    "aria-describedby": `${id}:unit ${id}:refusal`,
     onchange: () => accept(parse(field.value)),
     onkeydown: (event) => event.key === "Enter" && field.blur(),
   });
@@ -98,7 +104,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     min: 0,
     max: PLACES,
     step: 1,
-    "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
+    "aria-label": `${fullName}, slider`,
     oninput: () => {
       const number = clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]);
       write(number, true) || update();
@@ -109,20 +115,22 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     type: "button",
     class: "back",
     title: `Back to ${format(value, 6)}`,
-    "aria-label": `${name} back to ${format(value, 6)}`,
+    "aria-label": `${fullName} back to ${format(value, 6)}`,
     onclick: () => write(value),
   });
   back.textContent = "↺";
   const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
   const label = element("label", { for: id, title: about }, breakable(name));
   const row = element("div", { class: "control", data: { path: item.path } });
-  row.append(label, back, field, unit, slider);
+  const refusal = element("p", { class: "refusal", id: `${id}:refusal`, role: "alert" });
+  row.append(label, back, field, unit, slider, refusal);
 
   function accept(number) {
     const inside = number >= lower && number <= upper;
     const onBound = item.exclusive && (number === lower || number === upper);
     const fine = inside && !onBound && (Number.isFinite(number) || item.infinite === true);
-    if (!fine) tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
+    const bounds = boundsText(item, lower, upper);
+    refusal.textContent = fine ? "" : `${fullName} takes a number ${bounds}`.trimEnd();
     field.setAttribute("aria-invalid", String(!fine));
     if (fine && !write(number)) field.setAttribute("aria-invalid", "true");
   }
@@ -135,6 +143,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     if (document.activeElement !== field || field.getAttribute("aria-invalid") === "false") {
       field.value = format(now, 6);
       field.setAttribute("aria-invalid", "false");
+      refusal.textContent = "";
     }
     if (scale !== null && Number.isFinite(now)) {
       if (document.activeElement !== slider || Math.abs(scale.place(now) - slider.value) > 1) {
@@ -198,16 +207,18 @@ function makeFinalTime(data, app) {
       const number = parse(field.value);
       const fine = number > data.start && Number.isFinite(number);
       field.setAttribute("aria-invalid", String(!fine));
+      refusal.textContent = fine ? "" : "The end of the run is a time after its start";
       if (fine) app.setFinalTime(number);
-      else tell("The end of the run is a time after its start");
     },
   });
+  const refusal = element("p", { class: "refusal", role: "alert" });
   const row = element(
     "div",
     { class: "control plain" },
     element("label", { for: "final-time", title: "Where a run ends" }, "end of the run"),
     field,
     element("span", { class: "unit" }, "s"),
+    refusal,
   );
   return { row, update: () => (field.value = format(app.values.tFinal, 6)) };
 }

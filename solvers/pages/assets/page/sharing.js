@@ -135,12 +135,13 @@ function asToml(data, app) {
   return [how, ...lines, ""].join("\n");
 }
 
-/** Write all signals of the result as a table, one column for each component. */
+/** Write the signals of the charts as a table, in the units of the model. */
 function asCsv(app) {
   const { time, signals } = app.result;
-  const columns = Object.keys(signals).flatMap((path) => {
-    const signal = app.signals.get(path);
-    return componentsOf(signal).map((name, c) => [name, component(signals[path], signal.size, c)]);
+  const columns = app.shown.flatMap((name) => {
+    const signal = app.signals.get(pathOf(name));
+    const values = signals[signal.path];
+    return values ? [[name, component(values, signal.size, componentAt(name, signal))]] : [];
   });
   const rows = Array.from(time, (t, i) => [t, ...columns.map(([, values]) => values[i])]);
   return asRows([["time", ...columns.map(([name]) => name)], ...rows]);
