@@ -31,6 +31,8 @@ SCRIPTS = (
     "charts/scope.js",
     "charts/figures.js",
     "charts/responses.js",
+    "page/goals.js",
+    "page/agreement.js",
     "page/player.js",
     "page/sharing.js",
     "diagram/diagram_stage.js",

@@ -17,6 +17,7 @@
 //   app.selected  the path of the block, port or parameter that all views point at, or null
 //   app.live      false on a page of recorded signals, whose values cannot be changed
 //
+//   app.goals     bounds of figures, see `goals.js`
 //   app.runs      what has been run, see `runs.js`; app.current and app.reference are of them
 //
 //   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs";
@@ -39,7 +40,7 @@
 //                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected", "zoom", "marks", "runs", "colors". "time" comes with each frame of an
+//                                 "selected", "zoom", "marks", "runs", "goals", "colors". "time" comes with each frame of an
 //                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
@@ -68,6 +69,7 @@ function makeApp(data, info) {
     signals,
     values: copied(start),
     result: null,
+    goals: [],
     gesture: 0, // counts what hands do: what moves without a stop is one
     moving: false, // whether a slider does
     time: 0,
@@ -88,11 +90,12 @@ function makeApp(data, info) {
     changed(topic) {
       for (const listener of [...(listeners.get(topic) ?? [])]) listener();
     },
-    set(kind, path, numbers, isMoving = false) {
+    set: (kind, path, numbers, isMoving = false) =>
+      app.setMany(kind, { [path]: typeof numbers === "number" ? [numbers] : Array.from(numbers) }, isMoving),
+    setMany(kind, numbersByPath, isMoving = false) {
       if (!isMoving || !app.moving) app.gesture++;
       app.moving = isMoving;
-      const values = typeof numbers === "number" ? [numbers] : Array.from(numbers);
-      app.values = { ...app.values, [kind]: { ...app.values[kind], [path]: values } };
+      app.values = { ...app.values, [kind]: { ...app.values[kind], ...numbersByPath } };
       app.changed("values");
     },
     settle: () => (app.moving = false),

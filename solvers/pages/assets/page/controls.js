@@ -2,7 +2,10 @@
 
 const MOST_COMPONENTS = 12; // of an array that gets fields
 
-/** Put controls of all values into an element: the foremost ones at hand, others to be found. */
+/** Put controls of all values into an element: the foremost ones at hand, others to be found.
+ *
+ * Returns the controls.
+ */
 function mountControls(place, data, app) {
   const items = controlsOf(data, app);
   const foremost = items.filter((item) => item.foremost);
@@ -27,6 +30,7 @@ function mountControls(place, data, app) {
   app.on("values", update);
   app.on("selected", () => pointAt(place, app.selected));
   update();
+  return rows;
 }
 
 /** List what can be changed: parameters, initial states and free inputs, with their components. */
@@ -49,6 +53,7 @@ function controlsOf(data, app) {
         kind,
         group: kind === "initial" ? "Initial state" : block,
         foremost: order.has(item.path),
+        likes: kind === "parameters" ? alike(item, list, app) : [],
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
@@ -61,6 +66,19 @@ function controlsOf(data, app) {
   );
   const rank = (item) => order.get(item.path) ?? Infinity;
   return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+}
+
+/** List the parameters of other blocks that have the name, unit and value of one. */
+function alike({ path, unit }, list, app) {
+  const nameOf = (each) => each.slice(each.lastIndexOf(".") + 1);
+  const value = (each) => app.start.parameters[each];
+  const isLike = (other) =>
+    other.path !== path &&
+    other.path.includes(".") &&
+    nameOf(other.path) === nameOf(path) &&
+    other.unit === unit &&
+    same(value(other.path), value(path));
+  return list.filter(isLike).map((other) => other.path);
 }
 
 /** Return how a component is called: beside its field, and where people do not see its block. */
@@ -79,11 +97,18 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
   const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
+  let paths = [item.path]; // which the control moves
+  /** Return the numbers of all paths with one of them changed, and why they are refused, if so. */
+  const changed = (number) => {
+    const numbers = Object.fromEntries(
+      paths.map((path) => [path, app.values[item.kind][path].with(k, number)]),
+    );
+    const reasons = Object.entries(numbers).map(([path, each]) => contradiction(path, each, app));
+    return { numbers, reason: reasons.find((each) => each !== null) ?? null };
+  };
   const write = (number, isMoving = false) => {
-    const numbers = [...app.values[item.kind][item.path]];
-    numbers[k] = number;
-    const reason = contradiction(item.path, numbers, app);
-    if (reason === null) app.set(item.kind, item.path, numbers, isMoving);
+    const { numbers, reason } = changed(number);
+    if (reason === null) app.setMany(item.kind, numbers, isMoving);
     else refusal.textContent = reason;
     return reason === null;
   };
@@ -123,7 +148,31 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
   const label = element("label", { for: id, title: about }, breakable(name));
   const row = element("div", { class: "control", data: { path: item.path } });
   const refusal = element("p", { class: "refusal", id: `${id}:refusal`, role: "alert" });
-  row.append(label, back, field, unit, slider, refusal);
+  const strip = element("div", { class: "strip", role: "img", hidden: true });
+  row.append(label, back, field, unit, slider, strip, refusal);
+  if (item.likes.length > 0) label.after(makeTie());
+
+  /** Make the button that ties the values of other blocks to this one. */
+  function makeTie() {
+    const all = [item.path, ...item.likes];
+    const tie = element(
+      "button",
+      {
+        type: "button",
+        class: "tie",
+        title: `One value for ${all.join(", ")}`,
+        "aria-label": `Tie ${fullName} to ${item.likes.join(", ")}`,
+        "aria-pressed": "false",
+        onclick: () => {
+          paths = paths.length > 1 ? [item.path] : all;
+          tie.setAttribute("aria-pressed", String(paths.length > 1));
+          write(read());
+        },
+      },
+      `= ${all.length}`,
+    );
+    return tie;
+  }
 
   function accept(number) {
     const inside = number >= lower && number <= upper;
@@ -153,7 +202,13 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
       slider.setAttribute("aria-valuetext", `${format(now)} ${item.unit ?? ""}`.trim());
     }
   }
-  return { row, update };
+  /** Return the values of the page with another number here; null for what is refused. */
+  function valuesWith(number) {
+    const { numbers, reason } = changed(number);
+    const values = { ...app.values, [item.kind]: { ...app.values[item.kind], ...numbers } };
+    return reason === null ? values : null;
+  }
+  return { row, update, strip, scale: () => scale, with: valuesWith };
 }
 
 /** Say which relation to another parameter the numbers of one would break; null for none. */

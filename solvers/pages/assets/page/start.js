@@ -65,12 +65,14 @@ const endOfFirst = app.on("result", () => {
     setTimeout(() => {
       performance.mark("painted");
       document.body.dataset.drawn = "yes";
+      if (data.samples.length) showAgreement(document.getElementById("agreement"), data, app, model);
     }),
   );
 });
 if (app.live) {
   open("values", (place) => {
-    mountControls(place, data, app);
+    const controls = mountControls(place, data, app);
+    mountGoals(place, data, app, controls, () => anotherWay(data, model, modelText));
     mountGlance(place, foremost, app);
   });
   open("runs", (place) => mountRuns(place, data, app));
