@@ -254,19 +254,33 @@ def page(
 
 def page_of(
     result: SimulationResult,
+    path: str | Path | None = None,
     *,
-    parameters: Sequence[Signal] | None,
-    signals: Panels | None,
-    units: Mapping[str, str] | None,
-    title: str | None,
-    view: View,
-    forces: bool,
-    stress: bool,
-    trace: Sequence[FrameLike] | FrameLike,
-    ground: float | None,
-    path: str | Path | None,
+    parameters: Sequence[Signal] | None = None,
+    signals: Sequence[Signal | Sequence[Signal]] | None = None,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    view: View = "auto",
+    forces: bool = False,
+    stress: bool = False,
+    trace: Sequence[FrameLike] | FrameLike = (),
+    ground: float | None = None,
 ) -> Page:
-    """Make a page of a result; see `SimulationResult.page`."""
+    """Make a page of HTML that shows the run, and in which the diagram runs with other values.
+
+    Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Where to save the page.
+    parameters, signals, units, title, view, forces, stress, trace, ground
+        As for `flexure.page`.
+
+    Returns
+    -------
+    Page
+    """
     attempt = f"Cannot make a page of '{result.system.label}'"
     look, scales = _look(view, forces, stress, trace, ground, attempt), Scales(units, attempt)
     system, start = result.system, result.context_at(result.time[0])

@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import flexure as fx
-from docs.names_of import PAGES as NAME_PAGES
-from docs.names_of import groups_of, tables
+from docs.names_of import PAGES as NAME_PAGES, groups_of, tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "api").glob("*.rst"))

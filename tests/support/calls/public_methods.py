@@ -13,6 +13,7 @@ from scipy import signal
 import flexure as fx
 from tests.contracts import parts
 from tests.support.calls.body_calls import body_calls
+from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
 from tests.support.calls.metric_calls import metric_calls
@@ -572,6 +573,7 @@ CALLS: dict[str, Make] = (
     block_calls()
     | body_calls()
     | function_calls()
+    | control_calls()
     | stiffness_calls()
     | class_calls()
     | metric_calls()
@@ -589,6 +591,7 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
+    *("Norms", "PassivityIndices"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
     *("CSize", "Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
