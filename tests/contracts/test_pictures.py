@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import flexure as fx
 from examples import compliant_door
@@ -24,6 +25,10 @@ _EPS = 1.5  # of a pixel, which texts may touch
 @cache
 def door() -> fx.Diagram:
     return compliant_door.build()
+
+
+def _hinged() -> Any:
+    return door().children[0]
 
 
 @cache
@@ -136,7 +141,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "diagram": lambda: door().plot(),
     "opened diagram": lambda: door().plot(depth=2),
     "long diagram": lambda: long_chain().plot(),
-    "door": lambda: fx.plot_mechanism(door().children[0], run().context_at(2.0), forces=True),
+    "door": lambda: fx.plot_mechanism(_hinged(), run().context_at(2.0), forces=True),
     "arm": lambda: fx.plot_mechanism(plant(), swing().context_at(0.5)),
     "stress": lambda: fx.plot_mechanism(leaf(), leaf().create_default_context(), stress=True),
     "bode": lambda: fx.bode(loop()),
@@ -201,7 +206,7 @@ def texts_of(figure: Any) -> Iterator[tuple[str, Any]]:
                 ticks[tick.label2] = seen and tick.label2.get_visible()
             ticks[axis.offsetText] = ax.axison
             ticks[axis.label] = ax.axison
-    for text in figure.findobj(plt.Text):
+    for text in figure.findobj(Text):
         if text.get_text().strip() and ticks.get(text, text.get_visible()):
             yield text.get_text(), text.get_window_extent()
 

@@ -128,7 +128,7 @@ def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:
     for k, column in enumerate(columns):
         low, high = _ends(column)
         ax.axvline(k, color="black", linewidth=0.8, zorder=3)
-        numbers = round_numbers(low, high)
+        numbers = np.asarray(round_numbers(low, high))
         for number in numbers[(numbers >= low) & (numbers <= high)]:
             share = (number - low) / (high - low)
             ax.plot([k - 0.015, k + 0.015], [share, share], color="black", linewidth=0.8, zorder=3)
