@@ -10,11 +10,9 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.files.versions import versions
 from flexure.solvers.results.mechanisms.view_data import view_script
 
@@ -22,14 +20,19 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 SCRIPTS = (
     "page/elements.js",
     "page/app.js",
+    "page/runs.js",
     "page/colors.js",
     "page/runner.js",
     "charts/scales.js",
     "page/controls.js",
-    "charts/chart_style.js",
+    "charts/axes.js",
+    "charts/chart.js",
     "charts/charts.js",
+    "charts/scope.js",
     "charts/figures.js",
     "charts/responses.js",
+    "page/goals.js",
+    "page/agreement.js",
     "page/player.js",
     "page/sharing.js",
     "diagram/diagram_stage.js",
@@ -67,12 +70,14 @@ INSPECTOR = Outline(
     (
         "page/elements.js",
         "page/app.js",
+        "page/runs.js",
         "page/colors.js",
         "charts/scales.js",
         "page/controls.js",
         "page/sharing.js",
         "charts/curves.js",
-        "charts/chart_style.js",
+        "charts/axes.js",
+        "charts/chart.js",
         "charts/plots.js",
         "inspector/inspector.js",
     ),
@@ -110,14 +115,13 @@ def document(
     """
     scripts = {
         "model": _script(model),
-        "library": _library(),
         "script": _script(_joined(outline)),
     }
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
     policy = {
         "default-src": "'none'",
         "script-src": hashes,
-        "style-src": "'unsafe-inline'",  # of the library for charts
+        "style-src": f"'sha256-{_hash(_style(outline.styles))}'",
         "img-src": "data: blob:",
         "worker-src": "blob:",
         "connect-src": "'none'",
@@ -173,7 +177,7 @@ def _framed(
         made=f"Flexure {versions()['flexure']}",
         schemes=schemes,
         title=_plain(title),
-        style="\n".join(map(_asset, styles)),
+        style=_style(styles),
         body=body,
     )
 
@@ -206,17 +210,9 @@ def _joined(outline: Outline) -> str:
     return "(() => {\n" + "\n".join(texts) + "})();"
 
 
+def _style(names: Sequence[str]) -> str:
+    return "\n".join(map(_asset, names))
+
+
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _library() -> str:
-    """Return the script of plotly, which its package brings."""
-    plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
-    file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
-    return _library_text(file)
-
-
-@functools.cache
-def _library_text(file: Path) -> str:
-    return _script(file.read_text(encoding="utf-8"))

@@ -587,7 +587,7 @@ CALLS: dict[str, Make] = (
 #: Names that people do not call with arguments: constants, namespaces, what the library makes for
 #: them, base classes, and laws and equations, which by design check nothing.
 NOT_CALLED = {
-    *("TIME", *(name for name in fx.__all__ if inspect.ismodule(getattr(fx, name)))),
+    *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
