@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from flexure.solvers.export.c.c_model import CModel, CSize
     from flexure.solvers.export.fmi.fmu import FMU
     from flexure.solvers.export.javascript.javascript_model import JavaScriptModel
+    from flexure.solvers.live_runs.live_report import LiveReport
+    from flexure.solvers.live_runs.live_run import Live
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations
     from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.measures.disturbances import DisturbanceInfo, DisturbanceResponse
@@ -63,6 +65,8 @@ __all__ = [
     "Fit",
     "JavaScriptModel",
     "LimitCheck",
+    "Live",
+    "LiveReport",
     "LoadPath",
     "Margins",
     "Mode",

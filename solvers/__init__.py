@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from flexure.solvers.export.c.c_model import to_c
     from flexure.solvers.export.fmi.fmu import to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript
+    from flexure.solvers.live_runs.buses import CAN, Serial
+    from flexure.solvers.live_runs.live import live
+    from flexure.solvers.live_runs.partners import UDP
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block
     from flexure.solvers.pages.pages import page
@@ -61,7 +64,10 @@ else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
 
 __all__ = [
+    "CAN",
+    "UDP",
     "LinearModel",
+    "Serial",
     "Simulator",
     "animate",
     "bode",
@@ -78,6 +84,7 @@ __all__ = [
     "fit",
     "inspect_block",
     "linearize",
+    "live",
     "load_path",
     "load_result",
     "load_study",
