@@ -67,7 +67,8 @@ class Serial(Packets):
         self.port = checked_text(port, "port", attempt)
         self.baudrate = count_of(baudrate, "baudrate", attempt, minimum=1)
         self._format = checked_format(format, attempt)
-        require(isinstance(start, bytes) and start, start, attempt, "start to be some bytes")
+        fits = isinstance(start, bytes) and len(start) > 0  # type: ignore[redundant-expr]
+        require(fits, start, attempt, "start to be some bytes")
         self._start, self._size = start, 0
         self._line: Any = None
         self._rest = b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class Schedule:
 
     def now(self) -> float:
         """Return the time of the clock, and shift the schedule when it has gone back."""
-        now = self._clock.now()
+        now: Any = self._clock.now()
         if not (isinstance(now, (int, float)) and math.isfinite(now)):
             raise ValueRefusedError(
                 "Cannot follow a clock", expected="now() to be a finite time", found=repr(now)
@@ -107,8 +107,8 @@ class Schedule:
             back = self._last - now
             self.due -= back
             self._tell(f"the clock went back by {back:.3g} s")
-        self._last = now
-        return now
+        self._last = float(now)
+        return self._last
 
     def wait(self, stopped: Callable[[], bool]) -> float:
         """Wait until the next step is due; return how much later it is, in seconds."""
