@@ -43,6 +43,11 @@ class Entry:
         """Number of components."""
         return len(self.place.components)
 
+    @property
+    def unit(self) -> str:
+        """The unit, if one was declared."""
+        return getattr(self.place.handle, "unit", "") or ""
+
     def checked(self, value: Any) -> FloatArray:
         """Return a value as numbers that fit."""
         shape = self.place.shape or ()

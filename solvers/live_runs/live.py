@@ -11,13 +11,14 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import file_path, mapping, require
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import path_of, several
+from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.live_runs.channels import InputChannel, OutputChannel
+from flexure.solvers.live_runs.desk import sliders
 from flexure.solvers.live_runs.live_run import Live, Plan
 from flexure.solvers.live_runs.partners import partner_of
 from flexure.solvers.live_runs.schedule import Clock, MonotonicClock
@@ -42,6 +43,7 @@ def live(
     outputs: Mapping[Any, Any] | None = None,
     software: Mapping[str, CModel] | None = None,
     signals: Signal | Sequence[Signal] = (),
+    parameters: Way | Sequence[Way] | None = None,
     timeout: float | Mapping[str, float] = math.inf,
     safe: Mapping[str, Any] | None = None,
     record: str | Path | None = None,
@@ -77,6 +79,8 @@ def live(
         the C compiler of this machine.
     signals : str, Handle or list of them, optional
         Further signals to record and to show.
+    parameters : str, Handle or list of them, optional
+        Numbers that have a slider on the page; a few of each block when omitted.
     timeout : float or mapping, optional
         Seconds of the clock after which an input without a new value is lost, for all or by path.
     safe : mapping, optional
@@ -97,7 +101,7 @@ def live(
     Returns
     -------
     Live
-        ``live.run(60.0)`` runs it.
+        ``live.run(60.0)`` runs, ``live.page()`` serves a page.
 
     Raises
     ------
@@ -155,6 +159,7 @@ def live(
         max_record=_positive(max_record, "max_record", attempt),
         settable=wiring.settable,
         reading=reading,
+        parameters=parameters,
         software=compiled,
     )
 
@@ -176,6 +181,8 @@ def live(
             fits, number, f"{attempt} with the safe value of {names[0]}", "finite numbers that fit"
         )
         plan.outputs.append(OutputChannel(names, made, places, number))
+    for _ in sliders(system, moving, parameters, attempt):
+        pass  # what has none is refused now
     simulator = Simulator(system, moving, method=method, rtol=rtol, atol=atol, step=step)
     return Live(system, simulator, plan)
 

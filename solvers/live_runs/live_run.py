@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time as wall
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.live_runs.channels import Entry, InputChannel, OutputChannel
 from flexure.solvers.live_runs.commands import Commands
+from flexure.solvers.live_runs.desk import columns, sliders
 from flexure.solvers.live_runs.interruption import Interruption
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
 from flexure.solvers.live_runs.recording import Recording
@@ -34,10 +36,12 @@ from flexure.solvers.live_runs.wiring import SignalReading
 from flexure.solvers.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
+    from flexure.solvers.live_runs.live_page import LivePage
     from flexure.solvers.live_runs.software import Software
 
 _PAUSED = 0.01  # seconds between two looks at commands
 _EVENTS = 1000
+_SIGHT = 600  # samples that a page gets of what was recorded
 _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 
@@ -49,6 +53,8 @@ class Plan:
     ----------
     period, rate : float
         Of steps, in simulated seconds; simulated seconds per second.
+    parameters : list or None
+        Sliders of the page.
     inputs, outputs, software : list
         The partners, and the controllers that run as compiled C.
     reading : SignalReading
@@ -72,6 +78,7 @@ class Plan:
     max_record: float
     settable: Callable[[Way], Entry]
     reading: SignalReading
+    parameters: Any = None
     inputs: list[InputChannel] = field(default_factory=list)
     outputs: list[OutputChannel] = field(default_factory=list)
     software: list[Software] = field(default_factory=list)
@@ -115,8 +122,12 @@ class Live(Answer):
         self._timed = False  # whether the next step has a deadline
         self._origin, self._step = self.context.time, 0
         inputs = [(entry.path, entry.size) for channel in plan.inputs for entry in channel.entries]
-        self.recording = Recording([*inputs, *plan.reading.names], plan.max_record)
+        self._columns = [*inputs, *plan.reading.names]
+        self.recording = Recording(self._columns, plan.max_record)
+        self._figures: Figures | None = None
+        self._sliders: dict[str, Any] = {}
         self._snapshots = Snapshots()
+        self._page: LivePage | None = None
         simulator.initialize()
         for channel in plan.inputs:
             channel.take(self.context)
@@ -220,6 +231,41 @@ class Live(Answer):
         wanted = float(as_number(time, (), attempt))
         self._commands.do(lambda: self._rewind(wanted, attempt))
 
+    def page(self, port: int = 8000) -> LivePage:
+        """Serve a page with scope, sliders, pause, single steps and the way back.
+
+        It is reached from this machine only, by its link, which contains a secret. A page that is
+        slow or gone does not slow the run. It can be opened before, during and after `run`.
+
+        Parameters
+        ----------
+        port : int
+            The port; 0 takes a free one.
+
+        Returns
+        -------
+        LivePage
+            ``url`` is the link; ``close()`` ends the server.
+
+        Raises
+        ------
+        MissingExtraError
+            Without the package websockets: ``pip install 'flexure[live]'``.
+        ValueRefusedError
+            When the port is in use.
+        """
+        from flexure.solvers.live_runs.live_page import LivePage
+
+        if self._page is None or self._page.is_closed:
+            self._page = LivePage(self, port)
+        return self._page
+
+    def close(self) -> None:
+        """Stop a run, and close the page."""
+        self.stop()
+        if self._page is not None:
+            self._page.close()
+
     def run(self, duration: float | None = None) -> LiveReport:
         """Run with the clock, from where the last run ended.
 
@@ -268,7 +314,8 @@ class Live(Answer):
     def _run(
         self, count: float, interruption: Interruption
     ) -> tuple[LiveReport, BaseException | None]:
-        plan, run = self._plan, Figures(self.time)
+        plan = self._plan
+        self._figures = run = Figures(self.time)
         interval = plan.period / plan.rate if math.isfinite(plan.rate) else 0.0
         schedule = Schedule(plan.clock, interval, self._tell)
         self._stopping = False
@@ -351,6 +398,8 @@ class Live(Answer):
         answered = schedule.now()
         row = np.concatenate([*(channel.values for channel in plan.inputs), values])
         self.recording.append(time, row)
+        if self._page is not None:
+            self._page.offer(time, row)
         self._move_on()
         return answered
 
@@ -395,6 +444,57 @@ class Live(Answer):
         )
 
     # Commands ----------------------------------------------------------------------------------
+
+    def order(self, kind: str, message: Mapping[str, Any]) -> Future[Any]:
+        """Do what a page asks for, without waiting for it."""
+        orders: dict[str, Callable[[], Any]] = {
+            "set": lambda: self._set(self._slider(message["path"]), float(message["value"])),
+            "pause": lambda: self._pause(True),
+            "resume": lambda: self._pause(False),
+            "step": lambda: self._take(1),
+            "stop": self._stop,
+            "seek": lambda: self._sight(float(message["share"]), float(message["span"])),
+            "continue": lambda: self._rewind(
+                float(message["time"]), f"Cannot rewind '{self.system.label}'"
+            ),
+        }
+        return self._commands.order(orders[kind])
+
+    def contents(self) -> dict[str, Any]:
+        """Return what a page shows."""
+        attempt = f"Cannot serve a page of '{self.system.label}'"
+        inputs = [entry.unit for channel in self._plan.inputs for entry in channel.entries]
+        self._sliders = {
+            each["path"]: each
+            for each in sliders(self.system, self.context, self._plan.parameters, attempt)
+        }
+        return {
+            "title": self.system.label,
+            "live": True,
+            "signals": columns(self._columns, [*inputs, *self._plan.reading.units]),
+            "controls": [*self._sliders.values()],
+        }
+
+    def summary(self) -> str:
+        """Return in a line what it does."""
+        run = self._figures
+        missed = f", {run.missed} of {run.steps} deadlines missed" if run is not None else ""
+        return f"t = {self.time:.2f} s, {self.state}{missed}"
+
+    def _slider(self, path: str) -> Entry:
+        """Return the entry of a value that a page may set."""
+        return self._plan.settable(self._sliders[path]["path"])
+
+    def _sight(self, share: float, span: float) -> FloatArray:
+        """Return samples of a span of time that ends at a share of what is recorded."""
+        count = len(self.recording)
+        if not count:
+            return self.recording.rows()
+        first, last = self.recording.rows(0, 1)[0, 0], self.recording.rows(count - 1)[0, 0]
+        end = first + min(max(share, 0.0), 1.0) * (last - first)
+        stop = self.recording.number_at(end) + 1
+        start = max(self.recording.number_at(end - span), 0)
+        return self.recording.rows(start, stop, max((stop - start) // _SIGHT, 1))
 
     def _set(self, entry: Entry, value: Any) -> None:
         entry.write(self.context, value)

@@ -30,10 +30,13 @@ class SignalReading(Reading):
         Their paths and numbers of components.
     places : list of ndarray
         For each output, which components it takes.
+    units : list of str
+        The units of the signals.
     """
 
     names: list[tuple[str, int]]
     places: list[Indices]
+    units: list[str]
 
 
 def together_read(context: Context, readers: Sequence[Callable[[Context], Any]]) -> SignalReading:
@@ -154,6 +157,7 @@ class Wiring:
         ends = dict(zip(readers, np.cumsum([each.size for each in readers.values()]), strict=True))
         found = together_read(self._context, [self._behind(each) for each in readers.values()])
         found.names = [(path, reader.size) for path, reader in readers.items()]
+        found.units = [reader.unit for reader in readers.values()]
         found.places = [
             np.concatenate(
                 [

@@ -57,7 +57,7 @@ import numpy as np
 from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import prepare_start
+from flexure.diagrams.contexts.updates import prepare_start
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.events import Periodic, Terminate

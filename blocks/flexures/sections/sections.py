@@ -78,11 +78,11 @@ class Section(ABC):
 
         @property
         def second_moment_y(self) -> Array:
-            """That of bending about y in m⁴."""
+            """The second moment of area about y in m⁴."""
 
         @property
         def second_moment_z(self) -> Array:
-            """That of bending about z in m⁴."""
+            """The second moment of area about z in m⁴."""
 
         @property
         def torsion_constant(self) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams.checks.errors import EvaluationError, TraceError, quoted, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds

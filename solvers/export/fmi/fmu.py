@@ -176,6 +176,7 @@ def _functions(
             "#include <string.h>",
             f'#include "{model.name}.h"',
             f"#define MODEL(name) {model.name}_##name",
+            f"#define FMI_VERSION {version[0]}",
             "#ifdef _WIN32",
             "#define EXPORT __declspec(dllexport)",
             "#else",

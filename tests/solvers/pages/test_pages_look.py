@@ -16,8 +16,6 @@ from tests.support.pages.pages import OpenPage, opened
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytest.importorskip("plotly")
-
 ATTACK = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
 #: Contrast of texts with what is behind them, by the formula of WCAG 2, and what is too low.
 CONTRAST = """() => {
@@ -60,6 +58,12 @@ NAMELESS = """() => [...document.querySelectorAll("input, select, button, summar
     const name = node.getAttribute("aria-label") || node.labels?.[0]?.textContent || node.innerText;
     return !name?.trim() || node.tabIndex < 0;
   }).map((node) => node.outerHTML.slice(0, 200))"""
+#: What has the focus, and whether it is above the player, which stays at the lower edge.
+FOCUSED = """() => {
+  const node = document.activeElement, { y, height } = node.getBoundingClientRect();
+  const edge = document.getElementById("player").getBoundingClientRect().y;
+  return [node.outerHTML.slice(0, 300), node.closest("#player") !== null || y + height / 2 < edge];
+}"""
 WIDER_THAN_THE_WINDOW = """() => {
   const wide = [...document.querySelectorAll("main *, header *, footer *")]
     .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
@@ -100,10 +104,14 @@ def test_everything_has_a_name_and_is_reached_by_the_keyboard(shown: OpenPage) -
     assert page.locator("h1").count() == 1
     page.locator("h1").click()
     reached = set()
-    for _ in range(30):
+    for _ in range(60):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.outerHTML.slice(0, 300)"))
-    assert len(reached) > 25
+        text, is_seen = page.evaluate(FOCUSED)
+        reached.add(text)
+        assert is_seen, text
+    assert len(reached) > 50
+    fields = page.locator('#values fieldset[data-block="pid"] input.number').all()
+    assert {str(each.get_attribute("aria-label")).partition(".")[0] for each in fields} == {"pid"}
 
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(shown: OpenPage) -> None:
@@ -135,16 +143,16 @@ def test_a_phone_shows_the_foremost_curves_while_a_slider_far_below_them_moves(
     shown.page.set_viewport_size({"width": 400, "height": 800})
     slider = shown.row("pid.kd").locator("input[type=range]")
     slider.evaluate("node => node.scrollIntoView({ block: 'end' })")
-    charts = shown.page.locator("#charts .canvas").bounding_box()
+    charts = shown.page.locator("#charts .charts").bounding_box()
     assert charts is not None
     assert charts["y"] + charts["height"] < 0.0
-    lines = glance.locator("polyline")
-    before = [line.get_attribute("points") for line in lines.all()]
+    lines = glance.locator(".curve")
+    before = [line.get_attribute("d") for line in lines.all()]
     with shown.running():
         slider.press("PageUp")
-    after = [line.get_attribute("points") for line in lines.all()]
-    assert len(after) == 2
-    assert after[1] != before[1]
+    after = [line.get_attribute("d") for line in lines.all()]
+    assert len(after) >= 2
+    assert after[-1] != before[-1]
     box, moved = glance.bounding_box(), slider.bounding_box()
     assert box is not None
     assert moved is not None
@@ -153,11 +161,21 @@ def test_a_phone_shows_the_foremost_curves_while_a_slider_far_below_them_moves(
     shown.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_paper_shows_charts_and_figures_without_what_only_hands_use(shown: OpenPage) -> None:
+    shown.page.emulate_media(media="print")
+    seen = {
+        name: shown.page.locator(name).first.is_visible()
+        for name in ("#charts .face", ".tiles", "#runs table", "#player", "#sharing", ".picker")
+    }
+    assert list(seen.values()) == [True, True, True, False, False, False]
+    shown.page.emulate_media(media="screen")
+
+
 def test_a_page_around_it_chooses_light_or_dark(shown: OpenPage) -> None:
     page = shown.page
     page.emulate_media(color_scheme="light")
     paper = "getComputedStyle(document.body).backgroundColor"
-    chart = "document.querySelector('#charts .canvas').layout?.font.color"
+    chart = "getComputedStyle(document.querySelector('#charts .face text')).fill"
     seen = {}
     for wanted in ("dark", "sepia", "light"):
         page.evaluate(f"postMessage({{ colors: '{wanted}' }}, '*')")
