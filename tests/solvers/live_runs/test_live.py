@@ -42,7 +42,7 @@ def test_partners_replace_wires_parameters_and_free_inputs() -> None:
     builder = fx.DiagramBuilder("other")
     builder.add_all(
         fx.Constant("target", 0.5),
-        fx.SampledPIDController("pid", period=0.01, kp=8.0, ki=40.0, kd=1.2),
+        fx.PIDController("pid", period=0.01, kp=8.0, ki=40.0, kd=1.2),
         fx.TransferFunction("motor", [1.0], [0.1, 1.0, 5.0]),
     )
     builder.connect_chain("target", "pid.setpoint")

@@ -28,7 +28,7 @@ def servo(period: float = 0.01) -> fx.Diagram:
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
         fx.Step("target", at=0.05),
-        fx.SampledPIDController("pid", period=period, kp=16.0, ki=40.0, kd=1.2),
+        fx.PIDController("pid", period=period, kp=16.0, ki=40.0, kd=1.2),
         fx.TransferFunction("motor", [1.0], [0.1, 1.0, 5.0]),
     )
     builder.connect("target.y", "pid.setpoint")
