@@ -19,7 +19,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.drawing.formats.style import check_title
 from flexure.diagrams.systems.system import System, way_to_a_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded, check_bounds
 from flexure.solvers.results.mechanisms.background import (
     Floor,
     draw_axes,
@@ -234,8 +234,7 @@ def checked_options(
     """Return the options that all pictures of a plant have."""
     attempt = f"Cannot draw '{plant.label}'"
     if ground is not None:
-        ground = float(as_number(ground, (), attempt))
-        check_bounds(ground, attempt)
+        ground = float(bounded(ground, attempt))
     check_title(title, attempt)
     return flag(forces, "forces", attempt), ground, title or ""
 
