@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint
     from flexure.solvers.analysis.statics.stiffness import Stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack
+    from flexure.solvers.design.estimators.consistency import FilterConsistency
     from flexure.solvers.design.fits.fits import Fit
     from flexure.solvers.design.optimization.optimization import Optimization
     from flexure.solvers.design.pid.pid_tuning import PIDTuning
@@ -62,6 +63,7 @@ __all__ = [
     "Equation",
     "Equilibrium",
     "FeedbackDesign",
+    "FilterConsistency",
     "Fit",
     "JavaScriptModel",
     "LimitCheck",

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_path import load_path
     from flexure.solvers.analysis.statics.stiffness import stiffness
     from flexure.solvers.analysis.statics.stiffness_track import track_stiffness
+    from flexure.solvers.design.estimators.consistency import filter_consistency
+    from flexure.solvers.design.estimators.kalman_filters import (
+        ExtendedKalmanFilter,
+        KalmanFilter,
+        UnscentedKalmanFilter,
+    )
     from flexure.solvers.design.fits.fits import fit
     from flexure.solvers.design.optimization.optimization import optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid
@@ -63,8 +69,11 @@ else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
 
 __all__ = [
+    "ExtendedKalmanFilter",
+    "KalmanFilter",
     "LinearModel",
     "Simulator",
+    "UnscentedKalmanFilter",
     "animate",
     "bode",
     "buckling",
@@ -77,6 +86,7 @@ __all__ = [
     "equation",
     "equilibrium",
     "evaluate_batch",
+    "filter_consistency",
     "fit",
     "inspect_block",
     "linearize",

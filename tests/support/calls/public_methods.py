@@ -591,7 +591,7 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("Norms", "PassivityIndices"),
+    *("FilterConsistency", "Norms", "PassivityIndices"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
     *("CSize", "Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
