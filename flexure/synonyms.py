@@ -50,16 +50,17 @@ TimeFunction: Clock SignalGenerator Source
 FunctionBlock: MATLABFunction Function Fcn PythonFunction SymbolicVectorSystem Lambda Expression
 FunctionBlock: NonlinearSystem
 Integrator: Integrate IntegratorBlock Accumulator
-DiscreteIntegrator: DiscreteTimeIntegrator
+Integrator(..., period=): DiscreteIntegrator DiscreteTimeIntegrator
 FilteredDerivative: Derivative Differentiator DerivativeFilter
-DiscreteDerivative: DiscreteDifference Difference
+FilteredDerivative(..., period=): DiscreteDerivative DiscreteDifference Difference
 FirstOrderLag: FirstOrderLowPassFilter LowPassFilter LowPass Lag PT1 FirstOrder Lowpass
 LeadLag: Lead LeadLagCompensator LeadCompensator
 NotchFilter: Notch_filter BandStop
 PIDController: PID PidController pid PIDBlock PI PD Controller
-SampledPIDController: DiscretePIDController DiscretePID
+PIDController(..., period=): SampledPIDController DiscretePIDController DiscretePID
 StateFeedback: FullStateFeedback LinearQuadraticRegulator
 LuenbergerObserver: Observer StateObserver Kalman Estimator SteadyStateKalmanFilter
+LuenbergerObserver(..., period=): SampledLuenbergerObserver
 ExtendedKalmanFilter: EKF extendedKalmanFilter MerweScaledSigmaPoints
 UnscentedKalmanFilter: UKF unscentedKalmanFilter
 filter_consistency: NIS nis NEES whiteness
@@ -70,6 +71,7 @@ place: acker pole_placement place_poles
 Saturation: Saturate Clip Limiter Sat
 DeadZone: Deadband DeadBand dead_zone
 RateLimiter: SlewRate RateLimit SlewRateLimiter
+RateLimiter(..., period=): DiscreteRateLimiter
 Relay: Hysteresis Schmitt OnOff BangBang Comparator
 Quantizer: Quantize Encoder Rounding ADC
 LookupTable: Lookup LUT Lookup1D LookupTable1D nDLookupTable InterpolatedTable Interp1d interp1d

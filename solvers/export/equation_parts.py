@@ -20,6 +20,43 @@ _NO_PART = -1
 _LONGEST = 80  # characters of an operation that is written into another one
 
 
+#: Operations whose operands need parentheses, in the languages that are like C.
+OPERATORS = {
+    "add": "{} + {}",
+    "subtract": "{} - {}",
+    "multiply": "{} * {}",
+    "divide": "{} / {}",
+    "negative": "-{}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "equal": "{} == {}",
+    "not_equal": "{} != {}",
+    "logical_and": "{} && {}",
+    "logical_or": "{} || {}",
+    "logical_xor": "{} != {}",
+    "logical_not": "!{}",
+    "where": "{} ? {} : {}",
+}
+
+
+def calls(one: str, two: str, prefix: str = "") -> dict[str, str]:
+    """Return patterns of calls by operation.
+
+    Parameters
+    ----------
+    one, two : str
+        Operations with one operand and with two, as ``"sqrt arcsin=asin"`` where names differ.
+    prefix : str
+        With what all names begin.
+    """
+    found = {}
+    for words, operands in ((one, "({})"), (two, "({}, {})")):
+        for word in words.split():
+            operation, _, name = word.partition("=")
+            found[operation] = f"{prefix}{name or operation}{operands}"
+    return found
+
+
 @dataclass
 class Part:
     """A function to be written.

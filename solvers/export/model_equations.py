@@ -382,6 +382,7 @@ class ModelEquations:
         graph = scalars.Graph()
         parts = [self.derivatives, self.witness_values, self.deviations, self.projected]
         parts += [self.breaks, *(each.expressions for each in self.events)]
+        parts += [each.values for each in self.closings]
         parts += [each.expressions for each in self.signals]
         parts += [[value, limit] for _, value, limit in self.starts]
         flat = [each for part in parts for each in part]

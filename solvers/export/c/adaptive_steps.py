@@ -11,9 +11,11 @@ from flexure.solvers.export.c.driver import (
     ENDED,
     FINISHED,
     NOT_FINITE,
+    OPEN,
     UNDEFINED,
     UNSETTLED,
     Instance,
+    assemble,
     ends,
     expect_steps,
     initialize,
@@ -57,6 +59,8 @@ def advance_to(
     if end < run.step.time:
         return BACKWARD
     refresh(m)
+    if driver.starts > 0 and not assemble(m):
+        return OPEN
     prepare_run(m, end, rtol, atol)
     while run.step.time < end or run.motion.moving == 1:
         run.budget = 1 if driver.steps == 1 else _MANY

@@ -135,6 +135,7 @@ class CModel(Answer):
             drives=wanted.inputs,
             fixed=fixed.paths,
             adaptive=adaptive,
+            single=wanted.precision == "single",
         )
         plan = None
         if "step" in parts:
@@ -149,7 +150,7 @@ class CModel(Answer):
             source.write_exchange()
         if "slopes" in parts:
             source.write_slopes()
-        self.header, self.source = source.text(single=wanted.precision == "single")
+        self.header, self.source = source.text()
         self.places = source.values.places
         self.drives = source.drives
         self.problems = dict(PROBLEMS)
@@ -199,7 +200,7 @@ class CModel(Answer):
         Examples
         --------
         >>> import flexure as fx
-        >>> model = fx.to_c(fx.SampledPIDController("pid", period=0.01, kp=2.0))
+        >>> model = fx.to_c(fx.PIDController("pid", period=0.01, kp=2.0))
         >>> model.size().memory < 1000  # doctest: +SKIP
         True
         """
@@ -300,7 +301,7 @@ def to_c(
     Examples
     --------
     >>> import flexure as fx
-    >>> pid = fx.SampledPIDController("pid", period=0.01, kp=2.0, ki=1.0)
+    >>> pid = fx.PIDController("pid", period=0.01, kp=2.0, ki=1.0)
     >>> model = fx.to_c(pid, signals="u", parameters=["kp", "ki"])
     >>> model.name, [row["path"] for row in model.info["inputs"]]
     ('pid', ['setpoint', 'measurement', 'feedforward'])
@@ -390,17 +391,16 @@ def _paths(system: System, ways: Any, known: Sequence[str], what: str) -> list[s
 def _methods(equations: ModelEquations, method: str) -> tuple[str, ...]:
     """Return the methods whose loops are wanted."""
     jacobian = equations.jacobian
-    has_entries = jacobian is not None and jacobian.plan is None
     if method != "auto":
-        if METHODS[method].linear and not has_entries:
+        if METHODS[method].linear and jacobian is None:
             raise ValueRefusedError(
                 f"{_ATTEMPT} with {method}",
-                expected="a Jacobian that can be written entry by entry",
-                found=equations.no_jacobian or "too many entries",
+                expected="a Jacobian of the derivatives by the states",
+                found=equations.no_jacobian,
                 remedy="Take method='RK45'",
             )
         return (method,)
-    return (NONSTIFF_METHOD, STIFF_METHOD) if has_entries else (NONSTIFF_METHOD,)
+    return (NONSTIFF_METHOD, STIFF_METHOD) if jacobian is not None else (NONSTIFF_METHOD,)
 
 
 def _identifier(name: str) -> str:

@@ -33,6 +33,7 @@ from flexure.solvers.export.c.memory import ROTATING, ModelMemory
 from flexure.solvers.export.model_equations import ModelEquations
 from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import SEED, Environment, Place
+from flexure.solvers.native.emission.tangent_emission import DirectionPlan
 from flexure.solvers.native.kernels.parts import elementary
 from flexure.solvers.native.kernels.parts.manifold import ManifoldData
 from flexure.solvers.native.kernels.parts.run import StepData, StiffnessData, SystemData
@@ -74,6 +75,7 @@ PROBLEMS = {
     adaptive_steps.TOO_SLOW: "far too many steps would be needed",
     driver.ASTRAY: "projections do not bring the state to where it belongs",
     adaptive_steps.CROWDED: "events follow each other closer and closer",
+    driver.OPEN: "a mechanism with loops cannot be assembled near these positions",
     adaptive_steps.BACKWARD: "a run cannot go back in time",
 }
 
@@ -95,6 +97,8 @@ class CSource:
         Paths of the parameters that keep their values.
     adaptive : bool
         Whether loops of adaptive methods are among what is written.
+    single : bool
+        Whether numbers are of single precision.
 
     Attributes
     ----------
@@ -113,8 +117,10 @@ class CSource:
         drives: Sequence[str] | None = None,
         fixed: Collection[str] = (),
         adaptive: bool = False,
+        single: bool = False,
     ) -> None:
         self.name = name
+        self._single = single
         self._context = context
         self._equations = equations
         slots = frozenset(slot for _, slot in each_free_input(context))
@@ -126,7 +132,7 @@ class CSource:
         ]
         sizes = self.values.places
         self.drives = [row["at"] + k for row in wanted for k in range(sizes[row["path"]]["size"])]
-        self.memory = ModelMemory(equations, adaptive=adaptive)
+        self.memory = ModelMemory(equations, adaptive=adaptive, assembles=not single)
         self.memory.take_inputs(self.drives)
         parameters = [sizes[row["path"]] for row in self.values.info["parameters"]]
         first = parameters[0]["at"] if parameters else 0
@@ -134,6 +140,7 @@ class CSource:
         self.memory.put(driver.DriverData, first_parameter=first, behind_parameters=behind)
         self._module = CModule(name, self.memory, Instance.__name__)
         self._slopes: dict[str, list[Any]] = {}
+        self._seeds = -1  # where they are in the environment
         self._outputs = [each for s in equations.signals for each in s.expressions]
         symbols = (e for e in equations.expressions() if isinstance(e, scalars.Symbol))
         known = next(symbols, None)
@@ -185,13 +192,19 @@ class CSource:
             "directional": simplify(directional(outputs, keys, seeds[: len(keys)])),
             "adjoint": simplify(list(gradient(total, keys))),
         }
-        at = self._environment.reserve(len(seeds))
-        for k, seed in enumerate(seeds):
-            self._environment.places[self._graph.input(seed).index] = "env", at + k
+        self._place_seeds(len(seeds))
         functions = {name: f"{name}_of" for name in self._slopes}
-        sizes = {"seed": at, "given": len(keys), "computed": len(outputs)}
+        sizes = {"seed": self._seeds, "given": len(keys), "computed": len(outputs)}
         self.memory.put(driver.DriverData, **functions, **sizes)
         self._translate(_SLOPES)
+
+    def _place_seeds(self, count: int) -> None:
+        """Give places to the direction along which slopes are taken, once."""
+        if self._seeds < 0:
+            self._seeds = self._environment.reserve(count)
+            for k in range(count):
+                node = self._graph.input(((SEED, 0, 0), k))
+                self._environment.places[node.index] = "env", self._seeds + k
 
     def _translate(self, kernels: dict[str, str]) -> None:
         for each, what in kernels.items():
@@ -202,9 +215,9 @@ class CSource:
 
     # The text ------------------------------------------------------------------------------
 
-    def text(self, *, single: bool) -> tuple[str, str]:
+    def text(self) -> tuple[str, str]:
         """Return header and source."""
-        name, memory = self.name, self.memory
+        name, memory, single = self.name, self.memory, self._single
         kernels = self._module.text
         words = {*re.findall(r"\w+", kernels)}
         tables = "".join(text for each, text in memory.texts.items() if each in words)
@@ -231,7 +244,10 @@ class CSource:
 
     def _equations_text(self, words: set[str]) -> list[str]:
         """Write the equations that are called."""
-        environment = self._environment
+        environment, jacobian = self._environment, self._equations.jacobian
+        if jacobian is not None and jacobian.plan is not None and "jacobian_of" in words:
+            self._place_seeds(self.memory.states)
+            words |= {"jacobian_numbers", "jacobian_slopes"}
         wanted = [each for each in self._functions() if each[0] in words]
         fixed = environment.place_inputs([e for _, outputs, *_ in wanted for e in outputs])
         prepared = environment.reserve(len(fixed))
@@ -241,8 +257,15 @@ class CSource:
             found.write("prepare", fixed, what, first=prepared)
         for k, node in enumerate(fixed):
             environment.places[node.index] = "env", prepared + k
-        for each in wanted:
-            found.write(*each)
+        for name, outputs, what, labels in wanted:
+            first = environment.reserve(len(outputs)) if name == "jacobian_numbers" else 0
+            found.write(name, outputs, what, labels, first)
+            if name == "jacobian_numbers":
+                for k, node in enumerate(outputs):
+                    environment.places[node.index] = "env", first + k
+        if jacobian is not None and jacobian.plan is not None and "jacobian_of" in words:
+            results = environment.reserve(len(jacobian.slopes))
+            found.texts.append(self._directions_text(jacobian.plan, results))
         self.memory.reserve_environment(environment.size)
         return found.texts
 
@@ -253,6 +276,7 @@ class CSource:
         rest = [0.0] * (self.memory.n - self.memory.states)
         both = [*states, *(row["path"] for row in info["discrete"])]
         outputs = [s.path for s in equations.signals for _ in s.expressions]
+        starts = [entry for _, *pair in equations.starts for entry in pair]
         found: list[tuple[str, Sequence[Any], str, Sequence[str]]] = [
             ("derivatives_of", [*equations.derivatives, *rest], "Derivatives of the states", ()),
             ("witness_values", equations.witness_values, "Witness functions", ()),
@@ -260,18 +284,43 @@ class CSource:
             ("projection_of", equations.projected, "States moved to where they belong", states),
             ("next_break", self._breaks, "The next time at which the equations jump", ()),
             ("signals_of", self._outputs, "Signals", outputs),
+            ("start_limits", starts, "Errors of constraints, each with its limit", ()),
         ]
+        for k, closing in enumerate(equations.closings):
+            found.append((f"closing_{k}", closing.values, f"Loops of {closing.path}", ()))
         for k, event in enumerate(self.memory.updates):
             labels = [both[target] for target in event.targets]
             found.append((f"update_{k}", event.expressions, event.path, labels))
         for k, event in enumerate(self.memory.ending):
             found.append((f"verdict_{k}", event.expressions, event.path, ()))
-        if equations.jacobian is not None:
-            what = "Derivatives of the derivatives by the states"
-            found.append(("jacobian_of", equations.jacobian.entries, what, ()))
         for name, each in self._slopes.items():
             found.append((f"{name}_of", each, f"Slopes, {name}", ()))
+        if equations.jacobian is not None:
+            what, known = "Derivatives of the derivatives by the states", equations.jacobian
+            if known.plan is None:
+                return [*found, ("jacobian_of", known.entries, what, ())]
+            found.append(("jacobian_numbers", known.numbers, f"Numbers of: {what}", ()))
+            found.append(("jacobian_slopes", known.slopes, f"{what}, along a direction", ()))
         return found
+
+    def _directions_text(self, plan: DirectionPlan, results: int) -> str:
+        """Write the function of a Jacobian along directions; behind seeds and results in `env`."""
+        tables = {name: getattr(plan, name) for name in ("directions", "ends", "sources")}
+        lists = "".join(
+            f"  static const int64_t {name}[{len(each)}] = {{ {', '.join(map(str, each))} }};\n"
+            for name, each in tables.items()
+        )
+        seeds = f"env[{self._seeds} + k] = (directions[k] == turn) ? 1.0 : 0.0;"
+        return (
+            f"/* Derivatives of the derivatives by the states */\n"
+            f"static void jacobian_of({SIGNATURE})\n{{\n{lists}  int64_t entry = 0;\n"
+            f"  jacobian_numbers(t, x, env, env);\n"
+            f"  for (int64_t turn = 0; turn < {len(plan.ends)}; turn++) {{\n"
+            f"    for (int64_t k = 0; k < {len(plan.directions)}; k++) {{\n      {seeds}\n    }}\n"
+            f"    jacobian_slopes(t, x, env, &env[{results}]);\n"
+            f"    for (; entry < ends[turn]; entry++) {{\n"
+            f"      out[entry] = env[{results} + sources[entry]];\n    }}\n  }}\n}}\n\n"
+        )
 
     # Names ---------------------------------------------------------------------------------
 

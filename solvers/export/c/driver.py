@@ -6,6 +6,7 @@ is the memory of one model: a run, and what its caller can ask for.
 
 from __future__ import annotations
 
+from flexure.solvers.export.assembly import ClosingData, assemble_loops
 from flexure.solvers.native.kernels.parts.arithmetic import (
     INFINITY,
     all_finite,
@@ -47,7 +48,7 @@ EXACT = True
 DONE = 0
 ENDED = 1  # an event has ended the run
 STATES, VALUES, FINISHED = 1, 2, 4  # bits of what events have done
-NOT_FINITE, UNSETTLED, UNDEFINED, ASTRAY = -1, -2, -3, -6
+NOT_FINITE, UNSETTLED, UNDEFINED, ASTRAY, OPEN = -1, -2, -3, -6, -9
 
 # Which publishes end a run
 AT_START, AT_STEPS, AT_TICKS, AT_CROSSINGS = 0, 1, 2, 3
@@ -64,6 +65,10 @@ class DriverData(Structure):
     begun: int  # whether initialization updates have run
     status: int  # what the last step has returned
     prepared: int  # whether values that depend on parameters alone are known
+    checked: int  # whether motions may begin with the present parameters
+    starts: int  # numbers that limit with what motions may begin
+    limits: Function  # computes them, each followed by its limit
+    pairs: Floats
     prepare: Function
     first_parameter: int  # where parameters are in the environment
     behind_parameters: int
@@ -95,6 +100,7 @@ class Instance(Structure):
 
     run: Run
     driver: DriverData
+    closings: ClosingData
 
 
 def refresh(m: Instance) -> None:
@@ -120,6 +126,7 @@ def put(m: Instance, place: int, value: float) -> None:
     first, behind = m.driver.first_parameter, m.driver.behind_parameters
     if behind > 0 and place >= first and place < behind:
         m.driver.prepared = 0
+        m.driver.checked = 0
 
 
 def time(m: Instance) -> float:
@@ -153,6 +160,8 @@ def settle_events(m: Instance) -> int:
         return NOT_FINITE
     if run.updates.settles == 1 and not settle(run):
         return UNSETTLED
+    if m.driver.starts > 0 and not assemble(m):
+        return OPEN
     status = DONE
     if run.witnesses.count > 0 and run.witnesses.known == 1:
         found = follow_jumps(run)
@@ -175,6 +184,33 @@ def ends(m: Instance, trigger: int, number: int) -> bool:
             if driver.verdict[0] != 0.0:
                 return True
     return False
+
+
+def assemble(m: Instance) -> bool:
+    """Assemble mechanisms with loops if parameters have changed; tell whether motions may begin."""
+    run, driver, closings = m.run, m.driver, m.closings
+    if driver.checked == 1:
+        return True
+    driver.checked = 1
+    far = 0 if may_begin(m) else 1
+    if assemble_loops(closings, far, run.step.time, run.step.x, run.system.env) >= 0:
+        return False
+    for c in range(closings.count):
+        if closings.moved[c] == 1:
+            run.motion.changed = 1
+            run.witnesses.jumped = 1
+    return may_begin(m)
+
+
+def may_begin(m: Instance) -> bool:
+    """Tell whether constraints are met as far as a motion needs it."""
+    driver = m.driver
+    driver.limits(m.run.step.time, m.run.step.x, m.run.system.env, driver.pairs)
+    met = True
+    for k in range(driver.starts):
+        if not driver.pairs[2 * k] <= driver.pairs[2 * k + 1]:
+            met = False
+    return met
 
 
 def initialize_events(m: Instance) -> int:

@@ -18,54 +18,18 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS
-from flexure.solvers.export.equation_parts import Part, PartWriter, plan_parts
+from flexure.solvers.export.equation_parts import OPERATORS, Part, PartWriter, calls, plan_parts
 from flexure.solvers.native.emission.emission import Environment, Node, Place
 
 CHUNK = 1000  # operations; compilers take the longer for each of them the more there are
 
-_OPERATORS = {
-    "add": "{} + {}",
-    "subtract": "{} - {}",
-    "multiply": "{} * {}",
-    "divide": "{} / {}",
-    "negative": "-{}",
-    "less": "{} < {}",
-    "less_equal": "{} <= {}",
-    "equal": "{} == {}",
-    "not_equal": "{} != {}",
-    "logical_and": "{} && {}",
-    "logical_or": "{} || {}",
-    "logical_xor": "{} != {}",
-    "logical_not": "!{}",
-    "where": "{} ? {} : {}",
-    "isfinite": "isfinite({}) != 0",
-    "isnan": "isnan({}) != 0",
-    "isinf": "isinf({}) != 0",
-}
-_CALLS = {
-    "absolute": "fabs({})",
-    "exp": "exp_of({})",
-    "log": "log_of({})",
-    "sin": "sin_of({})",
-    "cos": "cos_of({})",
-    "power": "pow_of({}, {})",
-    "arcsin": "asin({})",
-    "arccos": "acos({})",
-    "arctan": "atan({})",
-    "arctan2": "atan2({}, {})",
-    "arcsinh": "asinh({})",
-    "arccosh": "acosh({})",
-    "arctanh": "atanh({})",
-    "remainder": "remainder_of({}, {})",
-} | {
-    name: f"{name}({', '.join(['{}'] * count)})"
-    for count, names in (
-        (1, "sign sqrt cbrt floor ceil trunc rint exp2 expm1 log2 log10 log1p"),
-        (1, "tan sinh cosh tanh"),
-        (2, "hypot copysign fmod fmax fmin maximum minimum floor_divide"),
-    )
-    for name in names.split()
-}
+_CALLS = calls(
+    "absolute=fabs exp=exp_of log=log_of sin=sin_of cos=cos_of arcsin=asin arccos=acos arctan=atan "
+    "arcsinh=asinh arccosh=acosh arctanh=atanh sign sqrt cbrt floor ceil trunc rint exp2 expm1 "
+    "log2 log10 log1p tan sinh cosh tanh",
+    "power=pow_of arctan2=atan2 remainder=remainder_of hypot copysign fmod fmax fmin maximum "
+    "minimum floor_divide",
+)
 #: Functions of <math.h>, whose names end in f for numbers of single precision.
 _OF_THE_LIBRARY = (
     "fabs|pow|asin|acos|atan|atan2|asinh|acosh|atanh|sqrt|cbrt|floor|ceil|trunc|rint|exp|exp2|"
@@ -188,7 +152,7 @@ class Equations:
 class _Writer(PartWriter):
     """Writes the function of one part."""
 
-    operators = _OPERATORS
+    operators = OPERATORS | {name: f"{name}({{}}) != 0" for name in ("isfinite", "isnan", "isinf")}
     calls = _CALLS
     truth = "{} != 0.0"
     choice = "{} ? 1.0 : 0.0"

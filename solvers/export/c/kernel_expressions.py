@@ -8,20 +8,11 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flexure.solvers.export.c.equation_functions import number
-from flexure.solvers.export.c.kernel_code import (
-    ELEMENTS,
-    Code,
-    Fixed,
-    FunctionName,
-    is_literal,
-    plain_name,
-    sum_of,
-)
-from flexure.solvers.export.kernel_text import KernelText
+from flexure.solvers.export.c.kernel_code import Fixed, FunctionName, plain_name
+from flexure.solvers.export.kernel_text import ELEMENTS, Code, KernelText, is_literal
 from flexure.solvers.native.language.language import (
     ceil,
     exponent,
@@ -49,17 +40,7 @@ _CALLS: dict[Any, str] = {
     math.sin: "sin",
     math.cos: "cos",
 }
-_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-_NEUTRAL = (("+", "0"), ("-", "0"), ("*", "1"))
 _WHOLE = {ast.FloorDiv: "/", ast.Mod: "%"}
-_ORDER = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
 _FOLDED: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -80,6 +61,9 @@ _FOLDED: dict[type, Callable[..., Any]] = {
 
 class Expressions(KernelText):
     """Writes the expressions of one kernel, for one choice of static parameters."""
+
+    calls = _CALLS
+    indent = "  "
 
     def __init__(
         self, module: CModule, kernel: Callable[..., Any], statics: dict[str, Any]
@@ -222,80 +206,21 @@ class Expressions(KernelText):
             raise KernelError(f"{self.kernel.__name__}: no size of {key[0].__name__}.{key[1]}")
         return Code(text, kind, root=whole.root)
 
-    def _Subscript(self, node: ast.Subscript) -> Code:  # noqa: N802
-        array: Code = self._value(node.value)
-        cut = node.slice
-        if not isinstance(cut, ast.Slice):
-            if array.kind == "Functions":
-                at = self._value(cut).text
-                return Code("", FunctionName(f"{array.text}[{at}]"))
-            if array.kind not in ELEMENTS:
-                self._refuse(node)
-            at = sum_of(array.start, self._value(cut).text)
-            kind = "int" if ELEMENTS[array.kind] == "int64_t" else "float"
-            return Code(f"{array.text}[{at}]", kind, root=array.root)
-        if cut.lower is None or cut.upper is not None:
-            self._refuse(node)
-        assert cut.lower is not None
-        return replace(array, start=sum_of(array.start, self._value(cut.lower).text))
-
     def _BinOp(self, node: ast.BinOp) -> Code:  # noqa: N802
+        if type(node.op) not in _WHOLE:
+            return super()._BinOp(node)
         left, right = self._value(node.left), self._value(node.right)
-        if type(node.op) in _WHOLE and left.kind == right.kind == "int":
-            return Code(f"{left.operand} {_WHOLE[type(node.op)]} {right.operand}", "int", True)
-        if type(node.op) not in _ARITHMETIC:
+        if not left.kind == right.kind == "int":
             self._refuse(node)
-        kind = "int"
-        if "int" not in (left.kind, right.kind) or left.kind != right.kind:
-            kind = "float"
-        if isinstance(node.op, ast.Div):
-            kind = "float"
-        left, right = self._as(left, kind), self._as(right, kind)
-        sign = _ARITHMETIC[type(node.op)]
-        if kind == "int" and (sign, right.text) in _NEUTRAL:
-            return left
-        if kind == "int" and (sign, left.text) in (("+", "0"), ("*", "1")):
-            return right
-        return Code(f"{left.operand} {sign} {right.operand}", kind, True)
+        return Code(f"{left.operand} {_WHOLE[type(node.op)]} {right.operand}", "int", True)
 
-    def _UnaryOp(self, node: ast.UnaryOp) -> Code:  # noqa: N802
-        value = self._value(node.operand)
-        sign = "!" if isinstance(node.op, ast.Not) else "-"
-        if value.text in ("true", "false"):
-            return Code("false" if value.text == "true" else "true", "bool")
-        return Code(f"{sign}{value.operand}", value.kind)
+    def _whole(self, value: Code) -> Code:
+        return Code(f"(int64_t){value.operand}", "int")
 
-    def _Compare(self, node: ast.Compare) -> Code:  # noqa: N802
-        operands = [self._value(each) for each in (node.left, *node.comparators)]
-        parts = []
-        for left, order, right in zip(operands, node.ops, operands[1:], strict=False):
-            if type(order) not in _ORDER:
-                self._refuse(node)
-            kind = "float" if left.kind != right.kind else left.kind
-            a, b = self._as(left, kind), self._as(right, kind)
-            parts.append(f"{a.operand} {_ORDER[type(order)]} {b.operand}")
-        if len(parts) == 1:
-            return Code(parts[0], "bool", True)
-        return Code(" && ".join(f"({part})" for part in parts), "bool", True)
-
-    def _BoolOp(self, node: ast.BoolOp) -> Code:  # noqa: N802
-        sign = "&&" if isinstance(node.op, ast.And) else "||"
-        neutral, decisive = ("true", "false") if sign == "&&" else ("false", "true")
-        parts = [self._value(each) for each in node.values if self._known(each) is UNKNOWN]
-        parts = [part for part in parts if part.text != neutral]
-        if decisive in [part.text for part in parts]:
-            return Code(decisive, "bool")
-        if len(parts) <= 1:
-            return parts[0] if parts else Code(neutral, "bool")
-        return Code(f" {sign} ".join(part.operand for part in parts), "bool", True)
-
-    def _choice(self, nodes: list[ast.expr]) -> Code:
-        condition, a, b = (self._value(each) for each in nodes)
-        kind = "float" if a.kind != b.kind else a.kind
-        a, b = self._as(a, kind), self._as(b, kind)
-        if is_literal(a.text) and is_literal(b.text):
-            a, b = (Code(f"(int64_t){each.operand}", kind) for each in (a, b))
-        return Code(f"{condition.operand} ? {a.operand} : {b.operand}", kind, True)
+    def _element(self, array: Code, text: str) -> Code:
+        if array.kind == "Functions":
+            return Code("", FunctionName(text))
+        return super()._element(array, text)
 
     def _computed(self, target: Any, nodes: list[ast.expr]) -> Code | None:
         if target is float:
@@ -307,10 +232,7 @@ class Expressions(KernelText):
             return Code(f"ldexp({value.text}, (int){power_of_two.operand})", "float")
         if target is exponent:
             return Code(f"(int64_t)ilogb({self._value(nodes[0]).text})", "int")
-        if target not in _CALLS:
-            return None
-        values = (self._as(self._value(each), "float").text for each in nodes)
-        return Code(f"{_CALLS[target]}({', '.join(values)})", "float")
+        return super()._computed(target, nodes)
 
     def _local(self, count: int) -> Code:
         """Make an array."""

@@ -21,22 +21,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flexure.solvers.export.c.kernel_code import (
-    ELEMENTS,
     PLAIN,
-    Code,
     FieldKey,
     FunctionName,
     Memory,
-    is_literal,
     plain_name,
     variable_name,
     words_of,
 )
 from flexure.solvers.export.c.kernel_expressions import Expressions
-from flexure.solvers.export.kernel_text import count_assignments, increment
+from flexure.solvers.export.kernel_text import (
+    ELEMENTS,
+    Code,
+    count_assignments,
+    increment,
+    is_literal,
+)
 from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.reading import (
-    UNKNOWN,
     KernelError,
     KernelModule,
     definition_of,
@@ -162,13 +164,10 @@ class _FunctionWriter(Expressions):
     ) -> None:
         super().__init__(module, kernel, statics)
         self.given = changed  # names that are known to lead to what the function changes
-        self.lines: list[str] = []
-        self.depth = 1
-        self.ended = False
+        self.copied: set[str] = set()  # parameters that are assigned to
         self.result: Any = None
         definition = definition_of(kernel)
         given = list(inspect.signature(kernel).parameters)
-        self.stores = count_assignments(definition)
         self.stores |= {each: self.stores.get(each, 0) + 1 for each in given}
         self.inner = _inner_names(definition) - {*given}
         self.exchanged = _exchanged(definition)
@@ -185,6 +184,10 @@ class _FunctionWriter(Expressions):
                 wanted[parameter] = kind
                 pointer = is_structure(kind)
                 self.locals[parameter] = Code(parameter, kind, root=parameter, pointer=pointer)
+                if kind in PLAIN and self.stores[parameter] > 1:  # parameters keep their values
+                    self.copied.add(parameter)
+                    line = f"  {self.module.type_of(kind)} {parameter} = {parameter}_given;"
+                    self.variables.append(line)
         self.result = self._kind(annotations["return"])
         self._block(definition_of(self.kernel).body)
         self._leave_out_unused()
@@ -228,26 +231,9 @@ class _FunctionWriter(Expressions):
             return f"{constant}{self.module.type_of(kind)} *{name}"
         if kind in ELEMENTS:
             return f"{constant}{ELEMENTS[kind]} {name}[]"
-        return f"{self.module.type_of(kind)} {name}"
+        return f"{self.module.type_of(kind)} {name}{'_given' if name in self.copied else ''}"
 
     # Statements ----------------------------------------------------------------------------
-
-    def _line(self, text: str) -> None:
-        self.lines.append(f"{'  ' * self.depth}{text}")
-
-    def _block(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            if self.ended:  # nothing leads to what follows
-                return
-            super()._block([statement])
-
-    def _inside(self, statements: list[ast.stmt]) -> bool:
-        """Write a block in braces; tell whether it ends by a jump."""
-        self.depth += 1
-        self._block(statements)
-        self.depth -= 1
-        ended, self.ended = self.ended, False
-        return ended
 
     def _Expr(self, node: ast.Expr) -> None:  # noqa: N802, names of the syntax
         if not isinstance(node.value, ast.Constant):
@@ -341,56 +327,9 @@ class _FunctionWriter(Expressions):
             self._line(f"return {self._as(self._value(node.value), self.result).text};")
         self.ended = True
 
-    def _If(self, node: ast.If) -> None:  # noqa: N802
-        if self._known(node.test) is UNKNOWN:
-            self._fork(node)
-        else:
-            super()._If(node)
-
-    def _fork(self, node: ast.If) -> None:
-        test = self._value(node.test).text
-        if test in ("true", "false"):
-            self._block(node.body if test == "true" else node.orelse)
-            return
-        at = len(self.lines)
-        before = dict(self.locals)
-        ended = self._inside(node.body)
-        inside = self.lines[at:]
-        del self.lines[at:]
-        ended_too = self._inside(node.orelse) if node.orelse else False
-        otherwise = self.lines[at:]
-        del self.lines[at:]
-        self._forget(before)
-        if not inside and not otherwise:
-            return
-        if inside:
-            self._line(f"if ({test}) {{")
-            self.lines += inside
-        else:
-            self._line(f"if (!({test})) {{")
-            inside, otherwise = otherwise, []
-            self.lines += inside
-        if otherwise:
-            self._line("} else {")
-            self.lines += otherwise
-        self._line("}")
-        self.ended = ended and ended_too
-
     def _forget(self, before: Mapping[str, Any]) -> None:
-        """Forget the names of a block that is left, which C does not know any more."""
         for name in [each for each in self.locals if each not in before and each in self.inner]:
             del self.locals[name]
-
-    def _While(self, node: ast.While) -> None:  # noqa: N802
-        if node.orelse:
-            self._refuse(node)
-        self._line(f"while ({self._value(node.test).text}) {{")
-        before = dict(self.locals)
-        self._inside(node.body)
-        self._forget(before)
-        self._line("}")
-        left = any(isinstance(each, ast.Break) for each in ast.walk(node))
-        self.ended = self._known(node.test) is True and not left
 
     def _For(self, node: ast.For) -> None:  # noqa: N802
         assert isinstance(node.iter, ast.Call)
@@ -401,9 +340,8 @@ class _FunctionWriter(Expressions):
         rounds = range(*[self._static(argument) for argument in node.iter.args])
         for value in rounds:
             self.statics[node.target.id] = value
-            at, before = len(self.lines), dict(self.locals)
+            at = len(self.lines)
             self._inside(node.body)
-            self._forget(before)
             inside = self.lines[at:]
             if any(" = " in line and line.strip().split(" ")[0] == "const" for line in inside):
                 self.lines[at:] = [f"{'  ' * self.depth}{{", *inside, f"{'  ' * self.depth}}}"]
@@ -425,21 +363,12 @@ class _FunctionWriter(Expressions):
         before, at = dict(self.locals), len(self.lines)
         self.locals[name] = Code(text, "int")
         self._inside(node.body)
-        self._forget(before)
         self.locals.pop(name, None)
         if name in before:
             self.locals[name] = before[name]
         if len(self.lines) > at:
             self.lines.insert(at, f"{'  ' * self.depth}{head}")
             self._line("}")
-
-    def _Break(self, node: ast.Break) -> None:  # noqa: N802
-        self._line("break;")
-        self.ended = True
-
-    def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
-        self._line("continue;")
-        self.ended = True
 
 
 def _inner_names(definition: ast.FunctionDef) -> frozenset[str]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flexure.solvers.export.assembly import ClosingData, closing_sizes, closing_tables
 from flexure.solvers.export.c.driver import (
     AT_CROSSINGS,
     AT_START,
@@ -54,6 +55,8 @@ class ModelMemory(Memory):
         What the model computes.
     adaptive : bool
         Whether the loops of adaptive methods run; a model without states then has one, which rests.
+    assembles : bool
+        Whether mechanisms with loops are assembled, which single precision cannot.
 
     Attributes
     ----------
@@ -65,7 +68,7 @@ class ModelMemory(Memory):
         The publishes that may end a run.
     """
 
-    def __init__(self, equations: ModelEquations, *, adaptive: bool) -> None:
+    def __init__(self, equations: ModelEquations, *, adaptive: bool, assembles: bool) -> None:
         super().__init__()
         self.texts: dict[str, str] = {}
         self._equations = equations
@@ -82,6 +85,7 @@ class ModelMemory(Memory):
         self._describe_updates()
         self._describe_witnesses()
         self._describe_ends()
+        self._describe_closings(assembles)
 
     def put(self, structure: Any, **values: Any) -> None:
         """Note numbers (plain), functions (text), constant arrays (lists)."""
@@ -211,7 +215,7 @@ class ModelMemory(Memory):
         )
         self.room(DriverData, watches=w * WATCH_SIZE)
         if w == 0:
-            self.put(WitnessData, known=0, stirred=0, jumped=0, crossed=0)
+            self.put(WitnessData, known=0, stirred=0, crossed=0)
 
     def _describe_ends(self) -> None:
         ending = self.ending
@@ -225,6 +229,15 @@ class ModelMemory(Memory):
             prepare="prepare",
         )
         self.room(DriverData, verdict=1)
+
+    def _describe_closings(self, assembles: bool) -> None:
+        tables = closing_tables(self._equations.closings)
+        count = 2 * len(self._equations.starts) if assembles else 0
+        self.put(DriverData, starts=count // 2, limits="start_limits")
+        self.room(DriverData, pairs=count)
+        functions = [f"closing_{k}" for k in range(tables["count"])]
+        self.put(ClosingData, values=functions, **tables)
+        self.room(ClosingData, **closing_sizes(tables))
 
     # What depends on how a model is used ---------------------------------------------------
 

@@ -1,4 +1,39 @@
-/* What both versions of the standard have in common: an instance, and its variables. */
+/* What both versions of the standard have in common: an instance, its variables and functions. */
+
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+#if defined(FMI2_FUNCTION_PREFIX)
+#define PREFIX FMI2_FUNCTION_PREFIX
+#elif defined(FMI3_FUNCTION_PREFIX)
+#define PREFIX FMI3_FUNCTION_PREFIX
+#else
+#define PREFIX
+#endif
+#define FMI_OF(type, name) EXPORT type JOIN(PREFIX, JOIN(VERSION, name))
+#define FMI(name) FMI_OF(int, name)
+#define REFS const uint32_t r[], size_t n
+
+#if FMI_VERSION == 2 /* with booleans of four bytes, and other names */
+#define VERSION fmi2
+#define RATES GetDerivatives
+#define GET_STATE GetFMUstate
+#define SET_STATE SetFMUstate
+#define FREE_STATE FreeFMUstate
+#define SIZE_OF_STATE SerializedFMUstateSize
+#define WRITE_STATE SerializeFMUstate
+#define READ_STATE DeSerializeFMUstate
+typedef int boolean;
+#else
+#define VERSION fmi3
+#define RATES GetContinuousStateDerivatives
+#define GET_STATE GetFMUState
+#define SET_STATE SetFMUState
+#define FREE_STATE FreeFMUState
+#define SIZE_OF_STATE SerializedFMUStateSize
+#define WRITE_STATE SerializeFMUState
+#define READ_STATE DeserializeFMUState
+typedef bool boolean;
+#endif
 
 enum { TIME, STATE, RATE, VALUE, SIGNAL, INDICATOR }; /* arrays of numbers */
 enum { OK, WARNING, DISCARD, ERROR };                 /* statuses of the standard */
@@ -22,7 +57,7 @@ typedef struct instance {
     char name[64];
     void *environment;
     function logger, intermediate;
-    bool talks, may_return;
+    bool may_return;
 } instance;
 
 static void tell(instance *s, int status, const char *text); /* by the logger of the tool */
@@ -123,12 +158,6 @@ static int get_all(instance *s, int32_t array, size_t count, double values[], si
     return n == count ? OK : refuse(s, "There are %zu numbers, not %zu", count, n);
 }
 
-static int set_states(instance *s, const double x[], size_t n) {
-    for (size_t i = 0; i < n && i < NX; i++) MODEL(set_state)(&s->now.m, (int32_t)i, x[i]);
-    changed(s);
-    return n == NX ? OK : refuse(s, "There are %d states, not %zu", NX, n);
-}
-
 static int set_time(instance *s, double time) {
     MODEL(set_time)(&s->now.m, time);
     changed(s);
@@ -211,26 +240,56 @@ static int products(instance *s, const uint32_t *unknowns, size_t rows, const ui
     return OK;
 }
 
-/* States of the unit --------------------------------------------------------------------- */
+/* Functions that are the same in both versions ------------------------------------------- */
 
-static int get_memory(instance *s, void **state) {
-    if (*state == NULL) *state = malloc(sizeof(memory));
-    if (*state == NULL) return refuse(s, "There is no memory for a state");
-    memcpy(*state, &s->now, sizeof(memory));
-    return OK;
+FMI_OF(void, FreeInstance)(void *c) { free(c); }
+FMI(Terminate)(void *c) { return (void)c, OK; }
+FMI(Reset)(void *c) { return start(c), OK; }
+FMI(ExitInitializationMode)(void *c) { return initialize(c); }
+FMI(EnterEventMode)(void *c) { return (void)c, OK; }
+FMI(EnterContinuousTimeMode)(void *c) { return (void)c, OK; }
+FMI(SetTime)(void *c, double time) { return set_time(c, time); }
+FMI(SetContinuousStates)(void *c, const double x[], size_t n) {
+    for (size_t i = 0; i < n && i < NX; i++) MODEL(set_state)(&((instance *)c)->now.m, (int32_t)i, x[i]);
+    changed(c);
+    return n == NX ? OK : refuse(c, "There are %d states, not %zu", NX, n);
+}
+FMI(RATES)(void *c, double v[], size_t n) { return get_all(c, RATE, NX, v, n); }
+FMI(GetEventIndicators)(void *c, double v[], size_t n) { return get_all(c, INDICATOR, NZ, v, n); }
+FMI(GetContinuousStates)(void *c, double v[], size_t n) { return get_all(c, STATE, NX, v, n); }
+FMI(GetNominalsOfContinuousStates)(void *c, double v[], size_t n) {
+    for (size_t i = 0; i < n; i++) v[i] = NOMINAL;
+    return (void)c, OK;
+}
+FMI(CompletedIntegratorStep)(void *c, boolean settled, boolean *event, boolean *terminate) {
+    *event = MODEL(look)(&((instance *)c)->now.m); /* tools enter event mode only afterwards */
+    *terminate = false;
+    return (void)settled, OK;
 }
 
-static int write_memory(instance *s, const void *state, void *bytes, size_t size) {
-    if (size < sizeof(memory)) return refuse(s, "A state needs %zu bytes", sizeof(memory));
+FMI(GET_STATE)(void *c, void **state) {
+    if (*state == NULL) *state = malloc(sizeof(memory));
+    if (*state == NULL) return refuse(c, "There is no memory for a state");
+    memcpy(*state, &((instance *)c)->now, sizeof(memory));
+    return OK;
+}
+FMI(SET_STATE)(void *c, void *state) {
+    return memcpy(&((instance *)c)->now, state, sizeof(memory)), OK;
+}
+FMI(FREE_STATE)(void *c, void **state) { return (void)c, free(*state), *state = NULL, OK; }
+FMI(SIZE_OF_STATE)(void *c, void *state, size_t *size) {
+    return (void)c, (void)state, *size = sizeof(memory), OK;
+}
+FMI(WRITE_STATE)(void *c, void *state, unsigned char bytes[], size_t size) {
+    if (size < sizeof(memory)) return refuse(c, "A state needs %zu bytes", sizeof(memory));
     memcpy(bytes, state, sizeof(memory));
     return OK;
 }
-
-static int read_memory(instance *s, const void *bytes, size_t size, void **state) {
+FMI(READ_STATE)(void *c, const unsigned char bytes[], size_t size, void **state) {
     if (size != sizeof(memory) || memcmp(bytes, TOKEN, sizeof TOKEN) != 0)
-        return refuse(s, "These bytes are no state of '" TITLE "'");
+        return refuse(c, "These bytes are no state of '" TITLE "'");
     if (*state == NULL) *state = malloc(size);
-    if (*state == NULL) return refuse(s, "There is no memory for a state");
+    if (*state == NULL) return refuse(c, "There is no memory for a state");
     memcpy(*state, bytes, size);
     return OK;
 }

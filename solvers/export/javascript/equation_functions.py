@@ -14,59 +14,24 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from flexure.solvers.export.equation_parts import Part, PartWriter, plan_parts
+from flexure.solvers.export.equation_parts import OPERATORS, Part, PartWriter, calls, plan_parts
 from flexure.solvers.native.emission.emission import Environment, Node
 
 CHUNK = 400  # operations
 
-#: With operands in parentheses.
-_OPERATORS = {
-    "add": "{} + {}",
-    "subtract": "{} - {}",
-    "multiply": "{} * {}",
-    "divide": "{} / {}",
-    "fmod": "{} % {}",
-    "negative": "-{}",
-    "less": "{} < {}",
-    "less_equal": "{} <= {}",
-    "equal": "{} === {}",
-    "not_equal": "{} !== {}",
-    "logical_and": "{} && {}",
-    "logical_or": "{} || {}",
-    "logical_xor": "{} !== {}",
-    "logical_not": "!{}",
-    "where": "{} ? {} : {}",
-}
 _CALLS = {
-    "absolute": "Math.abs({})",
-    "sign": "sign({})",
-    "maximum": "Math.max({}, {})",
-    "minimum": "Math.min({}, {})",
     "exp2": "Math.pow(2, {})",
-    "arcsin": "Math.asin({})",
-    "arccos": "Math.acos({})",
-    "arctan": "Math.atan({})",
-    "arctan2": "Math.atan2({}, {})",
-    "hypot": "Math.hypot({}, {})",
-    "arcsinh": "Math.asinh({})",
-    "arccosh": "Math.acosh({})",
-    "arctanh": "Math.atanh({})",
-    "isfinite": "Number.isFinite({})",
-    "isnan": "Number.isNaN({})",
-    "isinf": "isInfinite({})",
-    "rint": "rint({})",
-    "copysign": "copysign({}, {})",
-    "fmax": "fmax({}, {})",
-    "fmin": "fmin({}, {})",
-    "power": "power({}, {})",
-    "remainder": "remainder({}, {})",
-    "floor_divide": "floorDivide({}, {})",
-} | {
-    name: f"Math.{name}({{}})"
-    for name in (
-        *("sqrt", "cbrt", "floor", "ceil", "trunc", "exp", "expm1", "log", "log2", "log10"),
-        *("log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
-    )
+    **calls(
+        "absolute=abs arcsin=asin arccos=acos arctan=atan arcsinh=asinh arccosh=acosh "
+        "arctanh=atanh sqrt cbrt floor ceil trunc exp expm1 log log2 log10 log1p sin cos tan sinh "
+        "cosh tanh",
+        "maximum=max minimum=min arctan2=atan2 hypot",
+        prefix="Math.",
+    ),
+    **calls(
+        "sign rint isfinite=Number.isFinite isnan=Number.isNaN isinf=isInfinite",
+        "copysign fmax fmin power remainder floor_divide=floorDivide",
+    ),
 }
 
 
@@ -139,7 +104,12 @@ def write_parts(
 class _Writer(PartWriter):
     """Writes the function of one part."""
 
-    operators = _OPERATORS
+    operators = OPERATORS | {
+        "equal": "{} === {}",
+        "not_equal": "{} !== {}",
+        "logical_xor": "{} !== {}",
+        "fmod": "{} % {}",
+    }
     calls = _CALLS
     truth = "{} !== 0"
     choice = "{} ? 1 : 0"

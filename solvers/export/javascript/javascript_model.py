@@ -41,8 +41,9 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    "unrestricted"; ``trigger`` is "initialization", "step", "clock", "witness" or
                    "settling", and ``number`` which clock or witness function. ``values`` computes
                    what an update writes to ``targets``: the states, and beyond them
-                   (``target - states``) the discrete values. That of a publish gives a number that
-                   is not zero where it ends the run, for the ``reason``; null where it never does.
+                   (``target - states``) the discrete values. In a publish it computes a number
+                   that is not zero if the publish ends the run, for the ``reason``; it is null if
+                   it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
 closings           [{path, told, at, positions, velocities, rows, limits, places, normal,
@@ -154,8 +155,8 @@ class JavaScriptModel(Answer):
                 f"const start = {literal(start)};",
                 equations_text(equations, environment),
                 _asset("evaluate.js"),
+                loops_text(methods_of(method), bool(equations.closings)),
                 _asset("assemble.js") if equations.closings else _NO_CLOSINGS,
-                loops_text(methods_of(method)),
                 f"const usual = {literal({'method': method, 'rtol': context.accuracy or 1e-6})};",
                 f"const stiffFrom = {number(equations.stiff_from())};",
                 _asset("run_memory.js"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import once
+from flexure.solvers.export.assembly import ClosingData, assemble_loops
 from flexure.solvers.export.javascript.kernel_functions import (
     HELPERS,
     FunctionModule,
@@ -54,10 +55,11 @@ _CALLED: tuple[Any, ...] = (
 
 
 @once
-def loops_text(names: tuple[str, ...]) -> str:
+def loops_text(names: tuple[str, ...], assembling: bool = False) -> str:
     """Write the loops of methods, and the constants and structures that belong to them."""
     module = FunctionModule()
-    called = {kernel.__name__: kernel for kernel in _CALLED}
+    kernels = (*_CALLED, assemble_loops) if assembling else _CALLED
+    called = {kernel.__name__: kernel for kernel in kernels}
     for name, kernel in called.items():
         module.translate(kernel, name)
     entries = ",\n".join(f"{name}: {_loop(module, METHODS[name])}" for name in names)
@@ -65,9 +67,13 @@ def loops_text(names: tuple[str, ...]) -> str:
     constants |= {"STRIDE": STRIDE, "MARKS": MARKS, "ROOMY": ROOMY}
     constants |= {"NONSTIFF_METHOD": NONSTIFF_METHOD, "STIFF_METHOD": STIFF_METHOD}
     words = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
-    structure = f"function newRun() {{\nreturn {structure_text(run.Run)};\n}}\n"
+    structures = {"newRun": run.Run} | ({"newClosing": ClosingData} if assembling else {})
+    structure = "".join(
+        f"function {name}() {{\nreturn {structure_text(kind)};\n}}\n"
+        for name, kind in structures.items()
+    )
     loops = f"const loops = {{\n{entries}\n}};\n"
-    given = ", ".join(["loops", "newRun", "nextafter$", *called, *constants])
+    given = ", ".join(["loops", *structures, "nextafter$", *called, *constants])
     body = f"{HELPERS}{words}{structure}{module.text}{loops}return {{ {given} }};\n"
     return f"const {{ {given} }} = (() => {{\n{body}}})();\n"
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from flexure.solvers.export.assembly import closing_sizes, closing_tables
 from flexure.solvers.export.javascript.equation_functions import (
     in_sequence,
     number,
     write_function,
     write_parts,
 )
-from flexure.solvers.export.model_equations import Closing, ModelEquations, ModelEvent
+from flexure.solvers.export.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.export.model_jacobian import ModelJacobian
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
@@ -70,6 +71,7 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "factors": literal(_factors(found.factors)),
             }
         )
+    closings = closing_tables(equations.closings)
     signs = {"falling": -1, "rising": 1, "either": 0}
     interval = equations.max_check_interval
     members = {
@@ -105,9 +107,13 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "values": written([entry for _, *pair in equations.starts for entry in pair]),
             }
         ),
-        "closings": _list(
-            _object(_closing(each) | {"values": written(each.values)})
-            for each in equations.closings
+        "closings": _object(
+            {
+                "paths": literal([each.path for each in equations.closings]),
+                "tables": literal(closings),
+                "sizes": literal(closing_sizes(closings)),
+                "values": _list(written(each.values) for each in equations.closings),
+            }
         ),
         "signals": _object(
             {"parts": _list(parts.texts), "needs": literal(parts.needs), "ends": literal(ends)}
@@ -127,23 +133,6 @@ def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
         name: value if isinstance(value, int) else list(map(int, value))
         for name, value in values.items()
     }
-
-
-def _closing(closing: Closing) -> dict[str, str]:
-    """Write what is known of a mechanism beside what has to be computed."""
-    found = closing.equations
-    known = {
-        "path": closing.path,
-        "told": found.is_told,
-        "at": closing.at,
-        "positions": len(found.moves),
-        "velocities": len(found.free),
-        "rows": found.of_positions,
-        "limits": found.limits.tolist(),
-        "places": found.places.tolist(),
-        "normal": found.normal,
-    }
-    return {name: literal(value) for name, value in known.items()}
 
 
 def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:

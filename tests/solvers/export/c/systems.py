@@ -50,13 +50,29 @@ def controller() -> fx.Diagram:
     """Return a sampled controller with limits, with its setpoint and measurement as inputs."""
     builder = fx.DiagramBuilder("controller")
     builder.add_all(
-        fx.SampledPIDController(
-            "pid", period=0.01, kp=60.0, ki=60.0, kd=12.0, lower=-20.0, upper=20.0
-        ),
+        fx.PIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0, lower=-20.0, upper=20.0),
         fx.Constant("feedforward", 0.0),
     )
     builder.connect("feedforward.y", "pid.feedforward")
     builder.export_input("pid.setpoint", name="setpoint")
     builder.export_input("pid.measurement", name="measurement")
     builder.export_output("pid.u", name="u")
+    return builder.build()
+
+
+def strut(*, told: bool) -> fx.Plant:
+    """A pendulum, and a slider at a distance from its tip that is a parameter."""
+    builder = fx.PlantBuilder("strut")
+    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
+    crank, slider = (builder.add_body(name, rod) for name in ("crank", "slider"))
+    pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, crank, axis=(0, -1, 0)))
+    guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, slider, axis=(1, 0, 0)))
+    pivot.default_angle, guide.default_translation = 0.5 * np.pi, 1.5
+    tip = builder.add_frame("tip", crank, (1.0, 0.0, 0.0))
+    length = float(np.hypot(1.0, 1.5))
+    builder.add_constraint(
+        fx.DistanceConstraint("link", tip, (0, 0, 0), slider, (0, 0, 0), distance=length)
+    )
+    if told:
+        builder.assemble_starts(fixed=pivot)
     return builder.build()

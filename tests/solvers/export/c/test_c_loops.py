@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.solvers.export import model_jacobian
 from flexure.solvers.export.c.c_model import CModel, Wanted
-from tests.solvers.export.c.systems import Ball
+from tests.solvers.export.c.systems import Ball, strut
 from tests.support.native.c_models import Running, compile_all
 
 END = 2.0
@@ -33,7 +34,7 @@ def servo(controller: fx.LeafSystem) -> fx.Diagram:
 
 def systems() -> dict[str, tuple[fx.System, list[str]]]:
     found = ["door.axis.angle", "pid.u"]
-    sampled = fx.SampledPIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0)
+    sampled = fx.PIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0)
     return {
         "smooth": (servo(fx.PIDController("pid", kp=60.0, ki=60.0, kd=12.0)), found),
         "sampled": (
@@ -68,3 +69,52 @@ def test_adaptive_loops_give_the_runs(library: tuple[dict[str, CModel], Path]) -
         for column, signal in zip(np.transpose(rows), signals, strict=True):
             values = np.ravel(expected.sample(signal, times))
             np.testing.assert_allclose(column, values, rtol=0, atol=1e-8 * np.max(np.abs(values)))
+
+
+def test_jacobians_along_directions_give_the_steps_of_those_by_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, signals = systems()["smooth"]
+    found = []
+    for name, longest in (("entries", 20_000), ("directions", 0)):
+        monkeypatch.setattr(model_jacobian, "_LONG", longest)
+        wanted = Wanted(signals, method="Rodas5P", name=name)
+        model = CModel(system.create_default_context(), wanted)
+        running = Running(model, compile_all([model], tmp_path / name))
+        assert running.call("initialize") >= 0
+        assert running.call("advance", END, 1e-8, 1e-11) == 0
+        found.append(running.signals)
+        assert ("jacobian_slopes" in model.source) == (longest == 0)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+def test_mechanisms_are_assembled_again_when_a_parameter_changes(tmp_path: Path) -> None:
+    """As by `Plant.assemble`, at the start and between runs; or the model says that it fails."""
+    signals, path = ["guide.translation", "pivot.angle"], "tree.link_distance"
+    plant = strut(told=False)
+    context = plant.create_default_context()
+    context.set("pivot.rate", 0.4)
+    plant.assemble(context, fixed="pivot")
+    model = CModel(context, Wanted(signals, name="strut"))
+    compiled = compile_all([model], tmp_path)
+    place = model.places[path]["at"]
+
+    def check(running: Running, end: float) -> fx.Context:
+        plant.assemble(context)
+        assert running.call("advance", end, 1e-9, 1e-12) == 0
+        result = fx.simulate(plant, end, context=context, rtol=1e-9, atol=1e-12)
+        expected = [result[each][-1] for each in signals]
+        np.testing.assert_allclose(running.signals, expected, rtol=1e-8)
+        return result.context
+
+    running = Running(model, compiled)
+    context.set(path, 1.9)
+    running.call("set", place, 1.9)
+    assert running.call("initialize") & 1  # states have changed
+    context = check(running, 0.3)
+    context.set(path, 2.0)
+    running.call("set", place, 2.0)
+    check(running, 0.6)
+    running.call("set", place, 1e6)
+    status = running.call("advance", 0.7, 1e-9, 1e-12)
+    assert "loops cannot be assembled" in model.problems[status]

@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from examples import four_bar_linkage
 from flexure.diagrams.checks.errors import FlexureError
+from tests.solvers.export.c.systems import strut
 from tests.support.mechanics.mechanisms import MECHANISMS, random_contexts
 from tests.support.native.javascript_runs import simulate, simulate_all
 
@@ -40,24 +41,6 @@ def test_a_start_that_is_open_is_closed_where_python_closes_it(
     assert found["assembled"] == [""]
     assert np.max(np.abs(before - context.store.x)) > 0.1
     np.testing.assert_allclose(found["state"], context.store.x, atol=1e-12)
-
-
-def strut(*, told: bool) -> fx.Plant:
-    """A pendulum, and a slider at a distance from its tip that is a parameter."""
-    builder = fx.PlantBuilder("strut")
-    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
-    crank, slider = (builder.add_body(name, rod) for name in ("crank", "slider"))
-    pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, crank, axis=(0, -1, 0)))
-    guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, slider, axis=(1, 0, 0)))
-    pivot.default_angle, guide.default_translation = 0.5 * np.pi, 1.5
-    tip = builder.add_frame("tip", crank, (1.0, 0.0, 0.0))
-    length = float(np.hypot(1.0, 1.5))
-    builder.add_constraint(
-        fx.DistanceConstraint("link", tip, (0, 0, 0), slider, (0, 0, 0), distance=length)
-    )
-    if told:
-        builder.assemble_starts(fixed=pivot)
-    return builder.build()
 
 
 def test_plants_that_are_told_to_begin_assembled_do_so_unasked() -> None:
