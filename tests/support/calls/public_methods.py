@@ -590,12 +590,11 @@ CALLS: dict[str, Make] = (
 #: them, base classes, and laws and equations, which by design check nothing.
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
-    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
+    *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("FilterConsistency", "Norms", "PassivityIndices"),
-    *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
-    *("CSize", "Statistics", "StepInfo", "Table"),
+    *("FilterConsistency", "Norms", "PassivityIndices", "ParameterSensitivity", "Table"),
+    *("Checkup", "Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
