@@ -591,11 +591,11 @@ CALLS: dict[str, Make] = (
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
-    *("BodyForceElement", "ForceElement", "JointForceElement"),
-    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("FilterConsistency", "Norms", "PassivityIndices", "ParameterSensitivity", "Table"),
-    *("Checkup", "Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo"),
-    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
+    *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
+    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
+    *("FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
