@@ -586,8 +586,7 @@ CALLS: dict[str, Make] = (
     | method_calls()
 )
 
-#: Names that people do not call with arguments: constants, namespaces, what the library makes for
-#: them, base classes, and laws and equations, which by design check nothing.
+#: Constants, namespaces, what the library makes, base classes, and laws that check nothing.
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
