@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.signals.argument_shapes import full
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import is_whole
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.arguments import is_whole, items_of, require
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.events import Periodic
@@ -177,12 +176,8 @@ def corrected(
 
 def _counts(every: Any, size: int, attempt: str) -> FloatArray:
     """Return after how many samples each output is measured."""
-    given = [every] * size if is_whole(every) else every
-    fits = isinstance(given, (list, tuple, np.ndarray)) and len(given) == size
-    if not (fits and all(is_whole(each) and each >= 1 for each in given)):
-        raise ValueRefusedError(
-            attempt,
-            expected=f"every to be a whole number of at least 1, or {size} of them",
-            found=f"{every!r:.80}",
-        )
+    expected = f"every to be a whole number of at least 1, or {size} of them"
+    given = (every,) * size if is_whole(every) else items_of(every, expected, attempt)
+    fits = len(given) == size and all(is_whole(each) and each >= 1 for each in given)
+    require(fits, every, attempt, expected)
     return np.array(given, dtype=float)
