@@ -312,18 +312,23 @@ class Follower(fx.LeafSystem):
         return self.drive(context) * self.rate(context)
 
 
-def ziegler(damping: float, masses: tuple[float, float] = (2.0, 1.0)) -> Any:
-    """The double pendulum of Ziegler: links of 1 m, springs of 1 N m, masses at their ends."""
+def ziegler(
+    damping: float,
+    masses: tuple[float, float] = (2.0, 1.0),
+    stiffness: float = 1.0,
+    length: float = 1.0,
+) -> Any:
+    """The double pendulum of Ziegler: two links with springs, and masses at their ends."""
     builder = fx.PlantBuilder("links", gravity=(0.0, 0.0, 0.0))
     last: Any = builder.world
     for k, mass in enumerate(masses):
-        link = builder.add_body(f"link{k}", fx.SpatialInertia.point_mass(mass), com=(0, 0, 1))
+        link = builder.add_body(f"link{k}", fx.SpatialInertia.point_mass(mass), com=(0, 0, length))
         axis = builder.add_joint(fx.RevoluteJoint(f"axis{k}", last, link, axis=(0, 1, 0)))
-        spring = fx.JointSpring(f"spring{k}", axis, stiffness=1.0, damping=damping)
+        spring = fx.JointSpring(f"spring{k}", axis, stiffness=stiffness, damping=damping)
         builder.add_force_element(spring)
         if not k:
             builder.add_actuator("motor", axis)
-        last = builder.add_frame(f"end{k}", link, (0.0, 0.0, 1.0))
+        last = builder.add_frame(f"end{k}", link, (0.0, 0.0, length))
     builder.add_external_force("tip", link)
     outer = fx.DiagramBuilder("pendulum")
     outer.add_all(builder.build(), Follower())
@@ -414,6 +419,16 @@ def test_a_record_that_ends_at_its_largest_deviation_shows_no_recovery() -> None
     assert fx.disturbance_info(time, np.ones(100)).recovery_time == 0.0
     with pytest.raises(ValueRefusedError, match="found a disturbance at 1 s"):
         fx.disturbance_info(TIME, RISE, at=1.0)
+
+
+def test_verdicts_do_not_depend_on_units() -> None:
+    found = []
+    for mass, length in ((1.0, 1.0), (1e-24, 1e-9), (1e24, 1e6)):
+        pendulum = ziegler(0.1 * mass * length**2, (2.0 * mass, mass), mass * length**2, length)
+        path = fx.load_path(pendulum, {"follower.load": [0.0, mass * length]})
+        modes = fx.modes(pendulum)
+        found.append([*modes.frequencies, *modes.damping_ratios, path.stable.all(), len(path)])
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)
 
 
 # Rates that are not zero anywhere ----------------------------------------------------------------
