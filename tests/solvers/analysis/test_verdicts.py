@@ -431,6 +431,22 @@ def test_verdicts_do_not_depend_on_units() -> None:
     np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e-12, 1e-100])
+def test_numbers_in_small_units_are_right_or_doubted(unit: float) -> None:
+    lag, times = fx.FirstOrderLag("lag", time_constant=1.0), np.linspace(0.0, 5.0, 26)
+    columns = {"u": unit * np.ones(26), "y": 3.0 * unit * (1.0 - np.exp(-times / 2.0))}
+    found = fx.fit(lag, {"time": times, **columns}, ["time_constant", "gain"])
+    assert found["time_constant"] == pytest.approx(2.0, rel=1e-6)
+    assert found["gain"] == pytest.approx(3.0, rel=1e-6)
+    context = lag.create_default_context()
+    context.set("u", unit)
+    result = fx.simulate(lag, 5.0, context=context, atol=1e-9 * unit)
+    assert result["y"][-1] == pytest.approx(unit * (1.0 - np.exp(-5.0)), rel=1e-5)
+    if unit > 1e-15:
+        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-09"):
+            fx.simulate(lag, 5.0, context=context)
+
+
 # Rates that are not zero anywhere ----------------------------------------------------------------
 
 
