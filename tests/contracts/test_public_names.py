@@ -122,6 +122,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "equation",
         "equilibrium",
         "fit",
+        "live",
         "margins",
         "modes",
         "norms",

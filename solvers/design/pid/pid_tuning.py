@@ -15,7 +15,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import Shown, fold, heading, lines
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
@@ -377,8 +377,7 @@ def tune_pid(
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
     """Return a finite number beyond the least or, without one, a number that is not negative."""
     attempt = f"{attempt} with this {name}"
-    number = float(as_number(value, (), attempt))
-    check_bounds(number, attempt, lower=least or 0.0, exclusive=least is not None)
+    number = float(bounded(value, attempt, lower=least or 0.0, exclusive=least is not None))
     require(np.isfinite(number), number, attempt, "a finite number")
     return number
 
