@@ -445,6 +445,10 @@ def test_numbers_in_small_units_are_right_or_doubted(unit: float) -> None:
     if unit > 1e-15:
         with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-09"):
             fx.simulate(lag, 5.0, context=context)
+        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-11"):
+            fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context)
+    exact = fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context, atol=1e-9 * unit)
+    assert exact["time_constant"] == pytest.approx([-5.0 * unit * np.exp(-5.0)], rel=1e-5)
 
 
 # Rates that are not zero anywhere ----------------------------------------------------------------
