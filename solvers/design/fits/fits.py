@@ -37,7 +37,7 @@ from flexure.diagrams.values.handles import require_root, start_context
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.fits.fit_doubts import doubts, one_sided, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
-from flexure.solvers.design.fits.records import names_of, read_records
+from flexure.solvers.design.fits.records import names_of, read_records, smallest_signal
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
@@ -190,7 +190,8 @@ def fit(
         Loss function of the residuals, as in ``scipy.optimize.least_squares``. All but the first
         reduce the weight of residuals beyond one standard deviation; they need ``deviations``.
     method, rtol, atol
-        As for `parameter_sensitivity`.
+        As for `parameter_sensitivity`; the default of ``atol`` is at most ``rtol`` times the
+        largest value of each measured signal.
     max_evaluations : int, optional
         Largest number of simulations of all records in the search.
 
@@ -248,6 +249,8 @@ def fit(
     read = read_records(system, records, signals, attempt)
     begins = _contexts(system, context, len(read), attempt)
     options = (method, *checked_tolerances(rtol, atol, 1e-8, attempt))
+    if atol is None:  # the same part of small signals
+        options = (method, options[1], options[2] * min(1.0, 1e3 * smallest_signal(read)))
     problem = FitProblem(begins, read, parameters, offsets, logarithmic, bounds, options, attempt)
     require_enough(problem.measured.size, len(problem.unknowns), attempt)
     sigma = given_deviations(
