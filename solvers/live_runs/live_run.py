@@ -47,7 +47,7 @@ _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 @dataclass
 class Plan:
-    """What a live run consists of, checked.
+    """The checked parts of a live run.
 
     Attributes
     ----------

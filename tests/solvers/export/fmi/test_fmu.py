@@ -118,6 +118,7 @@ def test_a_unit_needs_no_python(units: Units, tmp_path: Path) -> None:
     assert float(shown.stdout) > 0.1
 
 
+@pytest.mark.full
 def test_libcosim_steps_a_unit(units: Units) -> None:
     reason = "libcosimpy is not installed (pip install libcosimpy)"
     execution = pytest.importorskip("libcosimpy.CosimExecution", reason=reason).CosimExecution
