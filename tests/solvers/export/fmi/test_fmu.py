@@ -324,6 +324,25 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
 
 
+def test_names_that_c_has_are_no_names_of_models(tmp_path: Path) -> None:
+    """Keywords, functions of the C library, and those that every model contains."""
+    cases = (("int", "2.0"), ("settle", "2.0"), ("boolean", "3.0"), ("Tür", "3.0"))
+    for name, version in cases:
+        files = fx.to_fmu(fx.FirstOrderLag(name, 2.0), platforms=(), version=version).files
+        sources = {path[8:]: text for path, text in files.items() if path.startswith("sources/")}
+        for path, text in sources.items():
+            (tmp_path / path).write_bytes(text)
+        command = [
+            "gcc",
+            "-std=c99",
+            "-Wall",
+            "-fsyntax-only",
+            *(p for p in sources if p[-2:] == ".c"),
+        ]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), (name, done.stderr)
+
+
 #: What begins a library: where a number is, how it is packed, and what it is.
 PE, ELF, MACH = [(0, "2s", b"MZ")], [(0, "4s", b"\x7fELF"), (16, "<H", 3)], [(0, "<I", 0xFEEDFACF)]
 FORMATS: dict[str, tuple[str, str, list[tuple[int, str, Any]]]] = {
