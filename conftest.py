@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,17 +23,31 @@ os.environ["MPLBACKEND"] = "Agg"
 def pytest_configure(config: pytest.Config) -> None:
     """Say which tier runs before tests are imported, and compile each Python file once in a run.
 
-    Batteries choose their cases by the tier (`tests/support/tiers.py`). The processes that run the
-    tests, and those that tests start, share what is compiled, also where bytecode is not to be kept
-    beside its source.
+    Batteries choose their cases by the tier (`tests/support/tiers.py`). Where bytecode is not to be
+    kept beside its source, the folder of pytest keeps it: processes of this run share it, those
+    that tests start included, and so do later runs.
     """
     os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
     if sys.dont_write_bytecode:
-        folder = tempfile.mkdtemp(prefix="bytecode")
-        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
         sys.dont_write_bytecode = False
-        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = folder
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _kept_folder(config, "bytecode")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Give each file to one of several processes, as its tests share what fixtures have made."""
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadfile"
+        config.option.loadscopereorder = False  # the files at the end are short
+
+
+def _kept_folder(config: pytest.Config, name: str) -> str:
+    """Return a folder that later runs find again, or a temporary one where none can be kept."""
+    with suppress(AttributeError, OSError):  # without the plugin, and without rights
+        return str(config.cache.mkdir(name))
+    folder = tempfile.mkdtemp(prefix=name)
+    config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+    return folder
 
 
 def pytest_collection_finish() -> None:
@@ -39,11 +57,26 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_native_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compile into a folder of this run, neither reading nor filling the one of the user."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # several processes run the tests, and share it
-        folder = folder.parent
+def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Compile into a folder of the tests, neither reading nor filling the one of the user.
+
+    The folder is that of the tier, since LLVM tries less hard in the fast one, and of the
+    code that calls LLVM; on everything else, the names of its files depend. The full tier compiles
+    as users do.
+    """
+    from flexure.solvers.native.llvm import library
+
+    tier = os.environ["FLEXURE_TIER"]
+    callers = sorted(Path(library.__file__).parent.glob("*.py"))
+    digest = hashlib.blake2b(b"".join(each.read_bytes() for each in callers), digest_size=8)
+    machine, name = library._Machine, f"native_code_{tier}_{digest.hexdigest()}"
+    compile_fully = machine.compile
+
+    def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
+        return compile_fully(self, text, min(level, 1), min(passes, 1), vectorized)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLEXURE_CACHE", str(folder / "native_code"))
+        patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
+        if tier == "fast":
+            patch.setattr(machine, "compile", compile_quickly)
         yield

@@ -49,6 +49,7 @@ RULES = (
         _START + r"(?:What|Who|Whatever|Whoever) (?!is |are |if |do |does |can |it )[a-z]+ ",
         "a relative clause as the subject: name the thing (a value, a user, a subclass)",
     ),
+    Rule("pronoun-opening", _START + r"(?:That|Those) of ", "a pronoun as subject: name the thing"),
     Rule("let-go", r"\b(?:[Ll]ets?|[Ll]etting) go\b", "write: release, delete, run"),
     Rule("by-and-by", r"\b[Bb]y and by\b", "write: gradually, in steps"),
     Rule("does-as-well", r"\b(?:does|do) as well\b(?= as|[.,;])", "write: you can also use"),

@@ -66,7 +66,7 @@ def sampled_loop() -> fx.Diagram:
     builder.add_all(
         fx.TransferFunction("plant", [1.0], [1.0, 0.6, 4.0]),
         fx.Step("target", at=0.5, to=1.0),
-        fx.SampledPIDController("pid", period=PERIOD, kp=8.0, ki=6.0, kd=2.0),
+        fx.PIDController("pid", period=PERIOD, kp=8.0, ki=6.0, kd=2.0),
     )
     builder.connect("target.y", "pid.setpoint")
     builder.connect("plant.y", "pid.measurement")

@@ -46,7 +46,7 @@ def noisy_loop() -> fx.Diagram:
         fx.Noise("noise", 1, PERIOD, standard_deviation=0.01),
         fx.Sum("measured", "++"),
         fx.Step("target", at=0.5, to=1.0),
-        fx.SampledPIDController("pid", period=PERIOD, kp=8.0, ki=6.0, kd=2.0),
+        fx.PIDController("pid", period=PERIOD, kp=8.0, ki=6.0, kd=2.0),
     )
     builder.connect("plant.y", "measured.u1")
     builder.connect("noise.y", "measured.u2")
@@ -61,7 +61,7 @@ def delayed_loop(delay: fx.LeafSystem) -> fx.Diagram:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Step("target", at=0.1),
-        fx.SampledPIDController("pid", 1e-3, kp=5.0, ki=5.0, kd=0.1),
+        fx.PIDController("pid", kp=5.0, ki=5.0, kd=0.1, period=1e-3),
         fx.TransferFunction("plant", [1.0], [0.01, 0.1, 0.0]),
         delay,
     )

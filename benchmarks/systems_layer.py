@@ -234,7 +234,7 @@ def sampled_rows(pairs: int) -> list[Row]:
     builder = fx.DiagramBuilder("sampled")
     builder.add_all(
         fx.Constant("target", target),
-        fx.SampledPIDController("pid", period=period, kp=kp, ki=ki),
+        fx.PIDController("pid", period=period, kp=kp, ki=ki),
         Pendulum("pendulum"),
     )
     builder.connect_chain("target", "pid.setpoint")

@@ -8,280 +8,178 @@ if __name__ != "flexure.blocks":
 from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
-    from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+    from flexure.blocks.controllers.controllers import PIDController as PIDController
     from flexure.blocks.controllers.state_feedback import (
-        LuenbergerObserver,
-        SampledLuenbergerObserver,
-        StateFeedback,
+        LuenbergerObserver as LuenbergerObserver,
+        StateFeedback as StateFeedback,
     )
-    from flexure.blocks.flexures.beams.beam import Beam
+    from flexure.blocks.flexures.beams.beam import Beam as Beam
     from flexure.blocks.flexures.beams.flexure_assemblies import (
-        CrossPivot,
-        FoldedGuide,
-        ParallelGuide,
+        CrossPivot as CrossPivot,
+        FoldedGuide as FoldedGuide,
+        ParallelGuide as ParallelGuide,
     )
-    from flexure.blocks.flexures.beams.leaf_spring import LeafSpring, WireFlexure
-    from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge
-    from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge
+    from flexure.blocks.flexures.beams.leaf_spring import (
+        LeafSpring as LeafSpring,
+        WireFlexure as WireFlexure,
+    )
+    from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge as LumpedHinge
+    from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge as NotchHinge
     from flexure.blocks.flexures.hinges.notches import (
-        CircularNotch,
-        EllipticNotch,
-        FilletedNotch,
-        Notch,
+        CircularNotch as CircularNotch,
+        EllipticNotch as EllipticNotch,
+        FilletedNotch as FilletedNotch,
+        Notch as Notch,
     )
-    from flexure.blocks.flexures.sections.materials import Material
-    from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
+    from flexure.blocks.flexures.sections.materials import Material as Material
+    from flexure.blocks.flexures.sections.rectangle_section import (
+        RectangleSection as RectangleSection,
+    )
     from flexure.blocks.flexures.sections.sections import (
-        CircleSection,
-        GeneralSection,
-        Section,
-        TubeSection,
+        CircleSection as CircleSection,
+        GeneralSection as GeneralSection,
+        Section as Section,
+        TubeSection as TubeSection,
     )
-    from flexure.blocks.forces.between_points.one_sided_spring import Bumper, Cable
-    from flexure.blocks.forces.between_points.spring_damper import LinearSpringDamper
-    from flexure.blocks.forces.bushings.bushing import LinearBushingRollPitchYaw
-    from flexure.blocks.forces.bushings.general_bushing import GeneralBushing
-    from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing
-    from flexure.blocks.forces.coefficients.mounts import BushingConstants
-    from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCoupling
-    from flexure.blocks.forces.on_joints.door_hinge import DoorHinge
-    from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
-    from flexure.blocks.forces.on_joints.joint_friction import JointFriction
-    from flexure.blocks.forces.on_joints.joint_spring import JointSpring
-    from flexure.blocks.forces.on_joints.joint_stop import JointStop
-    from flexure.blocks.forces.on_joints.stick_slip_friction import StickSlipFriction
-    from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring
+    from flexure.blocks.forces.between_points.one_sided_spring import (
+        Bumper as Bumper,
+        Cable as Cable,
+    )
+    from flexure.blocks.forces.between_points.spring_damper import (
+        LinearSpringDamper as LinearSpringDamper,
+    )
+    from flexure.blocks.forces.bushings.bushing import (
+        LinearBushingRollPitchYaw as LinearBushingRollPitchYaw,
+    )
+    from flexure.blocks.forces.bushings.general_bushing import GeneralBushing as GeneralBushing
+    from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
+    from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
+    from flexure.blocks.forces.on_joints.compliant_coupling import (
+        CompliantCoupling as CompliantCoupling,
+    )
+    from flexure.blocks.forces.on_joints.door_hinge import DoorHinge as DoorHinge
+    from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig as DoorHingeConfig
+    from flexure.blocks.forces.on_joints.joint_friction import JointFriction as JointFriction
+    from flexure.blocks.forces.on_joints.joint_spring import JointSpring as JointSpring
+    from flexure.blocks.forces.on_joints.joint_stop import JointStop as JointStop
+    from flexure.blocks.forces.on_joints.stick_slip_friction import (
+        StickSlipFriction as StickSlipFriction,
+    )
+    from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpring as TabulatedSpring
     from flexure.blocks.linear_systems.continuous import (
-        FilteredDerivative,
-        FirstOrderLag,
-        Integrator,
+        FilteredDerivative as FilteredDerivative,
+        FirstOrderLag as FirstOrderLag,
+        Integrator as Integrator,
     )
-    from flexure.blocks.linear_systems.delays import PadeDelay, TimeDelay
+    from flexure.blocks.linear_systems.delays import PadeDelay as PadeDelay, TimeDelay as TimeDelay
     from flexure.blocks.linear_systems.discrete import (
-        DiscreteDerivative,
-        DiscreteIntegrator,
-        UnitDelay,
-        ZeroOrderHold,
+        UnitDelay as UnitDelay,
+        ZeroOrderHold as ZeroOrderHold,
     )
-    from flexure.blocks.linear_systems.filters import LeadLag, NotchFilter
-    from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace, TransferFunction
-    from flexure.blocks.models.fmu.fmu_block import FMUBlock
-    from flexure.blocks.models.mjcf.mjcf import load_mjcf
-    from flexure.blocks.models.sdf.sdf import load_sdf
-    from flexure.blocks.models.urdf.urdf import load_urdf
-    from flexure.blocks.models.urdf.urdf_writing import save_urdf
+    from flexure.blocks.linear_systems.filters import LeadLag as LeadLag, NotchFilter as NotchFilter
+    from flexure.blocks.linear_systems.state_space import (
+        AffineSystem as AffineSystem,
+        StateSpace as StateSpace,
+        TransferFunction as TransferFunction,
+    )
+    from flexure.blocks.models.fmu.fmu_block import FMUBlock as FMUBlock
+    from flexure.blocks.models.mjcf.mjcf import load_mjcf as load_mjcf
+    from flexure.blocks.models.sdf.sdf import load_sdf as load_sdf
+    from flexure.blocks.models.urdf.urdf import load_urdf as load_urdf
+    from flexure.blocks.models.urdf.urdf_writing import save_urdf as save_urdf
     from flexure.blocks.multibody import (
-        Actuator,
-        Body,
-        BodyForceElement,
-        BodyShape,
-        CamFollower,
-        Coupling,
-        DistanceConstraint,
-        EnergyLedger,
-        EnergyTotals,
-        ForceElement,
-        Frame,
-        GearPair,
-        GravityCompensation,
-        HolonomicConstraint,
-        InverseDynamics,
-        Joint,
-        JointForceElement,
-        KnifeEdge,
-        Limit,
-        LoopJoint,
-        MultibodyForces,
-        MultibodyTree,
-        Plant,
-        PlantBuilder,
-        PointOnLine,
-        PointOnPlane,
-        PrescribedMotion,
-        RigidStop,
-        RollingDisk,
-        RollingSphere,
-        SpatialInertia,
-        VelocityConstraint,
-        check_passivity,
+        Actuator as Actuator,
+        Body as Body,
+        BodyForceElement as BodyForceElement,
+        BodyShape as BodyShape,
+        CamFollower as CamFollower,
+        Coupling as Coupling,
+        DistanceConstraint as DistanceConstraint,
+        EnergyLedger as EnergyLedger,
+        EnergyTotals as EnergyTotals,
+        ForceElement as ForceElement,
+        Frame as Frame,
+        GearPair as GearPair,
+        GravityCompensation as GravityCompensation,
+        HolonomicConstraint as HolonomicConstraint,
+        InverseDynamics as InverseDynamics,
+        Joint as Joint,
+        JointForceElement as JointForceElement,
+        KnifeEdge as KnifeEdge,
+        Limit as Limit,
+        LoopJoint as LoopJoint,
+        MultibodyForces as MultibodyForces,
+        MultibodyTree as MultibodyTree,
+        Plant as Plant,
+        PlantBuilder as PlantBuilder,
+        PointOnLine as PointOnLine,
+        PointOnPlane as PointOnPlane,
+        PrescribedMotion as PrescribedMotion,
+        RigidStop as RigidStop,
+        RollingDisk as RollingDisk,
+        RollingSphere as RollingSphere,
+        SpatialInertia as SpatialInertia,
+        VelocityConstraint as VelocityConstraint,
+        check_passivity as check_passivity,
     )
-    from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
-    from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
-    from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint
-    from flexure.blocks.multibody.joints.planar import PlanarJoint
-    from flexure.blocks.multibody.joints.prismatic import PrismaticJoint
-    from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
-    from flexure.blocks.multibody.joints.revolute import RevoluteJoint
-    from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
-    from flexure.blocks.multibody.joints.screw import ScrewJoint
-    from flexure.blocks.multibody.joints.universal import UniversalJoint
-    from flexure.blocks.multibody.joints.weld import WeldJoint
+    from flexure.blocks.multibody.joints.ball_quaternion import (
+        BallQuaternionJoint as BallQuaternionJoint,
+    )
+    from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint as BallRpyJoint
+    from flexure.blocks.multibody.joints.cylindrical import CylindricalJoint as CylindricalJoint
+    from flexure.blocks.multibody.joints.planar import PlanarJoint as PlanarJoint
+    from flexure.blocks.multibody.joints.prismatic import PrismaticJoint as PrismaticJoint
+    from flexure.blocks.multibody.joints.quaternion_floating import (
+        QuaternionFloatingJoint as QuaternionFloatingJoint,
+    )
+    from flexure.blocks.multibody.joints.revolute import RevoluteJoint as RevoluteJoint
+    from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint as RpyFloatingJoint
+    from flexure.blocks.multibody.joints.screw import ScrewJoint as ScrewJoint
+    from flexure.blocks.multibody.joints.universal import UniversalJoint as UniversalJoint
+    from flexure.blocks.multibody.joints.weld import WeldJoint as WeldJoint
     from flexure.blocks.signals.algebra import (
-        Demultiplexer,
-        FunctionBlock,
-        Gain,
-        MatrixGain,
-        Multiplexer,
-        PassThrough,
-        PortSwitch,
-        Product,
-        Selector,
-        Sum,
+        Demultiplexer as Demultiplexer,
+        FunctionBlock as FunctionBlock,
+        Gain as Gain,
+        MatrixGain as MatrixGain,
+        Multiplexer as Multiplexer,
+        PassThrough as PassThrough,
+        PortSwitch as PortSwitch,
+        Product as Product,
+        Selector as Selector,
+        Sum as Sum,
     )
-    from flexure.blocks.signals.lookup_tables import GainSchedule, LookupTable
-    from flexure.blocks.signals.noise import BandLimitedNoise, Noise
+    from flexure.blocks.signals.lookup_tables import (
+        GainSchedule as GainSchedule,
+        LookupTable as LookupTable,
+    )
+    from flexure.blocks.signals.noise import BandLimitedNoise as BandLimitedNoise, Noise as Noise
     from flexure.blocks.signals.nonlinear import (
-        DeadZone,
-        DiscreteRateLimiter,
-        Quantizer,
-        RateLimiter,
-        Relay,
-        Saturation,
+        DeadZone as DeadZone,
+        Quantizer as Quantizer,
+        RateLimiter as RateLimiter,
+        Relay as Relay,
+        Saturation as Saturation,
     )
-    from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile
-    from flexure.blocks.signals.recorded import Recorded
-    from flexure.blocks.signals.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-    from flexure.blocks.signals.sources import Constant, Ramp, Step, TimeFunction, Trajectory
-    from flexure.blocks.signals.waveforms import Chirp, Sine, Square
+    from flexure.blocks.signals.profiles import (
+        MinimumJerkProfile as MinimumJerkProfile,
+        TrapezoidalProfile as TrapezoidalProfile,
+    )
+    from flexure.blocks.signals.recorded import Recorded as Recorded
+    from flexure.blocks.signals.sinks import (
+        Log as Log,
+        Printer as Printer,
+        StopWhen as StopWhen,
+        Terminator as Terminator,
+        VectorLog as VectorLog,
+    )
+    from flexure.blocks.signals.sources import (
+        Constant as Constant,
+        Ramp as Ramp,
+        Step as Step,
+        TimeFunction as TimeFunction,
+        Trajectory as Trajectory,
+    )
+    from flexure.blocks.signals.waveforms import Chirp as Chirp, Sine as Sine, Square as Square
 else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
-
-__all__ = [
-    "Actuator",
-    "AffineSystem",
-    "BallQuaternionJoint",
-    "BallRpyJoint",
-    "BandLimitedNoise",
-    "Beam",
-    "Body",
-    "BodyForceElement",
-    "BodyShape",
-    "Bumper",
-    "BushingConstants",
-    "Cable",
-    "CamFollower",
-    "Chirp",
-    "CircleSection",
-    "CircularNotch",
-    "CompliantCoupling",
-    "Constant",
-    "Coupling",
-    "CrossPivot",
-    "CylindricalJoint",
-    "DeadZone",
-    "Demultiplexer",
-    "DiscreteDerivative",
-    "DiscreteIntegrator",
-    "DiscreteRateLimiter",
-    "DistanceConstraint",
-    "DoorHinge",
-    "DoorHingeConfig",
-    "EllipticNotch",
-    "EnergyLedger",
-    "EnergyTotals",
-    "FMUBlock",
-    "FilletedNotch",
-    "FilteredDerivative",
-    "FirstOrderLag",
-    "FoldedGuide",
-    "ForceElement",
-    "Frame",
-    "FunctionBlock",
-    "Gain",
-    "GainSchedule",
-    "GearPair",
-    "GeneralBushing",
-    "GeneralSection",
-    "GravityCompensation",
-    "HolonomicConstraint",
-    "Integrator",
-    "InverseDynamics",
-    "Joint",
-    "JointForceElement",
-    "JointFriction",
-    "JointSpring",
-    "JointStop",
-    "KnifeEdge",
-    "LeadLag",
-    "LeafSpring",
-    "Limit",
-    "LinearBushing",
-    "LinearBushingRollPitchYaw",
-    "LinearSpringDamper",
-    "Log",
-    "LookupTable",
-    "LoopJoint",
-    "LuenbergerObserver",
-    "LumpedHinge",
-    "Material",
-    "MatrixGain",
-    "MinimumJerkProfile",
-    "MultibodyForces",
-    "MultibodyTree",
-    "Multiplexer",
-    "Noise",
-    "Notch",
-    "NotchFilter",
-    "NotchHinge",
-    "PIDController",
-    "PadeDelay",
-    "ParallelGuide",
-    "PassThrough",
-    "PlanarJoint",
-    "Plant",
-    "PlantBuilder",
-    "PointOnLine",
-    "PointOnPlane",
-    "PortSwitch",
-    "PrescribedMotion",
-    "Printer",
-    "PrismaticJoint",
-    "Product",
-    "Quantizer",
-    "QuaternionFloatingJoint",
-    "Ramp",
-    "RateLimiter",
-    "Recorded",
-    "RectangleSection",
-    "Relay",
-    "RevoluteJoint",
-    "RigidStop",
-    "RollingDisk",
-    "RollingSphere",
-    "RpyFloatingJoint",
-    "SampledLuenbergerObserver",
-    "SampledPIDController",
-    "Saturation",
-    "ScrewJoint",
-    "Section",
-    "Selector",
-    "Sine",
-    "SpatialInertia",
-    "Square",
-    "StateFeedback",
-    "StateSpace",
-    "Step",
-    "StickSlipFriction",
-    "StopWhen",
-    "Sum",
-    "TabulatedSpring",
-    "Terminator",
-    "TimeDelay",
-    "TimeFunction",
-    "Trajectory",
-    "TransferFunction",
-    "TrapezoidalProfile",
-    "TubeSection",
-    "UnitDelay",
-    "UniversalJoint",
-    "VectorLog",
-    "VelocityConstraint",
-    "WeldJoint",
-    "WireFlexure",
-    "ZeroOrderHold",
-    "check_passivity",
-    "load_mjcf",
-    "load_sdf",
-    "load_urdf",
-    "save_urdf",
-]

@@ -50,16 +50,17 @@ TimeFunction: Clock SignalGenerator Source
 FunctionBlock: MATLABFunction Function Fcn PythonFunction SymbolicVectorSystem Lambda Expression
 FunctionBlock: NonlinearSystem
 Integrator: Integrate IntegratorBlock Accumulator
-DiscreteIntegrator: DiscreteTimeIntegrator
+Integrator(..., period=): DiscreteIntegrator DiscreteTimeIntegrator
 FilteredDerivative: Derivative Differentiator DerivativeFilter
-DiscreteDerivative: DiscreteDifference Difference
+FilteredDerivative(..., period=): DiscreteDerivative DiscreteDifference Difference
 FirstOrderLag: FirstOrderLowPassFilter LowPassFilter LowPass Lag PT1 FirstOrder Lowpass
 LeadLag: Lead LeadLagCompensator LeadCompensator
 NotchFilter: Notch_filter BandStop
 PIDController: PID PidController pid PIDBlock PI PD Controller
-SampledPIDController: DiscretePIDController DiscretePID
+PIDController(..., period=): SampledPIDController DiscretePIDController DiscretePID
 StateFeedback: FullStateFeedback LinearQuadraticRegulator
 LuenbergerObserver: Observer StateObserver KalmanFilter Kalman Estimator SteadyStateKalmanFilter
+LuenbergerObserver(..., period=): SampledLuenbergerObserver
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqg: LQG reg
@@ -67,6 +68,7 @@ place: acker pole_placement place_poles
 Saturation: Saturate Clip Limiter Sat
 DeadZone: Deadband DeadBand dead_zone
 RateLimiter: SlewRate RateLimit SlewRateLimiter
+RateLimiter(..., period=): DiscreteRateLimiter
 Relay: Hysteresis Schmitt OnOff BangBang Comparator
 Quantizer: Quantize Encoder Rounding ADC
 LookupTable: Lookup LUT Lookup1D LookupTable1D nDLookupTable InterpolatedTable Interp1d interp1d
@@ -88,6 +90,8 @@ simulate_many: MonteCarloSimulation parsim monte_carlo parallel_simulation
 sweep: parameter_sweep ParameterVariation parametric_sweep parfor batch
 plans.latin_hypercube: lhs LatinHypercube
 margins: margin allmargin stability_margins disk_margins diskmargin gain_margin phase_margin
+norms: norm system_norm linfnorm hinfnorm h2norm getPeakGain peak_gain
+passivity_indices: getPassiveIndex getSectorIndex isPassive passiveplot ispassive
 bode: bode_plot bodeplot Bode frequency_response freqresp bodemag
 nyquist: nyquist_plot nyquistplot Nyquist
 nichols: nichols_plot nichols_grid

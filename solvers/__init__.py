@@ -8,109 +8,69 @@ if __name__ != "flexure.solvers":
 from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.frequency.frequency_plots import bode, singular_values
-    from flexure.solvers.analysis.frequency.loop_plots import nichols, nyquist
-    from flexure.solvers.analysis.frequency.margins import margins
-    from flexure.solvers.analysis.frequency.pole_plots import pole_zero
-    from flexure.solvers.analysis.frequency.root_locus import root_locus
-    from flexure.solvers.analysis.linear_models.linear_model import LinearModel
-    from flexure.solvers.analysis.linear_models.linearization import linearize
-    from flexure.solvers.analysis.linear_models.loop_transfers import (
-        complementary_sensitivity,
-        loop_gain,
-        sensitivity_function,
+    from flexure.solvers.analysis.frequency.frequency_plots import (
+        bode as bode,
+        singular_values as singular_values,
     )
-    from flexure.solvers.analysis.modes.mode_tracking import track_modes
-    from flexure.solvers.analysis.modes.modes import modes
-    from flexure.solvers.analysis.operating_points.equilibria import equilibrium
-    from flexure.solvers.analysis.plausibility.doctor import doctor
-    from flexure.solvers.analysis.plausibility.limit_rules import check_limits
-    from flexure.solvers.analysis.sensitivities.sensitivities import parameter_sensitivity
-    from flexure.solvers.analysis.statics.buckling import buckling
-    from flexure.solvers.analysis.statics.load_path import load_path
-    from flexure.solvers.analysis.statics.stiffness import stiffness
-    from flexure.solvers.analysis.statics.stiffness_track import track_stiffness
-    from flexure.solvers.design.fits.fits import fit
-    from flexure.solvers.design.optimization.optimization import optimize
-    from flexure.solvers.design.pid.pid_tuning import tune_pid
-    from flexure.solvers.design.state_space.feedback import lqr, place
-    from flexure.solvers.design.state_space.observers import lqe, place_observer
-    from flexure.solvers.design.state_space.output_feedback import lqg
-    from flexure.solvers.export.c.c_model import to_c
-    from flexure.solvers.export.fmi.fmu import to_fmu
-    from flexure.solvers.export.javascript.javascript_model import to_javascript
-    from flexure.solvers.native.runs.scipy_adapter import compiled_equations
-    from flexure.solvers.pages.inspectors import inspect_block
-    from flexure.solvers.pages.pages import page
-    from flexure.solvers.pages.reports import report
-    from flexure.solvers.results.measures.disturbances import disturbance_info
-    from flexure.solvers.results.measures.step_responses import step_info
-    from flexure.solvers.results.mechanisms.animations import animate
-    from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
-    from flexure.solvers.results.pictures.run_comparison import compare
-    from flexure.solvers.results.records.stored_results import load_result
-    from flexure.solvers.simulation.simulation import simulate
-    from flexure.solvers.simulation.simulator import Simulator
-    from flexure.solvers.simulation.step_response import step_response
-    from flexure.solvers.sweeps.sobol_indices import sobol_indices
-    from flexure.solvers.sweeps.stored_studies import load_study
-    from flexure.solvers.sweeps.sweeps import simulate_many, sweep
-    from flexure.solvers.tracing.lanes import evaluate_batch
-    from flexure.solvers.tracing.readable_equations import equation
+    from flexure.solvers.analysis.frequency.loop_plots import nichols as nichols, nyquist as nyquist
+    from flexure.solvers.analysis.frequency.margins import margins as margins
+    from flexure.solvers.analysis.frequency.norms import norms as norms
+    from flexure.solvers.analysis.frequency.passivity_indices import (
+        passivity_indices as passivity_indices,
+    )
+    from flexure.solvers.analysis.frequency.pole_plots import pole_zero as pole_zero
+    from flexure.solvers.analysis.frequency.root_locus import root_locus as root_locus
+    from flexure.solvers.analysis.linear_models.linear_model import LinearModel as LinearModel
+    from flexure.solvers.analysis.linear_models.linearization import linearize as linearize
+    from flexure.solvers.analysis.linear_models.loop_transfers import (
+        complementary_sensitivity as complementary_sensitivity,
+        loop_gain as loop_gain,
+        sensitivity_function as sensitivity_function,
+    )
+    from flexure.solvers.analysis.modes.mode_tracking import track_modes as track_modes
+    from flexure.solvers.analysis.modes.modes import modes as modes
+    from flexure.solvers.analysis.operating_points.equilibria import equilibrium as equilibrium
+    from flexure.solvers.analysis.plausibility.doctor import doctor as doctor
+    from flexure.solvers.analysis.plausibility.limit_rules import check_limits as check_limits
+    from flexure.solvers.analysis.sensitivities.sensitivities import (
+        parameter_sensitivity as parameter_sensitivity,
+    )
+    from flexure.solvers.analysis.statics.buckling import buckling as buckling
+    from flexure.solvers.analysis.statics.load_path import load_path as load_path
+    from flexure.solvers.analysis.statics.stiffness import stiffness as stiffness
+    from flexure.solvers.analysis.statics.stiffness_track import track_stiffness as track_stiffness
+    from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.optimization.optimization import optimize as optimize
+    from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.state_space.feedback import lqr as lqr, place as place
+    from flexure.solvers.design.state_space.observers import (
+        lqe as lqe,
+        place_observer as place_observer,
+    )
+    from flexure.solvers.design.state_space.output_feedback import lqg as lqg
+    from flexure.solvers.export.c.c_model import to_c as to_c
+    from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
+    from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript
+    from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
+    from flexure.solvers.live_runs.live import live as live
+    from flexure.solvers.live_runs.partners import UDP as UDP
+    from flexure.solvers.native.runs.scipy_adapter import compiled_equations as compiled_equations
+    from flexure.solvers.pages.inspectors import inspect_block as inspect_block
+    from flexure.solvers.pages.pages import page as page
+    from flexure.solvers.pages.reports import report as report
+    from flexure.solvers.results.measures.disturbances import disturbance_info as disturbance_info
+    from flexure.solvers.results.measures.step_responses import step_info as step_info
+    from flexure.solvers.results.mechanisms.animations import animate as animate
+    from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism as plot_mechanism
+    from flexure.solvers.results.pictures.run_comparison import compare as compare
+    from flexure.solvers.results.records.stored_results import load_result as load_result
+    from flexure.solvers.simulation.simulation import simulate as simulate
+    from flexure.solvers.simulation.simulator import Simulator as Simulator
+    from flexure.solvers.simulation.step_response import step_response as step_response
+    from flexure.solvers.sweeps.sobol_indices import sobol_indices as sobol_indices
+    from flexure.solvers.sweeps.stored_studies import load_study as load_study
+    from flexure.solvers.sweeps.sweeps import simulate_many as simulate_many, sweep as sweep
+    from flexure.solvers.tracing.lanes import evaluate_batch as evaluate_batch
+    from flexure.solvers.tracing.readable_equations import equation as equation
 else:
     __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, __name__))
-
-__all__ = [
-    "LinearModel",
-    "Simulator",
-    "animate",
-    "bode",
-    "buckling",
-    "check_limits",
-    "compare",
-    "compiled_equations",
-    "complementary_sensitivity",
-    "disturbance_info",
-    "doctor",
-    "equation",
-    "equilibrium",
-    "evaluate_batch",
-    "fit",
-    "inspect_block",
-    "linearize",
-    "load_path",
-    "load_result",
-    "load_study",
-    "loop_gain",
-    "lqe",
-    "lqg",
-    "lqr",
-    "margins",
-    "modes",
-    "nichols",
-    "nyquist",
-    "optimize",
-    "page",
-    "parameter_sensitivity",
-    "place",
-    "place_observer",
-    "plot_mechanism",
-    "pole_zero",
-    "report",
-    "root_locus",
-    "sensitivity_function",
-    "simulate",
-    "simulate_many",
-    "singular_values",
-    "sobol_indices",
-    "step_info",
-    "step_response",
-    "stiffness",
-    "sweep",
-    "to_c",
-    "to_fmu",
-    "to_javascript",
-    "track_modes",
-    "track_stiffness",
-    "tune_pid",
-]

@@ -15,10 +15,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array
-from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.handles import Handle
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
 class StateFeedback(LeafSystem):
@@ -145,58 +142,20 @@ def _with_nearest(values: Array, reference: Array, starts: tuple[int, ...]) -> A
     return scalars.array(parts)
 
 
-class ObserverEquations(LinearEquations):
-    """Base class of observers: model with offsets, gain and the measured output y.
-
-    Attributes
-    ----------
-    y : InputPort
-        The measured output of the system.
-    gain : NumericParameter
-        L.
-    f0, y0 : NumericParameter or None
-        What is constant in the equations of state and output.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        A: npt.ArrayLike,
-        B: npt.ArrayLike,
-        C: npt.ArrayLike,
-        D: npt.ArrayLike | None,
-        gain: npt.ArrayLike,
-        f0: npt.ArrayLike | None,
-        y0: npt.ArrayLike | None,
-        quaternions: Iterable[int],
-    ) -> None:
-        super().__init__(name, A, B, C, D)
-        L = matrix(self, "gain", gain, self.order, self.num_outputs)
-        self.gain = self.declare_numeric_parameter("gain", L)
-        self.f0 = _offset(self, "f0", f0, self.order)
-        self.y0 = _offset(self, "y0", y0, self.num_outputs)
-        self._quaternions = _quaternions(self, quaternions, self.y0)
-        self.y = self.declare_vector_input("y", self.num_outputs)
-
-    def predict(self, context: Any) -> Array:
-        """Return A x̂ + B u + f₀."""
-        result = self.advance(context)
-        return result if self.f0 is None else result + self.f0(context)
-
-    def without_offset(self, context: Any) -> Array:
-        """Return y − y₀."""
-        measured = self.y(context)
-        if self.y0 is None:
-            return measured
-        y0 = self.y0(context)
-        return _with_nearest(measured, y0, self._quaternions) - y0
-
-
-class LuenbergerObserver(ObserverEquations):
+class LuenbergerObserver(LinearEquations):
     """Observer: estimates the state of a linear system from its input and output.
 
-    ``x̂˙ = A x̂ + B u + f₀ + L (y − y₀ − C x̂ − D u)``. For an exact model the error of the estimate
-    decays with the eigenvalues of A − L C.
+    In continuous time ``x̂˙ = A x̂ + B u + f₀ + L (y − y₀ − C x̂ − D u)``. For an exact model the
+    error of the estimate decays with the eigenvalues of A − L C.
+
+    With a period, the estimate is at each sample carried on with the input since the sample before,
+    and then corrected by what is measured now::
+
+        x̄ = A x̂[k] + B u + f₀
+        x̂[k+1] = x̄ + L (y − y₀ − C x̄ − D u)
+
+    The error then decays with the eigenvalues of A − L C A. As the estimate contains the present
+    sample, a controller that reads it answers without a delay.
 
     Parameters
     ----------
@@ -204,28 +163,36 @@ class LuenbergerObserver(ObserverEquations):
         Name of the block.
     A, B, C, D : array_like
         Model of the system, of the shapes (n, n), (n, m), (p, n) and (p, m), as in `StateSpace`;
-        D may be None.
+        D may be None. With a period, the model from one sample to the next.
     gain : array_like, shape (n, p)
-        L, in units of x per s per unit of y; a vector of n when p = 1.
+        L, in units of x per s per unit of y, with a period of x per unit of y; a vector of n when
+        p = 1.
     initial : array_like, shape (n,), optional
         Estimate in new contexts; zeros when omitted.
     f0, y0 : array_like, shapes (n,) and (p,), optional
-        Constant parts of the derivative and of the output, as in `AffineSystem`; zeros when
-        omitted.
+        Constant parts of the derivative or next state and of the output, as in `AffineSystem`;
+        zeros when omitted.
     quaternions : iterable of int, optional
         Where four measured numbers are a quaternion, whose length and sign do not matter: what
         counts is the quaternion of the same orientation that is nearest to that of y₀.
+    period : float, optional
+        Sampling period in s; continuous time when omitted.
+    offset : float
+        Time of the first sample in s.
 
     Attributes
     ----------
     u : InputPort or None
-        Input "u" of size m, the input of the system; None when m = 0.
+        Input "u" of size m, the input of the system, with a period since the sample before; None
+        when m = 0. A sampled observer reads it before values that depend on the estimate change,
+        such as the output of a `StateFeedback`.
     y : InputPort
         Input "y" of size p, the measured output of the system.
-    x : ContinuousState
+    x : ContinuousState or DiscreteState
         State "x" of size n, the estimate.
     estimate : LeafOutputPort
-        Output "estimate" of size n; depends on the state alone.
+        Output "estimate" of size n; depends on the state alone, and with a period holds between
+        samples.
     A, B, C, D, gain : NumericParameter
         The matrices; B is None when m = 0, D when it is zero.
     f0, y0 : NumericParameter or None
@@ -234,14 +201,15 @@ class LuenbergerObserver(ObserverEquations):
     Raises
     ------
     DeclarationError
-        When the shapes do not fit together.
+        When the shapes do not fit together, the period is not positive, or there is an offset
+        without it.
     ValueRefusedError
         When an entry is not finite.
 
     See Also
     --------
     lqe : Design the steady-state Kalman filter.
-    SampledLuenbergerObserver : Sampled observer.
+    StateFeedback : Control by the estimate.
 
     Examples
     --------
@@ -254,108 +222,16 @@ class LuenbergerObserver(ObserverEquations):
     >>> observer.y.fix(context, 0.5)
     >>> observer.eval_time_derivatives(context)
     array([3. , 5.5])
-    """
 
-    x: ContinuousState
+    The same from samples:
 
-    def __init__(
-        self,
-        name: str,
-        A: npt.ArrayLike,
-        B: npt.ArrayLike,
-        C: npt.ArrayLike,
-        D: npt.ArrayLike | None = None,
-        *,
-        gain: npt.ArrayLike,
-        initial: npt.ArrayLike | None = None,
-        f0: npt.ArrayLike | None = None,
-        y0: npt.ArrayLike | None = None,
-        quaternions: Iterable[int] = (),
-    ) -> None:
-        super().__init__(name, A, B, C, D, gain, f0, y0, quaternions)
-        self.x = self.declare_continuous_state(z=self.order, default=initial)
-        self.estimate = self.declare_vector_output(
-            "estimate", self.order, self.x, prerequisites=[self.x]
-        )
-
-    def calc_time_derivatives(self, context: Any) -> Array:
-        """Return A x̂ + B u + f₀ + L (y − y₀ − C x̂ − D u)."""
-        surprise = self.without_offset(context) - self.respond(context)
-        return self.predict(context) + self.gain(context) @ surprise
-
-
-class SampledLuenbergerObserver(ObserverEquations):
-    """Sampled observer: estimates a system's state from samples of input and output.
-
-    At each sample, the estimate is carried on with the input since the sample before, and then
-    corrected by what is measured now::
-
-        x̄ = A x̂[k] + B u + f₀
-        x̂[k+1] = x̄ + L (y − y₀ − C x̄ − D u)
-
-    For an exact model the error of the estimate decays with the eigenvalues of A − L C A. As this
-    knows the present sample, a controller that reads the estimate answers without a delay.
-
-    Parameters
-    ----------
-    name : str
-        Name of the block.
-    A, B, C, D : array_like
-        Model from one sample to the next, of the shapes (n, n), (n, m), (p, n) and (p, m), as in
-        `StateSpace`; D may be None.
-    gain : array_like, shape (n, p)
-        L, in units of x per unit of y; a vector of n when p = 1.
-    period : float
-        Sampling period in s.
-    offset : float
-        Time of the first sample in s.
-    initial : array_like, shape (n,), optional
-        Estimate in new contexts; zeros when omitted.
-    f0, y0 : array_like, shapes (n,) and (p,), optional
-        Constant parts of the next state and of the output; zeros when omitted.
-    quaternions : iterable of int, optional
-        As for `LuenbergerObserver`.
-
-    Attributes
-    ----------
-    u : InputPort or None
-        Input "u" of size m, which the system had since the sample before; None when m = 0. It is
-        read before values that depend on the estimate change, such as the output of a
-        `StateFeedback`.
-    y : InputPort
-        Input "y" of size p, the measured output of the system.
-    x : DiscreteState
-        State "x" of size n, the estimate.
-    estimate : LeafOutputPort
-        Output "estimate" of size n; depends on the state alone, and holds between samples.
-    A, B, C, D, gain : NumericParameter
-        The matrices; B is None when m = 0, D when it is zero.
-    f0, y0 : NumericParameter or None
-        The constant parts; None when omitted.
-
-    Raises
-    ------
-    DeclarationError
-        When the shapes do not fit together, or the period is not positive.
-    ValueRefusedError
-        When an entry is not finite.
-
-    See Also
-    --------
-    LuenbergerObserver : Observer.
-
-    Examples
-    --------
-    >>> import flexure as fx
-    >>> observer = fx.SampledLuenbergerObserver(
+    >>> observer = fx.LuenbergerObserver(
     ...     "observer", [[1, 0.1], [0, 1]], [0, 0.1], [1, 0], gain=[0.5, 1.0], period=0.1
     ... )
     >>> observer.periods, observer.feedthrough
     ((0.1,), frozenset())
     """
 
-    x: DiscreteState
-
     def __init__(
         self,
         name: str,
@@ -365,26 +241,38 @@ class SampledLuenbergerObserver(ObserverEquations):
         D: npt.ArrayLike | None = None,
         *,
         gain: npt.ArrayLike,
-        period: float,
-        offset: float = 0.0,
         initial: npt.ArrayLike | None = None,
         f0: npt.ArrayLike | None = None,
         y0: npt.ArrayLike | None = None,
         quaternions: Iterable[int] = (),
+        period: float | None = None,
+        offset: float = 0.0,
     ) -> None:
-        super().__init__(name, A, B, C, D, gain, f0, y0, quaternions)
-        start = full(self, "initial", 0.0 if initial is None else initial, self.order)
-        self.x = self.declare_discrete_state("x", start, doc="estimate")
-        self.declare_discrete_update(self.update_estimate, Periodic(period, offset))
+        super().__init__(name, A, B, C, D)
+        L = matrix(self, "gain", gain, self.order, self.num_outputs)
+        self.gain = self.declare_numeric_parameter("gain", L)
+        self.f0 = _offset(self, "f0", f0, self.order)
+        self.y0 = _offset(self, "y0", y0, self.num_outputs)
+        self._quaternions = _quaternions(self, quaternions, self.y0)
+        self.y = self.declare_vector_input("y", self.num_outputs)
+        self.declare_x(self.order, initial, period, offset, doc="estimate")
         self.estimate = self.declare_vector_output(
             "estimate", self.order, self.x, prerequisites=[self.x]
         )
 
-    def update_estimate(self, context: Any) -> dict[Handle, Array]:
+    def advance(self, context: Any) -> Array:
         """Predict, and correct by what is measured."""
-        predicted = self.predict(context)
-        expected = self.C(context) @ predicted
-        if self.D is not None and self.u is not None:
-            expected = expected + self.D(context) @ self.u(context)
-        surprise = self.without_offset(context) - expected
-        return {self.x: predicted + self.gain(context) @ surprise}
+        predicted = super().advance(context)
+        if self.f0 is not None:
+            predicted = predicted + self.f0(context)
+        state = self.x(context) if self.period is None else predicted
+        surprise = self.without_offset(context) - self.output_at(context, state)
+        return predicted + self.gain(context) @ surprise
+
+    def without_offset(self, context: Any) -> Array:
+        """Return y − y₀."""
+        measured = self.y(context)
+        if self.y0 is None:
+            return measured
+        y0 = self.y0(context)
+        return _with_nearest(measured, y0, self._quaternions) - y0

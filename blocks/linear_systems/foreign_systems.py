@@ -14,7 +14,7 @@ from numpy.polynomial import polynomial
 
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 
 #: A linear system of python-control, or one of scipy.signal.
 ForeignSystem: TypeAlias = Any
@@ -62,7 +62,7 @@ def kind_of(value: object) -> Kind | None:
 def matrices_of(system: ForeignSystem, attempt: str, error: type[FlexureError]) -> Matrices:
     """Return A, B, C, D: those of the system, or a realization of its transfer functions.
 
-    That of a transfer function is the controllable canonical form; several of them lie side by
+    A transfer function is realized in controllable canonical form; several of them lie side by
     side, and nothing is cancelled.
     """
     kind = kind_of(system)
@@ -122,8 +122,9 @@ def period_of(
     """
     told = system.dt
     if period is not None:
-        period = float(as_number(period, (), f"{attempt} with this period"))
-        check_bounds(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+        period = float(
+            bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+        )
     if told is True:
         require(
             period is not None,
@@ -184,21 +185,9 @@ def block_ratio(
     return (numerator, *ratio_of(numerator, attempt, DeclarationError))
 
 
-def block_period(
-    attempt: str, system: ForeignSystem | None, period: float | None, offset: float
-) -> float | None:
-    """Return the sampling period of a block, None in continuous time, where no offset is."""
-    if system is not None:
-        period = period_of(system, period, attempt, DeclarationError)
-    require(
-        period is not None or offset == 0.0,
-        offset,
-        attempt,
-        "no offset without a sampling period",
-        error=DeclarationError,
-        remedy="Pass period= in s",
-    )
-    return period
+def block_period(attempt: str, system: ForeignSystem | None, period: float | None) -> float | None:
+    """Return the sampling period of a block, None in continuous time."""
+    return period if system is None else period_of(system, period, attempt, DeclarationError)
 
 
 def _alone(attempt: str, others: list[Any]) -> None:

@@ -15,16 +15,13 @@ from flexure.blocks.linear_systems.foreign_systems import (
     block_ratio,
 )
 from flexure.blocks.signals.argument_shapes import full, matrix, numbers, refusal
-from flexure.diagrams.systems.leaf import LeafSystem
-from flexure.diagrams.systems.ports import LeafOutputPort
+from flexure.blocks.signals.continuous_or_sampled import ContinuousOrSampled
 from flexure.diagrams.values.arrays import Array
-from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.state import ContinuousState, DiscreteState
 
 
-class LinearEquations(LeafSystem):
-    """The matrices A, B, C, D and the input u that linear blocks share; the state x is theirs.
+class LinearEquations(ContinuousOrSampled):
+    """The matrices A, B, C, D and the input u that linear blocks share.
 
     Attributes
     ----------
@@ -35,8 +32,6 @@ class LinearEquations(LeafSystem):
     order, num_outputs : int
         Numbers of states and outputs.
     """
-
-    x: ContinuousState | DiscreteState
 
     def __init__(
         self,
@@ -78,7 +73,11 @@ class LinearEquations(LeafSystem):
 
     def respond(self, context: Any) -> Array:
         """Return C x + D u."""
-        result = self.C(context) @ self.x(context)
+        return self.output_at(context, self.x(context))
+
+    def output_at(self, context: Any, x: Array) -> Array:
+        """Return C x + D u for a state."""
+        result = self.C(context) @ x
         if self.D is not None and self.u is not None:
             result = result + self.D(context) @ self.u(context)
         return result
@@ -128,9 +127,10 @@ class StateSpace(LinearEquations):
     ------
     DeclarationError
         When the shapes do not fit together, there are no states or outputs, a system is improper,
-        the period is not positive or not that of the system, or there is an offset without it.
+        the initial state has another size, the period is not positive or not that of the system,
+        or there is an offset without it.
     ValueRefusedError
-        When an entry is not finite, or the initial state has another size.
+        When an entry is not finite.
 
     See Also
     --------
@@ -175,26 +175,12 @@ class StateSpace(LinearEquations):
     ) -> None:
         attempt = f"Cannot make the StateSpace '{name!s:.200}'"
         system, A, B, C, D = block_matrices(attempt, A, B, C, D)
-        self.period = block_period(attempt, system, period, offset)
-        self.offset = offset
+        period = block_period(attempt, system, period)
         super().__init__(name, A, B, C, D)
-        if self.period is None:
-            self.x = self.declare_continuous_state(z=self.order, default=initial)
-        else:
-            start = full(self, "initial", 0.0 if initial is None else initial, self.order)
-            self.x = self.declare_discrete_state("x", start)
-            self.declare_discrete_update(self.update_state, Periodic(self.period, offset))
+        self.declare_x(self.order, initial, period, offset)
         self.y = self.declare_vector_output(
             "y", self.num_outputs, self.respond, prerequisites=self.needs
         )
-
-    def calc_time_derivatives(self, context: Any) -> Array:
-        """Return A x + B u."""
-        return self.advance(context)
-
-    def update_state(self, context: Any) -> dict[Handle, Array]:
-        """Go on to A x + B u."""
-        return {self.x: self.advance(context)}
 
 
 class AffineSystem(LinearEquations):
@@ -250,8 +236,6 @@ class AffineSystem(LinearEquations):
     (array([ 0.  , -9.81]), array([10.]))
     """
 
-    x: ContinuousState
-
     def __init__(
         self,
         name: str,
@@ -266,104 +250,21 @@ class AffineSystem(LinearEquations):
         super().__init__(name, A, B, C, D)
         self.f0 = self.declare_numeric_parameter("f0", full(self, "f0", f0, self.order))
         self.y0 = self.declare_numeric_parameter("y0", full(self, "y0", y0, self.num_outputs))
-        self.x = self.declare_continuous_state(z=self.order, default=initial)
+        self.declare_x(self.order, initial, None, 0.0)
         self.y = self.declare_vector_output(
             "y", self.num_outputs, self.calc_output, prerequisites=self.needs
         )
 
-    def calc_time_derivatives(self, context: Any) -> Array:
+    def advance(self, context: Any) -> Array:
         """Return A x + B u + f₀."""
-        return self.advance(context) + self.f0(context)
+        return super().advance(context) + self.f0(context)
 
     def calc_output(self, context: Any) -> Array:
         """Return C x + D u + y₀."""
         return self.respond(context) + self.y0(context)
 
 
-class RationalEquations(LeafSystem):
-    """Numerator, denominator and input u of transfer functions; the state x is theirs.
-
-    The realization is the controllable canonical form. With the coefficients divided by the
-    leading one of the denominator, aₖ and bₖ in descending powers, it reads::
-
-        x₁′ = u − a₁ x₁ − ... − aₙ xₙ,   xₖ₊₁′ = xₖ
-        y = b₀ u + (b₁ − a₁ b₀) x₁ + ... + (bₙ − aₙ b₀) xₙ
-
-    where ′ is the time derivative or the next sample.
-    """
-
-    x: ContinuousState | DiscreteState
-    y: LeafOutputPort
-    period: float | None
-
-    def __init__(
-        self, name: str, numerator: npt.ArrayLike, denominator: npt.ArrayLike, unit: str
-    ) -> None:
-        super().__init__(name)
-        above = np.atleast_1d(numbers(self, "numerator", numerator))
-        below = np.atleast_1d(numbers(self, "denominator", denominator))
-        if above.ndim != 1 or above.size == 0:
-            raise refusal(self, "a vector of coefficients", f"numerator {above.tolist()}")
-        # Leading zeros would feign a numerator of higher degree, and so a direct feedthrough.
-        above = np.trim_zeros(above, "f") if above.any() else above[-1:]
-        if below.ndim != 1 or below.size < 2 or below[0] == 0.0:
-            raise refusal(
-                self,
-                "a denominator of at least degree 1 whose first coefficient is not zero",
-                f"{below.tolist()}",
-                "Use a Gain for a static relation",
-            )
-        if above.size > below.size:
-            raise refusal(
-                self,
-                f"a numerator of at most degree {below.size - 1}, that of the denominator",
-                f"degree {above.size - 1}",
-                "Differentiate with a FilteredDerivative, or add fast poles to the denominator"
-                if self.period is None
-                else "An output cannot precede its input: multiply the denominator by powers of z",
-            )
-        self.order = below.size - 1
-        self.has_feedthrough = above.size == below.size
-        leads = np.arange(below.size) == 0
-        self._unit = unit
-        self.numerator = self.declare_numeric_parameter("numerator", above)
-        self.denominator = self.declare_numeric_parameter(
-            "denominator",
-            below,
-            lower=np.where(leads & (below > 0.0), 0.0, -np.inf),
-            upper=np.where(leads & (below < 0.0), 0.0, np.inf),
-            exclusive=True,
-            doc="the first coefficient keeps its sign",
-        )
-        self.u = self.declare_vector_input("u", 1)
-
-    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return that output and input differ by the unit of the transfer function, if known."""
-        return [(self.u, self.y, self._unit)] if self._unit else []
-
-    @property
-    def needs(self) -> list[Handle]:
-        """What `respond` reads beside parameters."""
-        return [self.x, self.u] if self.has_feedthrough else [self.x]
-
-    def advance(self, context: Any) -> Array:
-        """Return the derivative of the state, or the next state."""
-        below = self.denominator(context)
-        x = self.x(context)
-        first = self.u(context) - (below[1:] / below[0]) @ x
-        return np.concatenate([first, x[:-1]])
-
-    def respond(self, context: Any) -> Array:
-        """Return the output."""
-        below, x = self.denominator(context), self.x(context)
-        weights = self.numerator(context) / below[0]
-        if not self.has_feedthrough:
-            return weights @ x[self.order - len(weights) :]
-        direct = weights[0]
-        return (weights[1:] - below[1:] / below[0] * direct) @ x + direct * self.u(context)
-
-
-class TransferFunction(RationalEquations):
+class TransferFunction(ContinuousOrSampled):
     r"""Proper transfer function from one input to one output, in s or in z.
 
     .. math:: G(s) = \frac{b_0 s^m + ... + b_m}{a_0 s^n + ... + a_n}, \quad m \le n
@@ -417,6 +318,14 @@ class TransferFunction(RationalEquations):
 
     Notes
     -----
+    The realization is the controllable canonical form. With the coefficients divided by the
+    leading one of the denominator, aₖ and bₖ in descending powers, it reads::
+
+        x₁′ = u − a₁ x₁ − ... − aₙ xₙ,   xₖ₊₁′ = xₖ
+        y = b₀ u + (b₁ − a₁ b₀) x₁ + ... + (bₙ − aₙ b₀) xₙ
+
+    where ′ is the time derivative or the next sample.
+
     Coefficients of polynomials determine their roots badly at high orders. Beyond about n = 8
     chain blocks of low order, or use `StateSpace`.
 
@@ -443,20 +352,68 @@ class TransferFunction(RationalEquations):
     ) -> None:
         attempt = f"Cannot make the TransferFunction '{name!s:.200}'"
         system, numerator, denominator = block_ratio(attempt, numerator, denominator)
-        self.period = block_period(attempt, system, period, offset)
-        self.offset = offset
-        super().__init__(name, numerator, denominator, unit)
-        if self.period is None:
-            self.x = self.declare_continuous_state(z=self.order)
-        else:
-            self.x = self.declare_discrete_state("x", np.zeros(self.order))
-            self.declare_discrete_update(self.update_state, Periodic(self.period, offset))
+        period = block_period(attempt, system, period)
+        super().__init__(name)
+        above = np.atleast_1d(numbers(self, "numerator", numerator))
+        below = np.atleast_1d(numbers(self, "denominator", denominator))
+        if above.ndim != 1 or above.size == 0:
+            raise refusal(self, "a vector of coefficients", f"numerator {above.tolist()}")
+        # Leading zeros would feign a numerator of higher degree, and so a direct feedthrough.
+        above = np.trim_zeros(above, "f") if above.any() else above[-1:]
+        if below.ndim != 1 or below.size < 2 or below[0] == 0.0:
+            raise refusal(
+                self,
+                "a denominator of at least degree 1 whose first coefficient is not zero",
+                f"{below.tolist()}",
+                "Use a Gain for a static relation",
+            )
+        if above.size > below.size:
+            raise refusal(
+                self,
+                f"a numerator of at most degree {below.size - 1}, that of the denominator",
+                f"degree {above.size - 1}",
+                "Differentiate with a FilteredDerivative, or add fast poles to the denominator"
+                if period is None
+                else "An output cannot precede its input: multiply the denominator by powers of z",
+            )
+        self.order = below.size - 1
+        self.has_feedthrough = above.size == below.size
+        leads = np.arange(below.size) == 0
+        self._unit = unit
+        self.numerator = self.declare_numeric_parameter("numerator", above)
+        self.denominator = self.declare_numeric_parameter(
+            "denominator",
+            below,
+            lower=np.where(leads & (below > 0.0), 0.0, -np.inf),
+            upper=np.where(leads & (below < 0.0), 0.0, np.inf),
+            exclusive=True,
+            doc="the first coefficient keeps its sign",
+        )
+        self.u = self.declare_vector_input("u", 1)
+        self.declare_x(self.order, None, period, offset)
         self.y = self.declare_vector_output("y", 1, self.respond, prerequisites=self.needs)
 
-    def calc_time_derivatives(self, context: Any) -> Array:
-        """Return the derivative of the canonical state."""
-        return self.advance(context)
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input differ by the unit of the transfer function, if known."""
+        return [(self.u, self.y, self._unit)] if self._unit else []
 
-    def update_state(self, context: Any) -> dict[Handle, Array]:
-        """Go on to the next canonical state."""
-        return {self.x: self.advance(context)}
+    @property
+    def needs(self) -> list[Handle]:
+        """What `respond` reads beside parameters."""
+        return [self.x, self.u] if self.has_feedthrough else [self.x]
+
+    def advance(self, context: Any) -> Array:
+        """Return the derivative of the state, or the next state."""
+        below = self.denominator(context)
+        x = self.x(context)
+        first = self.u(context) - (below[1:] / below[0]) @ x
+        return np.concatenate([first, x[:-1]])
+
+    def respond(self, context: Any) -> Array:
+        """Return the output."""
+        below, x = self.denominator(context), self.x(context)
+        weights = self.numerator(context) / below[0]
+        if not self.has_feedthrough:
+            return weights @ x[self.order - len(weights) :]
+        direct = weights[0]
+        return (weights[1:] - below[1:] / below[0] * direct) @ x + direct * self.u(context)

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.argument_shapes import common_size, flag, linearization, refusal
+from flexure.blocks.signals.continuous_or_sampled import ContinuousOrSampled
 from flexure.diagrams import scalars
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
 from flexure.diagrams.values.arrays import Array, show
-from flexure.diagrams.values.events import Initialization, Periodic, Settling, Witness
-from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.events import Initialization, Settling, Witness
 
 
 class _Limited(LeafSystem):
@@ -233,13 +233,15 @@ class Quantizer(LeafSystem):
         return f"it rounds to multiples of {show(self.interval(context))}"
 
 
-class RateLimiter(LeafSystem):
-    """Continuous rate limiter: follows the input with a lag and a limited rate.
+class RateLimiter(ContinuousOrSampled):
+    """Rate limiter: follows the input with a limited rate, in continuous time or sampled.
 
+    In continuous time it follows with a lag,
     ``dy/dt = min(max((u - y) / time_constant, -falling), rising)``, component by component. While
     the input is farther away than ``time_constant`` times the rate, y moves at that rate; closer
-    to the input, it approaches like a first-order lag. y is continuous state, so there is no
-    feedthrough.
+    to the input, it approaches like a first-order lag. With a period
+    ``y[k+1] = y[k] + min(max(u[k] - y[k], -falling period), rising period)``. y is state, so there
+    is no feedthrough.
 
     Parameters
     ----------
@@ -248,13 +250,18 @@ class RateLimiter(LeafSystem):
     rising, falling : float or array_like, shape (size,)
         Largest speeds upward and downward, both >= 0, in units of u per second; the parameters
         ``rising`` and ``falling``. They may be infinite; zero stops that direction.
-    time_constant : float or array_like, shape (size,)
+    time_constant : float or array_like, shape (size,), optional
         Time constant of the final approach in seconds, positive, the parameter
-        ``time_constant``. Short ones make the equation stiff.
+        ``time_constant``. Short ones make the equation stiff. Required in continuous time; a
+        sampled limiter has none.
     size : int, optional
         Size of u and y; by default that of the parameters.
     initial : float or array_like, shape (size,)
         y in new contexts, the default of the state ``x``.
+    period : float, optional
+        Time between two samples in seconds, positive; continuous time when omitted.
+    offset : float
+        Time of the first sample in seconds, not negative.
     linearize_as : {"exact", "gain"}
         How the block enters linear models: with its own slopes, zero where the rate is at a limit,
         or as if there were no limits.
@@ -262,13 +269,14 @@ class RateLimiter(LeafSystem):
     Raises
     ------
     DeclarationError
-        When the sizes differ.
+        When the sizes differ, there is a time constant with a period or neither of both, the
+        period is not positive and finite, or the offset is negative.
     ValueRefusedError
         When a rate is negative, or the time constant is not positive and finite.
 
     See Also
     --------
-    DiscreteRateLimiter : Sampled rate limiter.
+    Saturation : Limit the signal itself.
 
     Examples
     --------
@@ -278,6 +286,8 @@ class RateLimiter(LeafSystem):
     >>> limiter.u.fix(context, 5.0)
     >>> limiter.eval_time_derivatives(context)
     array([2.])
+    >>> fx.RateLimiter("limiter", rising=2.0, falling=1.0, period=0.1).periods
+    (0.1,)
     """
 
     def __init__(
@@ -285,32 +295,37 @@ class RateLimiter(LeafSystem):
         name: str,
         rising: npt.ArrayLike,
         falling: npt.ArrayLike,
-        time_constant: npt.ArrayLike,
+        time_constant: npt.ArrayLike | None = None,
         size: int | None = None,
         initial: npt.ArrayLike = 0.0,
         *,
+        period: float | None = None,
+        offset: float = 0.0,
         linearize_as: LinearizeAs = "exact",
     ) -> None:
         super().__init__(name)
         self.linearize_as = linearization(self, linearize_as)
-        size = common_size(
-            self,
-            size,
-            rising=rising,
-            falling=falling,
-            time_constant=time_constant,
-            initial=initial,
+        if (time_constant is None) == (period is None):
+            found = "neither" if period is None else "both"
+            raise refusal(self, "a time_constant, or a period without it", found)
+        lag = {} if time_constant is None else {"time_constant": time_constant}
+        size = common_size(self, size, rising=rising, falling=falling, initial=initial, **lag)
+        self.rising, self.falling = (
+            self.declare_numeric_parameter(
+                name, value, unit="1/s", lower=0.0, allow_infinite=True, doc=f"largest {name} speed"
+            )
+            for name, value in (("rising", rising), ("falling", falling))
         )
-        self.rising, self.falling = _declare_rates(self, rising, falling)
-        self.time_constant = self.declare_numeric_parameter(
-            "time_constant",
-            time_constant,
-            unit="s",
-            lower=0.0,
-            exclusive=True,
-            doc="time constant of the final approach",
-        )
-        self.x = self.declare_continuous_state(z=size, default=np.full(size, initial), doc="y")
+        if time_constant is not None:
+            self.time_constant = self.declare_numeric_parameter(
+                "time_constant",
+                time_constant,
+                unit="s",
+                lower=0.0,
+                exclusive=True,
+                doc="time constant of the final approach",
+            )
+        self.declare_x(size, initial, period, offset, doc="y")
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
 
@@ -318,103 +333,25 @@ class RateLimiter(LeafSystem):
         """Return that output, state and input have one unit."""
         return [(self.u, self.x, self.y)]
 
-    def calc_time_derivatives(self, context: Any) -> Array:
-        """Return the limited rate of the lag."""
-        rate = self._wanted_rate(context)
-        limited = scalars.clip(rate, -self.falling(context), self.rising(context))
-        return self.with_slope_of(limited, rate)
+    def advance(self, context: Any) -> Array:
+        """Return the limited rate of the lag, or the state moved toward the input."""
+        x, rising, falling = self.x(context), self.rising(context), self.falling(context)
+        wanted = self.u(context) - x
+        if self.period is None:
+            wanted = wanted / self.time_constant(context)
+            return self.with_slope_of(scalars.clip(wanted, -falling, rising), wanted)
+        change = scalars.clip(wanted, -falling * self.period, rising * self.period)
+        return x + self.with_slope_of(change, wanted)
 
     def linear_remark(self, context: Any) -> str | None:
         """Tell whether the rate is at a limit."""
-        return _rate_remark(self._wanted_rate(context), self.rising(context), self.falling(context))
-
-    def _wanted_rate(self, context: Any) -> Array:
-        """Return the rate of the lag without limits."""
-        return (self.u(context) - self.x(context)) / self.time_constant(context)
-
-
-class DiscreteRateLimiter(LeafSystem):
-    """Sampled rate limiter: follows the input with a limited change per sample.
-
-    ``y+ = y + min(max(u - y, -falling period), rising period)``, component by component, at the
-    times ``offset + k period``; y is constant in between. y is discrete state, so there is no
-    feedthrough.
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    period : float
-        Time between two samples in seconds, positive. It is structure, not a parameter.
-    rising, falling : float or array_like, shape (size,)
-        Largest speeds upward and downward, both >= 0, in units of u per second; the parameters
-        ``rising`` and ``falling``. They may be infinite; zero stops that direction.
-    offset : float
-        Time of the first sample in seconds, not negative.
-    size : int, optional
-        Size of u and y; by default that of the parameters.
-    initial : float or array_like, shape (size,)
-        y in new contexts, the default of the state ``x``.
-    linearize_as : {"exact", "gain"}
-        How the block enters linear models: with its own slopes, zero where the rate is at a limit,
-        or as if there were no limits.
-
-    Raises
-    ------
-    DeclarationError
-        When the sizes differ, the period is not positive and finite, or the offset is negative.
-    ValueRefusedError
-        When a rate is negative.
-
-    See Also
-    --------
-    RateLimiter : Continuous rate limiter.
-
-    Examples
-    --------
-    >>> import flexure as fx
-    >>> limiter = fx.DiscreteRateLimiter("limiter", period=0.1, rising=2.0, falling=1.0)
-    >>> limiter.periods, limiter.feedthrough
-    ((0.1,), frozenset())
-    """
-
-    def __init__(
-        self,
-        name: str,
-        period: float,
-        rising: npt.ArrayLike,
-        falling: npt.ArrayLike,
-        offset: float = 0.0,
-        size: int | None = None,
-        initial: npt.ArrayLike = 0.0,
-        *,
-        linearize_as: LinearizeAs = "exact",
-    ) -> None:
-        super().__init__(name)
-        self.linearize_as = linearization(self, linearize_as)
-        size = common_size(self, size, rising=rising, falling=falling, initial=initial)
-        self.period = period
-        self.rising, self.falling = _declare_rates(self, rising, falling)
-        self.x = self.declare_discrete_state("x", np.full(size, initial), doc="y")
-        self.u = self.declare_vector_input("u", size)
-        self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
-        self.declare_discrete_update(self.update_x, Periodic(period, offset))
-
-    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
-        """Return that output, state and input have one unit."""
-        return [(self.u, self.x, self.y)]
-
-    def update_x(self, context: Any) -> dict[Any, Array]:
-        """Return the state moved toward the input."""
-        x = self.x(context)
-        lower, upper = -self.falling(context) * self.period, self.rising(context) * self.period
-        change = self.u(context) - x
-        return {self.x: x + self.with_slope_of(scalars.clip(change, lower, upper), change)}
-
-    def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the change is at a limit."""
-        rate = (self.u(context) - self.x(context)) / self.period
-        return _rate_remark(rate, self.rising(context), self.falling(context))
+        lag = self.time_constant(context) if self.period is None else self.period
+        rate = (self.u(context) - self.x(context)) / lag
+        rising, falling = self.rising(context), self.falling(context)
+        if not np.any((rate > rising) | (rate < -falling)):
+            return None
+        limits = f"{show(-falling)} or {show(rising)}"
+        return f"its input asks for a rate of {show(rate)}, beyond {limits}"
 
 
 class Relay(LeafSystem):
@@ -511,25 +448,3 @@ class Relay(LeafSystem):
         u = self.u(context)
         kept = np.where(u <= self.off_threshold(context), 0.0, self.mode(context))
         return {self.mode: np.where(u >= self.on_threshold(context), 1.0, kept)}
-
-
-def _rate_remark(rate: Array, rising: Array, falling: Array) -> str | None:
-    """Tell whether a rate is beyond its limits."""
-    if np.any((rate > rising) | (rate < -falling)):
-        return (
-            f"its input asks for a rate of {show(rate)}, beyond {show(-falling)} or {show(rising)}"
-        )
-    return None
-
-
-def _declare_rates(
-    block: LeafSystem, rising: npt.ArrayLike, falling: npt.ArrayLike
-) -> tuple[NumericParameter, NumericParameter]:
-    """Declare the largest speeds upward and downward."""
-    up, down = (
-        block.declare_numeric_parameter(
-            name, value, unit="1/s", lower=0.0, allow_infinite=True, doc=f"largest {name} speed"
-        )
-        for name, value in (("rising", rising), ("falling", falling))
-    )
-    return up, down

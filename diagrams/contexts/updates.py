@@ -11,6 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.contexts.store import annotate
+from flexure.diagrams.values.events import Initialization
 from flexure.diagrams.values.state import AbstractState, ContinuousState, DiscreteState
 
 if TYPE_CHECKING:
@@ -100,3 +101,30 @@ def _checked(event: Event, returned: Any) -> list[tuple[Any, Any]]:
             )
         checked.append((state, state.check(value, attempt)))
     return checked
+
+
+def initialize(context: Context) -> None:
+    """Run the initialization updates of a context, and make it one that a motion can begin with."""
+    run_updates(
+        (leaf, event)
+        for leaf in context.leaves()
+        for event in leaf.system.events
+        if event.kind != "publish" and isinstance(event.trigger, Initialization)
+    )
+    prepare_start(context)
+
+
+def prepare_start(context: Context) -> None:
+    """Let blocks make their states fit, and refuse what no motion can begin with."""
+    for leaf in context.leaves():
+        if leaf.system.prepares_starts:
+            leaf.system.prepare_start(leaf)
+    require_start(context)
+
+
+def require_start(context: Context) -> None:
+    """Refuse a context that some block refuses to begin with."""
+    context.store.require_relations()
+    for leaf in context.leaves():
+        if leaf.system.restricts_starts:
+            leaf.system.check_start(leaf)

@@ -10,11 +10,12 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
 from importlib import import_module
 from importlib.util import find_spec
 from opcode import opmap
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from flexure.diagrams.checks.errors import closest, quoted
@@ -27,7 +28,7 @@ def imported_names(file: str, package: str) -> dict[str, str]:
     Parameters
     ----------
     file : str
-        The file of the module, with the imports in its block ``if TYPE_CHECKING:``.
+        The file of the module, with the imports ``X as X`` in its block ``if TYPE_CHECKING:``.
     package : str
         The package that they import from.
 
@@ -41,7 +42,8 @@ def imported_names(file: str, package: str) -> dict[str, str]:
         rf"^    from {re.escape(package)}\.(\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE
     )
     return {
-        module: (several or one).replace(",", " ") for module, several, one in line.findall(source)
+        module: re.sub(r"(\w+) as \w+,?", r"\1", several or one)
+        for module, several, one in line.findall(source)
     }
 
 
@@ -54,6 +56,8 @@ def on_demand(
     root: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
+
+    Its ``__all__`` has all names, if it does not set another one.
 
     Parameters
     ----------
@@ -78,6 +82,7 @@ def on_demand(
     True
     """
     homes = {name: module for module, words in names.items() for name in words.split()}
+    vars(sys.modules[package]).setdefault("__all__", sorted(homes))
 
     def find(name: str) -> Any:
         module = f"{package}.{name}"
@@ -151,3 +156,46 @@ def _defines(kind: type, name: str) -> bool:
 def _is_import(frame: FrameType) -> bool:
     """Tell whether a frame is about to take a name from a module: ``from module import name``."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
+class Deferred:
+    """A module whose functions become methods of a class, imported when one of them is used.
+
+    Pictures are such methods: they need modules that no computation needs.
+
+    Examples
+    --------
+    >>> class Text(str):
+    ...     words = Deferred("shlex").split
+    >>> Text("two words").words()
+    ['two', 'words']
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # tools that look at modules ask for those
+            raise AttributeError(name)
+        return _Method(self._module, name)
+
+
+class _Method:
+    """A function of a module that replaces itself, as a method, when a class is asked for it."""
+
+    def __init__(self, module: str, function: str) -> None:
+        self._module, self._function = module, function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        given = getattr(import_module(self._module), self._function)
+        code, defaults = given.__code__, given.__defaults__
+        method = FunctionType(code, given.__globals__, self._name, defaults, given.__closure__)
+        update_wrapper(method, given)
+        method.__kwdefaults__ = given.__kwdefaults__
+        method.__name__, method.__module__ = self._name, self._owner.__module__
+        method.__qualname__ = f"{self._owner.__qualname__}.{self._name}"
+        setattr(self._owner, self._name, method)
+        return method.__get__(instance, owner)

@@ -20,58 +20,48 @@ np.float64(2.0)
 """
 
 # These three make NumPy functions known to `SymbolArray`.
-from flexure.diagrams.scalars.derivatives.differentiation import gradient
-from flexure.diagrams.scalars.derivatives.evaluation import evaluate, sources, substitute
+from flexure.diagrams.scalars.derivatives.differentiation import gradient as gradient
+from flexure.diagrams.scalars.derivatives.evaluation import (
+    evaluate as evaluate,
+    sources as sources,
+    substitute as substitute,
+)
 from flexure.diagrams.scalars.derivatives.jacobians import (
-    BlockJacobian,
-    Jacobian,
-    block_jacobian,
-    jacobian,
+    BlockJacobian as BlockJacobian,
+    Jacobian as Jacobian,
+    block_jacobian as block_jacobian,
+    jacobian as jacobian,
 )
-from flexure.diagrams.scalars.expressions import linear_algebra as linear_algebra
-from flexure.diagrams.scalars.expressions import numpy_functions as numpy_functions
-from flexure.diagrams.scalars.expressions import plain_functions as plain_functions
-from flexure.diagrams.scalars.expressions.array import SymbolArray
-from flexure.diagrams.scalars.expressions.expression import Condition, Graph, Symbol
+from flexure.diagrams.scalars.expressions import (
+    linear_algebra as linear_algebra,
+    numpy_functions as numpy_functions,
+    plain_functions as plain_functions,
+)
+from flexure.diagrams.scalars.expressions.array import SymbolArray as SymbolArray
+from flexure.diagrams.scalars.expressions.expression import (
+    Condition as Condition,
+    Graph as Graph,
+    Symbol as Symbol,
+)
 from flexure.diagrams.scalars.expressions.functions import (
-    array,
-    clip,
-    is_symbolic,
-    sinc,
-    symbols,
-    where,
-    with_slope_of,
+    array as array,
+    clip as clip,
+    is_symbolic as is_symbolic,
+    sinc as sinc,
+    symbols as symbols,
+    where as where,
+    with_slope_of as with_slope_of,
 )
-from flexure.diagrams.scalars.expressions.guards import refuse_where
-from flexure.diagrams.scalars.notations.latex import latex_names, write_latex
-from flexure.diagrams.scalars.notations.mathml import mathml_names, write_mathml
-from flexure.diagrams.scalars.notations.notation import Written, write_python
-
-__all__ = [
-    "BlockJacobian",
-    "Condition",
-    "Graph",
-    "Jacobian",
-    "Symbol",
-    "SymbolArray",
-    "Written",
-    "array",
-    "block_jacobian",
-    "clip",
-    "evaluate",
-    "gradient",
-    "is_symbolic",
-    "jacobian",
-    "latex_names",
-    "mathml_names",
-    "refuse_where",
-    "sinc",
-    "sources",
-    "substitute",
-    "symbols",
-    "where",
-    "with_slope_of",
-    "write_latex",
-    "write_mathml",
-    "write_python",
-]
+from flexure.diagrams.scalars.expressions.guards import refuse_where as refuse_where
+from flexure.diagrams.scalars.notations.latex import (
+    latex_names as latex_names,
+    write_latex as write_latex,
+)
+from flexure.diagrams.scalars.notations.mathml import (
+    mathml_names as mathml_names,
+    write_mathml as write_mathml,
+)
+from flexure.diagrams.scalars.notations.notation import (
+    Written as Written,
+    write_python as write_python,
+)

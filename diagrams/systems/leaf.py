@@ -39,16 +39,17 @@ class LeafSystem(DeclaringSystem):
     3. An output and a cache entry have a function ``calc(context)``, which returns the value. A
        vector, that of the derivatives included, is returned as an array of the declared size, as a
        number for size 1, or as a list of numbers and vectors, which are laid end to end.
-    4. An event has a handler, which is called with the context. That of an update returns new
-       values, ``{state handle: value}``, and that of a publish may write to its record and return
-       `Terminate`. A witness function returns a number that is continuous between events.
+    4. An event has a handler, which is called with the context. The handler of an update
+       returns new values, ``{state handle: value}``; the handler of a publish may write to its
+       record and return `Terminate`. A witness function returns a number that is continuous
+       between events.
     5. A block whose equations jump or bend at known times returns the next one from
        `calc_next_break_time`.
     6. All of these functions are pure. Their results depend on the context alone, and they change
        nothing: everything that varies is state, never an attribute.
-    7. Those of 2 to 4, but for publish handlers, and those of a projection are written in NumPy for
-       one sample, and do the same operations whatever the values are: ``np.where`` and not ``if``.
-       Branches on values are followed both ways, but branches in branches multiply.
+    7. The functions of 2 to 4 except publish handlers, and those of a projection, are written in
+       NumPy for one sample, and do the same operations whatever the values are: ``np.where`` and
+       not ``if``. Branches on values are followed both ways, but branches in branches multiply.
     8. An output and a cache entry read no more than their prerequisites, and parameters. Declared
        ones are exact: too many of them make algebraic loops, and too few stale values.
     9. Attributes and functions can be pickled: methods, functions of modules and partials of both,

@@ -28,7 +28,6 @@ EXTRAS = {
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
     "cluster": (("dask", "cloudpickle"), "studies on many machines"),
-    "pages": (("plotly",), "pages in which diagrams run"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")
 _CLOSE = 1e-5  # to the closed form, with the default tolerances

@@ -15,14 +15,9 @@ from typing import Any
 from flexure.diagrams.building.known_units import KnownUnits
 from flexure.diagrams.contexts.inventory import Paths
 from flexure.diagrams.drawing.arrangement.content import Content, Fold, Row, caption_of, role_of
+from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Wire
 from flexure.diagrams.drawing.arrangement.node_columns import GRID
-from flexure.diagrams.drawing.arrangement.picture import (
-    Block,
-    Picture,
-    Wire,
-    label_room,
-    picture_of,
-)
+from flexure.diagrams.drawing.arrangement.picture import label_room, picture_of
 from flexure.diagrams.drawing.formats.marks import Path, Text
 from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
 from flexure.diagrams.drawing.formats.sheet import sheet_of

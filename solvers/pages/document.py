@@ -10,11 +10,9 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.files.versions import versions
 from flexure.solvers.results.mechanisms.view_data import view_script
 
@@ -22,14 +20,20 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 SCRIPTS = (
     "page/elements.js",
     "page/app.js",
+    "page/runs.js",
     "page/colors.js",
     "page/runner.js",
     "charts/scales.js",
     "page/controls.js",
-    "charts/chart_style.js",
+    "charts/axes.js",
+    "charts/chart.js",
     "charts/charts.js",
+    "charts/scope.js",
+    "charts/bode.js",
     "charts/figures.js",
     "charts/responses.js",
+    "page/goals.js",
+    "page/agreement.js",
     "page/player.js",
     "page/sharing.js",
     "diagram/diagram_stage.js",
@@ -67,12 +71,14 @@ INSPECTOR = Outline(
     (
         "page/elements.js",
         "page/app.js",
+        "page/runs.js",
         "page/colors.js",
         "charts/scales.js",
         "page/controls.js",
         "page/sharing.js",
         "charts/curves.js",
-        "charts/chart_style.js",
+        "charts/axes.js",
+        "charts/chart.js",
         "charts/plots.js",
         "inspector/inspector.js",
     ),
@@ -110,21 +116,20 @@ def document(
     """
     scripts = {
         "model": _script(model),
-        "library": _library(),
         "script": _script(_joined(outline)),
     }
-    hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
+    hashes = " ".join(f"'sha256-{hash_of(text)}'" for text in scripts.values())
     policy = {
         "default-src": "'none'",
         "script-src": hashes,
-        "style-src": "'unsafe-inline'",  # of the library for charts
+        "style-src": f"'sha256-{hash_of(joined_style(outline.styles))}'",
         "img-src": "data: blob:",
         "worker-src": "blob:",
         "connect-src": "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    body = Template(_asset(outline.html)).substitute(
+    body = Template(asset(outline.html)).substitute(
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
@@ -132,7 +137,7 @@ def document(
         data=_json(data),
         **scripts,
     )
-    return _framed(title, policy, outline.styles, body, schemes="light dark")
+    return framed(title, policy, joined_style(outline.styles), body, schemes="light dark")
 
 
 def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
@@ -158,22 +163,20 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
         for k, (name, inside) in enumerate(sections)
     ]
     links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
-    body = Template(_asset("report/report.html")).substitute(
+    body = Template(asset("report/report.html")).substitute(
         title=_plain(title), contents=" ".join(links), sections="\n".join(parts)
     )
-    return _framed(title, policy, ["report/report.css"], body, schemes="light")
+    return framed(title, policy, joined_style(["report/report.css"]), body, schemes="light")
 
 
-def _framed(
-    title: str, policy: dict[str, str], styles: Sequence[str], body: str, *, schemes: str
-) -> str:
+def framed(title: str, policy: dict[str, str], style: str, body: str, *, schemes: str) -> str:
     """Return a document of HTML with a policy, styles and a body, for color schemes."""
-    return Template(_asset("page/frame.html")).substitute(
+    return Template(asset("page/frame.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
         schemes=schemes,
         title=_plain(title),
-        style="\n".join(map(_asset, styles)),
+        style=style,
         body=body,
     )
 
@@ -195,28 +198,23 @@ def _script(text: str) -> str:
 
 
 @functools.lru_cache(8)
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the hash of a script or style, as a policy has it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _joined(outline: Outline) -> str:
     """Return the scripts of a page as one, in which nothing is global."""
     texts = [view_script()] if outline.moving else []
-    texts += map(_asset, outline.scripts)
+    texts += map(asset, outline.scripts)
     return "(() => {\n" + "\n".join(texts) + "})();"
 
 
-def _asset(name: str) -> str:
+def joined_style(names: Sequence[str]) -> str:
+    """Return the text of several style sheets."""
+    return "\n".join(map(asset, names))
+
+
+def asset(name: str) -> str:
+    """Return the text of an asset."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _library() -> str:
-    """Return the script of plotly, which its package brings."""
-    plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
-    file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
-    return _library_text(file)
-
-
-@functools.cache
-def _library_text(file: Path) -> str:
-    return _script(file.read_text(encoding="utf-8"))

@@ -88,8 +88,6 @@ def inspect_block(
         When there is no coordinate or input with the name of a range.
     ValueRefusedError
         When a range is empty, or what was measured are no rows of the same length.
-    MissingExtraError
-        When plotly is not installed, which draws the charts.
 
     See Also
     --------

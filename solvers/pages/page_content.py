@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.building.known_units import known_units
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import (
+    FlexureError,
+    UnknownNameError,
+    ValueRefusedError,
+    quoted,
+)
+from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter
 from flexure.diagrams.contexts.value_places import find_place, several
@@ -24,6 +32,7 @@ from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.kinds import DISCRETE, PARAMETER
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
+from flexure.solvers.analysis.equations.equations import refuse_sampled
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.pictures.panels import (
     ENERGIES,
@@ -37,6 +46,22 @@ _PANELS = 6  # of signals that nobody has named
 _IN_ONE_PANEL = 6  # lines that can be told apart
 _FROM_ONE_BLOCK = 4  # parameters at hand that nobody has named
 _AT_HAND = 12
+_MOST_LOOP_STATES = 60
+_SAMPLES = 3  # states at which a page compares itself with Python
+_SHIFT = 1e-3  # by which they are apart, relative
+#: Figures of step responses that goals can bound, and their units, where U is that of the signal.
+FIGURES = {
+    "rise_time": "s",
+    "settling_time": "s",
+    "overshoot": "%",
+    "peak": "U",
+    "steady_state_error": "U",
+    "iae": "U s",
+}
+#: Figures of any signal.
+OF_SIGNALS = ("least", "greatest", "last")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_GOAL = re.compile(rf"\s*(\w+)(?:\s+of\s+(.+?))?\s*([<>])\s*({_NUMBER})\s*")
 
 
 class PageSignals:
@@ -243,6 +268,36 @@ def _moves(response: dict[str, Any], system: System) -> bool:
     return handle.system.path not in response["sources"]
 
 
+def read_goal(
+    text: Any, signals: PageSignals, responses: Sequence[dict[str, Any]], attempt: str
+) -> dict[str, Any]:
+    """Return a goal as the page knows it, from a text such as "overshoot of plant.y < 5"."""
+    found = _GOAL.fullmatch(text) if isinstance(text, str) else None
+    answering = [each["signal"] for each in responses]
+    figure, signal, comparison, limit = found.groups() if found else ("", None, "", "")
+    if signal is not None:
+        signal = signals.name(signal)
+    elif figure in FIGURES and answering:
+        signal = answering[0]
+    if signal is None or not (figure in OF_SIGNALS or (figure in FIGURES and signal in answering)):
+        raise ValueRefusedError(
+            f"{attempt} with the goal {text!r}",
+            expected="a figure, a signal, and a bound, such as 'overshoot of plant.y < 5' or "
+            "'least of leaf.safety > 1.5'",
+            remedy=f"Figures of the step responses of {quoted(answering)} are {quoted(FIGURES)}, "
+            f"and those of any signal are {quoted(OF_SIGNALS)}",
+        )
+    reader = resolve(signals.system, signal)
+    unit = FIGURES.get(figure, "U").replace("U", signals.about(reader)["unit"]).strip()
+    return {
+        "figure": figure,
+        "signal": signal,
+        "unit": unit,
+        "comparison": comparison,
+        "limit": float(limit),
+    }
+
+
 def foremost_parameters(
     system: System, context: Context, wanted: Sequence[Signal] | None, known: Iterable[str]
 ) -> list[str]:
@@ -277,6 +332,54 @@ def foremost_parameters(
 def _settable(system: System, way: Any, path_of: Paths) -> str:
     place = find_place(system, way)
     return path_of.place(place) if place.part is not None else path_of(place.handle)
+
+
+def loops(signals: PageSignals, context: Context) -> list[dict[str, Any]]:
+    """Return the continuous PID controllers, by whose gains their loops can be opened."""
+    system = signals.system
+    try:
+        refuse_sampled(context, "Cannot show loop gains on a page")
+    except FlexureError:
+        return []
+    found = []
+    if len(context.continuous_state) <= _MOST_LOOP_STATES:
+        path_of = Paths(system)
+        for leaf in system.layout.leaves:
+            if isinstance(leaf, PIDController) and leaf.size == 1 and not leaf.gain_ports:
+                gains = [path_of(gain) for gain in (leaf.kp, leaf.ki, leaf.kd) if gain is not None]
+                found.append({"name": signals.outermost(leaf.u), "gains": gains})
+    return found
+
+
+def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return derivatives and signals at a few states near that of a context, as the page has them.
+
+    A page compares its own numbers with these. There are none where the equations need what the
+    context does not have, such as the value of a free input.
+    """
+    readers = {path: resolve(system, path) for path in paths}
+    start = np.array(context.continuous_state)
+    found = []
+    for k in range(_SAMPLES):
+        now = context.clone()
+        directions = np.sin(1.0 + k * np.arange(1.0, start.size + 1.0))
+        now.continuous_state = start + _SHIFT * k * (1.0 + np.abs(start)) * directions
+        try:
+            with quietly():
+                rates = system.eval_time_derivatives(now)
+                values = {path: as_text(np.ravel(read(now))) for path, read in readers.items()}
+        except (FlexureError, ArithmeticError):
+            continue
+        state = as_text(now.continuous_state)
+        found.append(
+            {
+                "time": now.time,
+                "state": state,
+                "derivatives": as_text(rates),
+                "signals": values,
+            }
+        )
+    return found
 
 
 def as_text(values: Any) -> str:

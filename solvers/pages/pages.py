@@ -35,7 +35,10 @@ from flexure.solvers.pages.page_content import (
     as_text,
     charts,
     foremost_parameters,
+    loops,
+    read_goal,
     responses,
+    samples,
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -53,6 +56,12 @@ _COUNT = f"at least two samples, and at most {_MOST_SAMPLES}"
 _MOST_TIMES = 3000  # of recorded signals
 _MOST_NUMBERS = 300_000
 _FRAME = 'style="width: 100%; height: 760px; border: 1px solid #ccc; border-radius: 8px"'
+#: Tells the page inside of a notebook whether what is around it is dark.
+_ON_LOAD = (
+    "let n=this,c;do{n=n.parentElement;c=n&&getComputedStyle(n).backgroundColor.match(/[0-9.]+/g)}"
+    "while(n&&c[3]==='0');if(n)this.contentWindow.postMessage("
+    "{colors:+c[0]+ +c[1]+ +c[2]<384?'dark':'light'},'*')"
+)
 
 #: Signals in panels: each item is a signal, or a list of those that share a panel.
 Panels = Sequence[Signal | Sequence[Signal]]
@@ -108,7 +117,8 @@ class Page(Answer):
     def _repr_html_(self) -> str:
         inside = html.escape(self.html, quote=True)
         return (
-            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} srcdoc="{inside}"></iframe>'
+            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} '
+            f'onload="{html.escape(_ON_LOAD)}" srcdoc="{inside}"></iframe>'
         )
 
     def __repr__(self) -> str:
@@ -124,6 +134,7 @@ def page(
     context: Context | None = None,
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
+    goals: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
     title: str | None = None,
     view: View = "auto",
@@ -160,6 +171,12 @@ def page(
         Signals of the charts, with one component, and lists of those that share a panel. When
         omitted, the inputs and outputs of controllers, or else the outputs; and energies of plants,
         with the residuals of their ledgers. Readers of the page can add others.
+    goals : sequence of str
+        Bounds of figures in the units that are shown, such as ``"overshoot < 5"`` for the first
+        step response, ``"settling_time of door.axis.angle < 2"``, or for the ``least``,
+        ``greatest`` or ``last`` value of any signal, ``"least of leaf.safety > 1.5"``. The tile of
+        a missed goal turns red, and a strip below each slider shows where all goals hold. Readers
+        can add goals.
     units : dict of str to str, optional
         Units in which charts and figures show numbers, by the units in their place, as
         ``{"rad": "deg"}``.
@@ -185,8 +202,6 @@ def page(
     TraceError
         When equations of a block cannot be read as JavaScript; the text names it. The method
         ``page`` of a result of `simulate` shows what was recorded instead.
-    MissingExtraError
-        When plotly is not installed, which draws the charts.
 
     See Also
     --------
@@ -230,6 +245,7 @@ def page(
         parameters,
         end,
         {"samples": int(count)} | given,
+        goals=goals,
         options=[f"{name}={value!r}" for name, value in options.items()],
     )
     if path is not None:
@@ -239,19 +255,33 @@ def page(
 
 def page_of(
     result: SimulationResult,
+    path: str | Path | None = None,
     *,
-    parameters: Sequence[Signal] | None,
-    signals: Panels | None,
-    units: Mapping[str, str] | None,
-    title: str | None,
-    view: View,
-    forces: bool,
-    stress: bool,
-    trace: Sequence[FrameLike] | FrameLike,
-    ground: float | None,
-    path: str | Path | None,
+    parameters: Sequence[Signal] | None = None,
+    signals: Sequence[Signal | Sequence[Signal]] | None = None,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    view: View = "auto",
+    forces: bool = False,
+    stress: bool = False,
+    trace: Sequence[FrameLike] | FrameLike = (),
+    ground: float | None = None,
 ) -> Page:
-    """Make a page of a result; see `SimulationResult.page`."""
+    """Make a page of HTML that shows the run, and in which the diagram runs with other values.
+
+    Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Where to save the page.
+    parameters, signals, units, title, view, forces, stress, trace, ground
+        As for `flexure.page`.
+
+    Returns
+    -------
+    Page
+    """
     attempt = f"Cannot make a page of '{result.system.label}'"
     look, scales = _look(view, forces, stress, trace, ground, attempt), Scales(units, attempt)
     system, start = result.system, result.context_at(result.time[0])
@@ -317,6 +347,7 @@ class _Content:
         end: float,
         run: dict[str, Any],
         *,
+        goals: Sequence[str] = (),
         options: Sequence[str] = (),
         recorded: SimulationResult | None = None,
         why: str = "",
@@ -338,9 +369,15 @@ class _Content:
             "signals": list(self._signals.values()),
             "charts": self._groups,
             "responses": self._responses,
+            "goals": [
+                read_goal(text, self._names, self._responses, attempt)
+                for text in ([goals] if isinstance(goals, str) else goals)
+            ],
             "foremost": [],
             "changed": [],
             "recorded": None,
+            "samples": [],
+            "loops": [],
             "diagram": diagram_data(system),
             "mechanisms": self._mechanisms,
         }
@@ -354,6 +391,8 @@ class _Content:
             ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
             data["changed"] = self._changed(known)
+            data["loops"] = loops(self._names, self._context)
+            data["samples"] = samples(system, self._context, self._needed())
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
@@ -392,18 +431,22 @@ class _Content:
     def _path_of(self, handle: OutputPort | NumericParameter) -> str:
         return self._names.path(Reader(handle, None))
 
-    def _record(self, result: SimulationResult) -> dict[str, Any]:
-        """Return the signals of a result: those that are shown, and as many others as fit."""
-        times = result.fine_time(_SAMPLES)
-        if len(times) > _MOST_TIMES:
-            times = np.linspace(times[0], times[-1], _MOST_TIMES)
+    def _needed(self) -> list[str]:
+        """Return the paths of the signals that are shown."""
         shown = [self._path(name) for group in self._groups for name in group]
         for each in self._mechanisms:
             shown += [path for path in each["signals"] if path is not None]
             shown += [arrow["signal"] for arrow in each["arrows"]]
             shown += [ribbon["stress"] for ribbon in each["ribbons"] if ribbon["stress"]]
         shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
-        chosen = dict.fromkeys(shown)
+        return list(dict.fromkeys(shown))
+
+    def _record(self, result: SimulationResult) -> dict[str, Any]:
+        """Return the signals of a result: those that are shown, and as many others as fit."""
+        times = result.fine_time(_SAMPLES)
+        if len(times) > _MOST_TIMES:
+            times = np.linspace(times[0], times[-1], _MOST_TIMES)
+        chosen = dict.fromkeys(self._needed())
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
         for path, about in self._signals.items():
             room -= 0 if path in chosen else len(times) * about["size"]

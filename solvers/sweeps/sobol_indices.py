@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -25,6 +24,7 @@ from flexure.diagrams.checks.arguments import is_one_of
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import fold, heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -47,7 +47,9 @@ from flexure.solvers.sweeps.sweeps import sweep
 from flexure.solvers.sweeps.tables.regression import Regression
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from flexure.solvers.sweeps.pictures import sobol_plots
+else:
+    sobol_plots = Deferred("flexure.solvers.sweeps.pictures.sobol_plots")
 
 _RESAMPLES = 1000
 _CHUNK = 100  # of them at once, which bounds the memory
@@ -166,31 +168,7 @@ class SobolIndices(Answer):
         names = ("path", "first", "first interval", "total", "total interval", "linear")
         return Table(names, rows)
 
-    def plot(
-        self,
-        metric: str | None = None,
-        *,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Plot the indices of a metric as bars, with their intervals and the linear shares.
-
-        Parameters
-        ----------
-        metric : str, optional
-            Which metric; the only one when omitted.
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.sweeps.pictures.sobol_plots import plot_indices
-
-        return plot_indices(self, self._only(metric), ax=ax, path=path)
+    plot = sobol_plots.plot_indices
 
     def _only(self, metric: str | None) -> str:
         if metric is not None or len(self.metrics) == 1:

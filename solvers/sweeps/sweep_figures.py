@@ -22,8 +22,8 @@ from flexure.solvers.sweeps.running.metric_columns import (
     MetricColumns,
     Steps,
     check_names,
+    find_steps,
 )
-from flexure.solvers.sweeps.running.run_step_sources import find_steps
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import Variants

@@ -10,9 +10,6 @@ import pytest
 
 from tests.commands.conftest import Command
 
-pytest.importorskip("plotly")
-
-
 SPRING = """\
 import flexure as fx
 

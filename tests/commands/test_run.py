@@ -167,7 +167,7 @@ import flexure as fx
 
 def build():
     builder = fx.DiagramBuilder("loop")
-    pid = fx.SampledPIDController("pid", 0.001, kp=0.5, ki=0.3)
+    pid = fx.PIDController("pid", kp=0.5, ki=0.3, period=0.001)
     builder.add_all(fx.Constant("target", 1.0), pid, fx.FirstOrderLag("plant", 0.3))
     builder.connect("target.y", "pid.setpoint")
     builder.connect_chain("pid", "plant", "pid.measurement")

@@ -8,8 +8,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from flexure.commands.arguments.value_texts import assignment, names, parsed, tolerance
 from tests.commands.conftest import Command

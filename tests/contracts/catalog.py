@@ -176,10 +176,9 @@ CATALOG: dict[str, Recipe] = {
         anti_windup="conditional",
         gain_ports=True,
     ),
-    "SampledPIDController": recipe(fx.SampledPIDController, 0.1, linearize_as="gain"),
-    "SampledPIDController with filter": recipe(
-        fx.SampledPIDController,
-        0.1,
+    "PIDController with a period": recipe(fx.PIDController, linearize_as="gain", period=0.1),
+    "PIDController with a period with filter": recipe(
+        fx.PIDController,
         [2.0, 1.0],
         [1.0, 0.0],
         [0.5, 0.1],
@@ -189,16 +188,17 @@ CATALOG: dict[str, Recipe] = {
         setpoint_weight=0.7,
         derivative_weight=0.3,
         tracking_time=0.5,
+        period=0.1,
         **_LIMITS,
     ),
-    "SampledPIDController with rate inputs": recipe(
-        fx.SampledPIDController, 0.1, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, rate_inputs=True
+    "PIDController with a period with rate inputs": recipe(
+        fx.PIDController, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, rate_inputs=True, period=0.1
     ),
-    "SampledPIDController with gain ports": recipe(
-        fx.SampledPIDController, 0.1, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, gain_ports=True
+    "PIDController with a period with gain ports": recipe(
+        fx.PIDController, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, gain_ports=True, period=0.1
     ),
-    "SampledPIDController that stops to integrate": recipe(
-        fx.SampledPIDController, 0.1, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup="conditional"
+    "PIDController with a period that stops to integrate": recipe(
+        fx.PIDController, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup="conditional", period=0.1
     ),
     "StateFeedback": recipe(fx.StateFeedback, [2.0, 0.5]),
     "StateFeedback with reference gain": recipe(
@@ -215,8 +215,8 @@ CATALOG: dict[str, Recipe] = {
     "StateFeedback of a quaternion": recipe(
         fx.StateFeedback, [[0.0, 1.0, 2.0, 3.0, 4.0]], x0=[0.6, 0.0, 0.8, 0.0, 1.0], quaternions=[0]
     ),
-    "SampledLuenbergerObserver": recipe(
-        fx.SampledLuenbergerObserver, *_OSCILLATOR, gain=[0.6, 0.9], period=0.1
+    "LuenbergerObserver with a period": recipe(
+        fx.LuenbergerObserver, *_OSCILLATOR, gain=[0.6, 0.9], period=0.1
     ),
     "LuenbergerObserver of a quaternion": recipe(
         fx.LuenbergerObserver,
@@ -225,16 +225,16 @@ CATALOG: dict[str, Recipe] = {
         y0=[1.0, 0.0, 0.0, 0.0],
         quaternions=[0],
     ),
-    "SampledLuenbergerObserver of a quaternion": recipe(
-        fx.SampledLuenbergerObserver,
+    "LuenbergerObserver with a period of a quaternion": recipe(
+        fx.LuenbergerObserver,
         *_TURNS,
         gain=0.5 * np.eye(4)[1:],
         period=0.1,
         y0=[1.0, 0.0, 0.0, 0.0],
         quaternions=[0],
     ),
-    "SampledLuenbergerObserver with offsets": recipe(
-        fx.SampledLuenbergerObserver,
+    "LuenbergerObserver with a period with offsets": recipe(
+        fx.LuenbergerObserver,
         *_TWO_BY_TWO,
         gain=[[0.3, 0.1], [0.0, 0.2]],
         period=0.1,
@@ -253,12 +253,15 @@ CATALOG: dict[str, Recipe] = {
     # discrete
     "ZeroOrderHold": recipe(fx.ZeroOrderHold, 0.1, offset=0.05, size=2, initial=[1.0, 2.0]),
     "UnitDelay": recipe(fx.UnitDelay, 0.1, offset=0.05, size=2),
-    "DiscreteIntegrator": recipe(fx.DiscreteIntegrator, 0.1),
-    "DiscreteIntegrator, backward": recipe(
-        fx.DiscreteIntegrator, 0.1, method="backward", offset=0.05, size=2, initial=[1.0, 2.0]
+    "Integrator with a period, backward": recipe(
+        fx.Integrator, method="backward", offset=0.05, size=2, initial=[1.0, 2.0], period=0.1
     ),
-    "DiscreteIntegrator, trapezoidal": recipe(fx.DiscreteIntegrator, 0.1, method="trapezoidal"),
-    "DiscreteDerivative": recipe(fx.DiscreteDerivative, 0.1, offset=0.05, size=2),
+    "Integrator with a period, trapezoidal": recipe(
+        fx.Integrator, method="trapezoidal", period=0.1, lower=-1.0, upper=1.0, reset=True
+    ),
+    "FilteredDerivative with a period": recipe(
+        fx.FilteredDerivative, 0.0, offset=0.05, size=2, period=0.1
+    ),
     "StateSpace with a period": recipe(fx.StateSpace, *_TWO_BY_TWO, period=0.1),
     "StateSpace with a period without input": recipe(
         fx.StateSpace,
@@ -308,9 +311,9 @@ CATALOG: dict[str, Recipe] = {
     "RateLimiter per component": recipe(
         fx.RateLimiter, [2.0, np.inf], 1.0, 0.1, size=2, initial=[0.5, 0.0]
     ),
-    "DiscreteRateLimiter": recipe(fx.DiscreteRateLimiter, 0.1, 2.0, 1.0, linearize_as="gain"),
-    "DiscreteRateLimiter per component": recipe(
-        fx.DiscreteRateLimiter, 0.1, [2.0, np.inf], 1.0, offset=0.05, size=2, initial=[0.5, 0.0]
+    "RateLimiter with a period": recipe(fx.RateLimiter, 2.0, 1.0, linearize_as="gain", period=0.1),
+    "RateLimiter with a period per component": recipe(
+        fx.RateLimiter, [2.0, np.inf], 1.0, offset=0.05, size=2, initial=[0.5, 0.0], period=0.1
     ),
     "Relay": recipe(fx.Relay, 0.5, -0.5),
     "Relay that is on": recipe(
@@ -588,7 +591,9 @@ CATALOG: dict[str, Recipe] = {
 #: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for kind in (getattr(fx.blocks, name) for name in sorted({*fx.blocks.__all__} - {"FMUBlock"}))
+    for kind in (
+        getattr(fx.blocks, name) for name in sorted({*vars(fx.blocks)["__all__"]} - {"FMUBlock"})
+    )
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]
 

@@ -61,7 +61,7 @@ ROUNDED = {
     fx.MultibodyTree,
     fx.NotchHinge,
     fx.PadeDelay,
-    fx.SampledLuenbergerObserver,
+    fx.LuenbergerObserver,
     fx.StateFeedback,
     fx.StateSpace,
     fx.TimeDelay,

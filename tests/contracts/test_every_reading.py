@@ -16,8 +16,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
@@ -507,7 +506,7 @@ def all_states(program: Program, context: fx.Context) -> FloatArray:
 
 def check_updates(program: Program, context: fx.Context, call: Callable[..., FloatArray]) -> None:
     """Compare the states after each update."""
-    for key, update in program.updates.items():
+    for key, update in program.trace.updates.items():
         after = context.clone()
         leaf = after.store.leaves[key[0]]
         event = leaf.system.events[key[1]]
@@ -524,13 +523,13 @@ def check_updates(program: Program, context: fx.Context, call: Callable[..., Flo
 
 def check_looks(program: Program, store: Store, call: Callable[..., FloatArray]) -> None:
     """Compare witness functions and logged signals."""
-    if program.witnesses:
-        expected = [witness(store, key) for key in program.witnesses]
+    if program.trace.witnesses:
+        expected = [witness(store, key) for key in program.trace.witnesses]
         close(call(program.witness, len(expected)), np.hstack(expected), "witness functions")
-    width = sum(where.stop - where.start for where in program.signals.values())
+    width = sum(where.stop - where.start for where in program.trace.signals.values())
     if width:
         found = call(program.signal, width)
-        for key, where in program.signals.items():
+        for key, where in program.trace.signals.items():
             leaf = store.leaves[key[0]]
             signal: Any = leaf.system.events[key[1]].signal
             close(found[where], signal(leaf), "logged signal")
@@ -557,8 +556,8 @@ def test_the_program_of_every_block_computes_its_equations_and_events(label: str
     program = Program(block.layout)
     check_program(program, [context.clone() for _ in filled(context, seeds=2)])
     timed = [f"update {k}" for k, e in enumerate(block.events) if is_timed(e)]
-    refused = {f"update {index}" for _, index in program.refusals}
+    refused = {f"update {index}" for _, index in program.trace.refusals}
     assert refused == set(timed) & NOT_TRACED.get(label, {}).keys()
-    assert len(program.updates) == len(timed) - len(refused)
-    targets = [target for update in program.updates.values() for target in update.targets]
+    assert len(program.trace.updates) == len(timed) - len(refused)
+    targets = [target for update in program.trace.updates.values() for target in update.targets]
     assert all(0 <= target < program.num_states + program.num_discrete for target in targets)

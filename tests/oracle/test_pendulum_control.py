@@ -213,7 +213,7 @@ def test_digital_pi(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("framework_sampled.json", "digital_pi_pendulum"))
 def test_our_sampled_pid_block_is_the_same_controller(case: dict[str, Any]) -> None:
     spec = case["controller"]
-    block = fx.SampledPIDController(
+    block = fx.PIDController(
         "controller", period=spec["period"], offset=spec["offset"], kp=spec["kp"], ki=spec["ki"]
     )
     expected = case["expected"]

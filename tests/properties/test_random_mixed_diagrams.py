@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars

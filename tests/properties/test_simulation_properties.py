@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.linalg
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import flexure as fx
@@ -79,7 +78,7 @@ def test_a_discrete_run_in_pieces_is_exactly_the_run_in_one(
         builder = fx.DiagramBuilder("diagram")
         builder.add_all(
             noise,
-            fx.DiscreteIntegrator("sum", 0.15),
+            fx.Integrator("sum", period=0.15),
             fx.TimeDelay("delay", 0.4, 0.2),
             fx.VectorLog("log", period=0.05),
         )

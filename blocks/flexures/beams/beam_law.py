@@ -551,8 +551,8 @@ def chord_of(angles: Array, position: Array) -> tuple[Array, Array, Array]:
 def elongation(position: Array, length: Array, before: Array) -> Array:
     """Return the length of a position less the one before, from the difference of their squares.
 
-    Along x of A, the difference is exact. That of the lengths is off by their rounding, which times
-    the axial stiffness is a force that shakes the nodes of a beam.
+    Along x of A, this difference is exact. The difference of the lengths themselves has their
+    rounding error, which times the axial stiffness is a force that shakes the nodes of a beam.
     """
     x, y, z = position
     return ((x - before) * (x + before) + y * y + z * z) / (length + before)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +12,15 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.coefficients.fractional_branches import branches_like_power
 from flexure.blocks.forces.coefficients.passive_matrix import DIRECTIONS
-from flexure.blocks.forces.fits.steady_cycles import first_harmonic
 from flexure.diagrams.checks.arguments import flag, items_of, mapping, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from flexure.blocks.forces.fits import dynamic_stiffness_figure
+else:
+    dynamic_stiffness_figure = Deferred("flexure.blocks.forces.fits.dynamic_stiffness_figure")
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,7 @@ class DynamicStiffness:
         DynamicStiffness(stiffness=50.0, ..., branches=((30.0, 0.01), (20.0, 1.0)), ...)
         """
         attempt = "Cannot make a Prony series"
-        k = as_number(stiffness, (), f"{attempt} with stiffness")
-        check_bounds(k, f"{attempt} with stiffness", lower=0.0)
+        k = bounded(stiffness, f"{attempt} with stiffness", lower=0.0)
         g, T = (as_numbers(each, f"{attempt} with {what}") for each, what in
                 ((moduli, "moduli"), (times, "times")))  # fmt: skip
         fits = g.ndim == 1 and g.shape == T.shape
@@ -242,8 +241,7 @@ class DynamicStiffness:
         for each in (low, high):
             check_bounds(each, f"{attempt} with band", lower=0.0, exclusive=True, unit="Hz")
         require(low < high, band, f"{attempt} with band", "frequencies that increase")
-        allowed = as_number(error, (), f"{attempt} with error")
-        check_bounds(allowed, f"{attempt} with error", lower=1e-4, upper=0.5)
+        allowed = bounded(error, f"{attempt} with error", lower=1e-4, upper=0.5)
         if self.fractional is None:
             return self
         factor, exponent = self.fractional
@@ -251,36 +249,7 @@ class DynamicStiffness:
         more = tuple((factor * stiffness, time) for stiffness, time in found)
         return replace(self, branches=(*self.branches, *more), fractional=None)
 
-    def plot(
-        self,
-        frequency: npt.ArrayLike,
-        amplitude: npt.ArrayLike | None = None,
-        *,
-        measured: npt.ArrayLike | None = None,
-        ax: Sequence[Axes] | None = None,
-        path: str | Path | None = None,
-    ) -> Figure:
-        """Plot magnitude and loss angle over frequency, with a line for each amplitude.
-
-        Parameters
-        ----------
-        frequency, amplitude : array_like, shape (n,)
-            Where to compute it, as for `at`.
-        measured : array_like of complex, shape (n,), optional
-            What was measured there, as points.
-        ax : sequence of matplotlib.axes.Axes, optional
-            The two axes; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Its axes are those of magnitude and loss angle.
-        """
-        from flexure.blocks.forces.fits.dynamic_stiffness_figure import plot_dynamic_stiffness
-
-        return plot_dynamic_stiffness(self, frequency, amplitude, measured, ax, path)
+    plot = dynamic_stiffness_figure.plot_dynamic_stiffness
 
 
 def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
@@ -341,3 +310,37 @@ def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
         "friction": friction,
         "friction_memory": tuple(name for name in friction if given[name].has_memory),
     }
+
+
+#: Points and weights for the mean over the half of a cycle in which the deformation grows.
+_POINTS = 48
+
+
+def first_harmonic(X: FloatArray, limit: float, half: float, *, has_memory: bool) -> Any:
+    """Return the first harmonic of the load of friction over the amplitude.
+
+    Parameters
+    ----------
+    X : array
+        Amplitudes > 0 in m or rad.
+    limit, half : float
+        Greatest load F, and the deformation h at which half of it is there from rest on.
+    has_memory : bool
+        Whether the slope of the load starts with F/h from each turn on.
+
+    Returns
+    -------
+    ndarray of complex
+        In N/m or N m/rad.
+    """
+    Y = np.expand_dims(X / half, -1)
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    phi = 0.5 * np.pi * points
+    way = Y * (1.0 + np.sin(phi))
+    if has_memory:
+        alpha = 2.0 * Y / (1.0 + Y + np.sqrt(1.0 + Y * (6.0 + Y)))
+        a = 1.0 - (1.0 + alpha) / (1.0 + way / (1.0 + alpha))
+    else:
+        alpha = 2.0 * Y / (1.0 + np.sqrt(1.0 + 4.0 * Y**2))
+        a = 1.0 - 1.0 / (1.0 / (1.0 + alpha) + way)
+    return limit / X * np.sum(weights * a * (np.sin(phi) + 1j * np.cos(phi)), axis=-1)

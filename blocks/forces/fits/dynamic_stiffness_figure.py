@@ -24,12 +24,30 @@ if TYPE_CHECKING:
 def plot_dynamic_stiffness(
     model: DynamicStiffness,
     frequency: npt.ArrayLike,
-    amplitude: npt.ArrayLike | None,
-    measured: npt.ArrayLike | None,
-    ax: Sequence[Axes] | None,
-    path: str | Path | None,
+    amplitude: npt.ArrayLike | None = None,
+    *,
+    measured: npt.ArrayLike | None = None,
+    ax: Sequence[Axes] | None = None,
+    path: str | Path | None = None,
 ) -> Figure:
-    """Plot a dynamic stiffness, as its method does."""
+    """Plot magnitude and loss angle over frequency, with a line for each amplitude.
+
+    Parameters
+    ----------
+    frequency, amplitude : array_like, shape (n,)
+        Where to compute it, as for `at`.
+    measured : array_like of complex, shape (n,), optional
+        What was measured there, as points.
+    ax : sequence of matplotlib.axes.Axes, optional
+        The two axes; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are those of magnitude and loss angle.
+    """
     attempt = "Cannot plot a dynamic stiffness"
     computed = model.at(frequency, amplitude)
     hertz = np.asarray(frequency, dtype=float)

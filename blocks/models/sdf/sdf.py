@@ -99,8 +99,8 @@ def load_sdf(
 
     Links without ``inertial`` have the mass 1 kg and moments of 1 kg m², as SDF says. Links that no
     joint connects to the world float: a `QuaternionFloatingJoint` with the name of the link starts
-    at its pose. Those of a static model are welded to the world, without its joints. A joint that
-    closes a loop becomes a constraint, by `PlantBuilder.add_loop_joint`.
+    at its pose. Links of a static model are welded to the world, without its joints. A joint
+    that closes a loop becomes a constraint, by `PlantBuilder.add_loop_joint`.
 
     A ``friction`` becomes a `JointFriction` with the name ``<joint>_friction``, as by `load_urdf`;
     a ``spring_stiffness`` becomes a `JointSpring` with the name ``<joint>_spring``; a ``mimic``

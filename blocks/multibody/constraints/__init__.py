@@ -5,54 +5,40 @@ gives the values of φ, of their rates and of w, and the forces per multiplier, 
 the Jacobian; `constrained_motion` makes one system of equations of them all.
 """
 
-from flexure.blocks.multibody.constraints.cam_follower import CamFollower
-from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.cam_follower import CamFollower as CamFollower
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition as Condition,
+    Constraint as Constraint,
+)
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
-    CoordinateConstraint,
-    HolonomicConstraint,
-    PrescribedMotion,
+    CoordinateConstraint as CoordinateConstraint,
+    HolonomicConstraint as HolonomicConstraint,
+    PrescribedMotion as PrescribedMotion,
 )
-from flexure.blocks.multibody.constraints.couplings import Coupling, GearPair
+from flexure.blocks.multibody.constraints.couplings import (
+    Coupling as Coupling,
+    GearPair as GearPair,
+)
 from flexure.blocks.multibody.constraints.frame_constraints import (
-    DistanceConstraint,
-    FrameConstraint,
-    LoopJoint,
-    PointOnLine,
-    PointOnPlane,
+    DistanceConstraint as DistanceConstraint,
+    FrameConstraint as FrameConstraint,
+    LoopJoint as LoopJoint,
+    PointOnLine as PointOnLine,
+    PointOnPlane as PointOnPlane,
 )
-from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
+from flexure.blocks.multibody.constraints.rigid_stop import RigidStop as RigidStop
 from flexure.blocks.multibody.constraints.rolling import (
-    RollingContact,
-    RollingDisk,
-    RollingSphere,
+    RollingContact as RollingContact,
+    RollingDisk as RollingDisk,
+    RollingSphere as RollingSphere,
 )
-from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
+from flexure.blocks.multibody.constraints.sticking_constraint import (
+    StickingConstraint as StickingConstraint,
+)
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    SwitchedConstraint as SwitchedConstraint,
+)
 from flexure.blocks.multibody.constraints.velocity_constraints import (
-    KnifeEdge,
-    VelocityConstraint,
+    KnifeEdge as KnifeEdge,
+    VelocityConstraint as VelocityConstraint,
 )
-
-__all__ = [
-    "CamFollower",
-    "Condition",
-    "Constraint",
-    "CoordinateConstraint",
-    "Coupling",
-    "DistanceConstraint",
-    "FrameConstraint",
-    "GearPair",
-    "HolonomicConstraint",
-    "KnifeEdge",
-    "LoopJoint",
-    "PointOnLine",
-    "PointOnPlane",
-    "PrescribedMotion",
-    "RigidStop",
-    "RollingContact",
-    "RollingDisk",
-    "RollingSphere",
-    "StickingConstraint",
-    "SwitchedConstraint",
-    "VelocityConstraint",
-]

@@ -71,8 +71,8 @@ class ForceElement(Presented, Limited):
     5. `calc_non_conservative_power` returns the power of all other forces in W; it is never
        positive where they only dissipate, also inside. The sum of both is the power of all forces
        on what the element is attached to.
-    6. Forces are those on the body or joint. Those of an element between bodies cancel, moments
-       about a common point included, and turn with the bodies when all are carried along.
+    6. Forces are those on the body or joint. The forces of an element between bodies cancel,
+       moments about a common point included, and turn with the bodies when all are carried along.
     7. Where there is no answer, as in gimbal lock, ``scalars.refuse_where`` raises on numbers and
        gives NaN on symbols: that sends a compiled run back to Python, and to the same message.
 

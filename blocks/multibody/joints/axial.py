@@ -11,7 +11,7 @@ from flexure.blocks.math import rotation_about, x_rotation, y_rotation, z_rotati
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.joint import Joint, Limits
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Velocity
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -97,10 +97,9 @@ class AxisJoint(Joint):
 class AxialJoint(AxisJoint):
     """A joint with an axis and one position q: its vectors with one component are scalars, too."""
 
-    @property
-    def rate(self) -> JointComponents[float]:
-        """The rate of the position in a context, under the name that it has as an output."""
-        return JointComponents(self.velocities, "rate", 0)
+    rate = Velocity[float](
+        0, "The rate of the position in a context, under the name that it has as an output."
+    )
 
     @property
     def default_damping(self) -> float:

@@ -15,7 +15,7 @@ from flexure.blocks.multibody.joints.base.closure import (
     parallel,
     two_normals,
 )
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams.values.arrays import Array, FloatArray
 
 _ROTATION, _TRANSLATION = 0, 1
@@ -109,43 +109,18 @@ class CylindricalJoint(AxisJoint):
     def default_damping(self, damping: npt.ArrayLike) -> None:
         self.default_damping_vector = damping
 
-    @property
-    def rotation(self) -> JointComponents[float]:
-        """The angle in a context, in rad, right-handed about the axis."""
-        return JointComponents(self.positions, "rotation", _ROTATION)
-
-    @property
-    def translation(self) -> JointComponents[float]:
-        """The distance of Mo from Fo along the axis in a context, in m."""
-        return JointComponents(self.positions, "translation", _TRANSLATION)
-
-    @property
-    def angular_velocity(self) -> JointComponents[float]:
-        """The rate of the angle in a context, in rad/s."""
-        return JointComponents(self.velocities, "angular_velocity", _ROTATION)
-
-    @property
-    def translational_velocity(self) -> JointComponents[float]:
-        """The rate of the distance in a context, in m/s."""
-        return JointComponents(self.velocities, "translational_velocity", _TRANSLATION)
-
-    @property
-    def default_rotation(self) -> float:
-        """The angle in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[_ROTATION])
-
-    @default_rotation.setter
-    def default_rotation(self, rotation: float) -> None:
-        self._replace_default(slice(0, 1), rotation)
-
-    @property
-    def default_translation(self) -> float:
-        """The distance in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[_TRANSLATION])
-
-    @default_translation.setter
-    def default_translation(self, translation: float) -> None:
-        self._replace_default(slice(1, 2), translation)
+    rotation = Position[float](
+        _ROTATION, "The angle in a context, in rad, right-handed about the axis."
+    )
+    translation = Position[float](
+        _TRANSLATION, "The distance of Mo from Fo along the axis in a context, in m."
+    )
+    angular_velocity = Velocity[float](_ROTATION, "The rate of the angle in a context, in rad/s.")
+    translational_velocity = Velocity[float](
+        _TRANSLATION, "The rate of the distance in a context, in m/s."
+    )
+    default_rotation = Default[float](_ROTATION, "The angle")
+    default_translation = Default[float](_TRANSLATION, "The distance")
 
     def set_random_pose_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

@@ -11,7 +11,11 @@ from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.blocks.multibody.joints.base.joint import Limits
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import (
+    Default,
+    Position,
+    Velocity,
+)
 from flexure.blocks.multibody.joints.orientation import OrientationJoint
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -92,15 +96,12 @@ class FloatingJoint(OrientationJoint):
 
     # Handles and defaults --------------------------------------------------------------------
 
-    @property
-    def translation(self) -> JointComponents[FloatArray]:
-        """The position p_FM in a context, expressed in F, in m."""
-        return JointComponents(self.positions, "translation", _TRANSLATION)
-
-    @property
-    def translational_velocity(self) -> JointComponents[FloatArray]:
-        """The velocity v_FMo in a context, expressed in F, in m/s."""
-        return JointComponents(self.velocities, "translational_velocity", _TRANSLATIONAL)
+    translation = Position[FloatArray](
+        _TRANSLATION, "The position p_FM in a context, expressed in F, in m."
+    )
+    translational_velocity = Velocity[FloatArray](
+        _TRANSLATIONAL, "The velocity v_FMo in a context, expressed in F, in m/s."
+    )
 
     @property
     def default_angular_damping(self) -> float:
@@ -125,14 +126,7 @@ class FloatingJoint(OrientationJoint):
         values[part] = as_finite(damping, (), f"Cannot set the damping of joint '{self.name}'")
         self.default_damping_vector = values
 
-    @property
-    def default_translation(self) -> FloatArray:
-        """The position p_FM in new contexts; it can be set until the plant is built."""
-        return self.default_positions[_TRANSLATION]
-
-    @default_translation.setter
-    def default_translation(self, translation: npt.ArrayLike) -> None:
-        self._replace_default(_TRANSLATION, translation)
+    default_translation = Default[FloatArray](_TRANSLATION, "The position p_FM")
 
     def set_random_translation_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

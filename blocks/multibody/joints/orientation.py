@@ -22,7 +22,12 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.joints.base.checks import as_rotation, quaternion_problem
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents, JointValue
+from flexure.blocks.multibody.joints.base.joint_quantities import (
+    Default,
+    JointValue,
+    Position,
+    Velocity,
+)
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import Array, FloatArray
@@ -79,10 +84,9 @@ class OrientationJoint(Joint):
         q[self.ORIENTATION] = self.nearest_orientation(R)
         self._write_positions(context, q)
 
-    @property
-    def angular_velocity(self) -> JointComponents[FloatArray]:
-        """The angular velocity w_FM in a context, expressed in F, in rad/s."""
-        return JointComponents(self.velocities, "angular_velocity", _ANGULAR_VELOCITY)
+    angular_velocity = Velocity[FloatArray](
+        _ANGULAR_VELOCITY, "The angular velocity w_FM in a context, expressed in F, in rad/s."
+    )
 
 
 class RollPitchYawJoint(OrientationJoint):
@@ -125,19 +129,10 @@ class RollPitchYawJoint(OrientationJoint):
             ),
         )
 
-    @property
-    def angles(self) -> JointComponents[FloatArray]:
-        """Roll, pitch and yaw in a context, in rad; they are kept as they are set."""
-        return JointComponents(self.positions, "angles", _ANGLES)
-
-    @property
-    def default_angles(self) -> FloatArray:
-        """The angles in new contexts; they can be set until the plant is built."""
-        return self.default_positions[_ANGLES]
-
-    @default_angles.setter
-    def default_angles(self, angles: npt.ArrayLike) -> None:
-        self._replace_default(_ANGLES, angles)
+    angles = Position[FloatArray](
+        _ANGLES, "Roll, pitch and yaw in a context, in rad; they are kept as they are set."
+    )
+    default_angles = Default[FloatArray](_ANGLES, "The angles")
 
     def set_random_angles_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
@@ -190,19 +185,11 @@ class QuaternionJoint(OrientationJoint):
         normal[_QUATERNION] /= length
         return normal
 
-    @property
-    def quaternion(self) -> JointComponents[FloatArray]:
-        """The quaternion q_FM in a context, of any length but zero; it is kept as it is set."""
-        return JointComponents(self.positions, "quaternion", _QUATERNION)
-
-    @property
-    def default_quaternion(self) -> FloatArray:
-        """The quaternion in new contexts; it can be set until the plant is built."""
-        return self.default_positions[_QUATERNION]
-
-    @default_quaternion.setter
-    def default_quaternion(self, quaternion: npt.ArrayLike) -> None:
-        self._replace_default(_QUATERNION, quaternion)
+    quaternion = Position[FloatArray](
+        _QUATERNION,
+        "The quaternion q_FM in a context, of any length but zero; it is kept as it is set.",
+    )
+    default_quaternion = Default[FloatArray](_QUATERNION, "The quaternion")
 
     def set_random_quaternion_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, z_rotation
 from flexure.blocks.multibody.joints.base.closure import Along, ClosureEquation, parallel
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -110,43 +110,14 @@ class PlanarJoint(Joint):
     def default_damping(self, damping: npt.ArrayLike) -> None:
         self.default_damping_vector = damping
 
-    @property
-    def translation(self) -> JointComponents[FloatArray]:
-        """The place (x, y) of Mo in a context, in m."""
-        return JointComponents(self.positions, "translation", _TRANSLATION)
-
-    @property
-    def rotation(self) -> JointComponents[float]:
-        """The angle θ in a context, in rad."""
-        return JointComponents(self.positions, "rotation", _ROTATION)
-
-    @property
-    def translational_velocity(self) -> JointComponents[FloatArray]:
-        """The velocity of Mo in the plane in a context, in m/s."""
-        return JointComponents(self.velocities, "translational_velocity", _TRANSLATION)
-
-    @property
-    def angular_velocity(self) -> JointComponents[float]:
-        """The rate of θ in a context, in rad/s."""
-        return JointComponents(self.velocities, "angular_velocity", _ROTATION)
-
-    @property
-    def default_translation(self) -> FloatArray:
-        """The place (x, y) in new contexts; it can be set until the plant is built."""
-        return self.default_positions[_TRANSLATION]
-
-    @default_translation.setter
-    def default_translation(self, translation: npt.ArrayLike) -> None:
-        self._replace_default(_TRANSLATION, translation)
-
-    @property
-    def default_rotation(self) -> float:
-        """The angle θ in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[_ROTATION])
-
-    @default_rotation.setter
-    def default_rotation(self, rotation: float) -> None:
-        self._replace_default(slice(2, 3), rotation)
+    translation = Position[FloatArray](_TRANSLATION, "The place (x, y) of Mo in a context, in m.")
+    rotation = Position[float](_ROTATION, "The angle θ in a context, in rad.")
+    translational_velocity = Velocity[FloatArray](
+        _TRANSLATION, "The velocity of Mo in the plane in a context, in m/s."
+    )
+    angular_velocity = Velocity[float](_ROTATION, "The rate of θ in a context, in rad/s.")
+    default_translation = Default[FloatArray](_TRANSLATION, "The place (x, y)")
+    default_rotation = Default[float](_ROTATION, "The angle θ")
 
     def set_random_pose_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

@@ -16,7 +16,7 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
     unturned,
 )
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
@@ -97,24 +97,11 @@ class PrismaticJoint(AxialJoint):
         """Unit vector λ along the axis, with the same components in F and in M."""
         return self._axis
 
-    @property
-    def translation(self) -> JointComponents[float]:
-        """The distance of Mo from Fo along the axis in a context, in m."""
-        return JointComponents(self.positions, "translation", 0)
-
-    @property
-    def translation_rate(self) -> JointComponents[float]:
-        """The rate of the distance in a context, in m/s."""
-        return JointComponents(self.velocities, "translation_rate", 0)
-
-    @property
-    def default_translation(self) -> float:
-        """The distance in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[0])
-
-    @default_translation.setter
-    def default_translation(self, translation: float) -> None:
-        self._replace_default(slice(0, 1), translation)
+    translation = Position[float](
+        0, "The distance of Mo from Fo along the axis in a context, in m."
+    )
+    translation_rate = Velocity[float](0, "The rate of the distance in a context, in m/s.")
+    default_translation = Default[float](0, "The distance")
 
     def set_random_translation_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

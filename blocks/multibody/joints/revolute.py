@@ -11,7 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, held_together, parallel
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams.values.arrays import Array, FloatArray
 
 if TYPE_CHECKING:
@@ -92,24 +92,9 @@ class RevoluteJoint(AxialJoint):
         """Unit vector λ along the axis, with the same components in F and in M."""
         return self._axis
 
-    @property
-    def angle(self) -> JointComponents[float]:
-        """The angle in a context, in rad, right-handed about the axis."""
-        return JointComponents(self.positions, "angle", 0)
-
-    @property
-    def angular_rate(self) -> JointComponents[float]:
-        """The rate of the angle in a context, in rad/s."""
-        return JointComponents(self.velocities, "angular_rate", 0)
-
-    @property
-    def default_angle(self) -> float:
-        """The angle in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[0])
-
-    @default_angle.setter
-    def default_angle(self, angle: float) -> None:
-        self._replace_default(slice(0, 1), angle)
+    angle = Position[float](0, "The angle in a context, in rad, right-handed about the axis.")
+    angular_rate = Velocity[float](0, "The rate of the angle in a context, in rad/s.")
+    default_angle = Default[float](0, "The angle")
 
     def set_random_angle_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

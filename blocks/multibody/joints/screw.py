@@ -20,7 +20,12 @@ from flexure.blocks.multibody.joints.base.closure import (
     two_normals,
 )
 from flexure.blocks.multibody.joints.base.joint import Limits
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents, JointValue
+from flexure.blocks.multibody.joints.base.joint_quantities import (
+    Default,
+    JointValue,
+    Position,
+    Velocity,
+)
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -145,15 +150,8 @@ class ScrewJoint(AxialJoint):
         """Unit vector λ along the axis, with the same components in F and in M."""
         return self._axis
 
-    @property
-    def rotation(self) -> JointComponents[float]:
-        """The angle in a context, in rad, right-handed about the axis."""
-        return JointComponents(self.positions, "rotation", 0)
-
-    @property
-    def angular_velocity(self) -> JointComponents[float]:
-        """The rate of the angle in a context, in rad/s."""
-        return JointComponents(self.velocities, "angular_velocity", 0)
+    rotation = Position[float](0, "The angle in a context, in rad, right-handed about the axis.")
+    angular_velocity = Velocity[float](0, "The rate of the angle in a context, in rad/s.")
 
     @property
     def translation(self) -> JointValue[float]:
@@ -188,14 +186,7 @@ class ScrewJoint(AxialJoint):
             )
         return float(number / self._advance)
 
-    @property
-    def default_rotation(self) -> float:
-        """The angle in new contexts; it can be set until the plant is built."""
-        return float(self.default_positions[0])
-
-    @default_rotation.setter
-    def default_rotation(self, rotation: float) -> None:
-        self._replace_default(slice(0, 1), rotation)
+    default_rotation = Default[float](0, "The angle")
 
     @property
     def default_translation(self) -> float:

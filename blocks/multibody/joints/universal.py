@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, Normal, held_together
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.joint_quantities import JointComponents
+from flexure.blocks.multibody.joints.base.joint_quantities import Position, Velocity
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -117,20 +117,14 @@ class UniversalJoint(Joint):
     def default_damping(self, damping: float) -> None:
         self.default_damping_vector = damping
 
-    @property
-    def angles(self) -> JointComponents[FloatArray]:
-        """The two angles in a context, in rad."""
-        return JointComponents(self.positions, "angles", slice(None))
-
-    @property
-    def angular_rates(self) -> JointComponents[FloatArray]:
-        """The rates of the angles in a context, in rad/s."""
-        return JointComponents(self.velocities, "angular_rates", slice(None))
-
-    @property
-    def rates(self) -> JointComponents[FloatArray]:
-        """The rates of the angles in a context, under the name that they have as an output."""
-        return JointComponents(self.velocities, "rates", slice(None))
+    angles = Position[FloatArray](slice(None), "The two angles in a context, in rad.")
+    angular_rates = Velocity[FloatArray](
+        slice(None), "The rates of the angles in a context, in rad/s."
+    )
+    rates = Velocity[FloatArray](
+        slice(None),
+        "The rates of the angles in a context, under the name that they have as an output.",
+    )
 
     @property
     def default_angles(self) -> FloatArray:

@@ -15,9 +15,9 @@ from flexure.blocks.multibody.force_elements.force_element import (
     ForceElement,
 )
 from flexure.diagrams.checks.arguments import generator
-from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, warn
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, check_size
+from flexure.diagrams.values.arrays import FloatArray, bounded, check_size
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -28,6 +28,8 @@ _ROUNDING = 1e-12
 _STEP = 1e-5
 #: Mismatch of conservative power and stored energy, as a part of the scale of powers.
 _MISMATCH = 1e-3
+#: Power of forces that is not accounted for, likewise.
+_UNACCOUNTED = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,9 +39,10 @@ class PassivityReport:
     Attributes
     ----------
     is_passive : bool
-        Whether the element could be evaluated, all powers were finite, its non-conservative power
-        was positive in no motion, up to rounding, and its conservative power was what its stored
-        energy loses, within a thousandth of the scale of powers.
+        Whether the element could be evaluated, all powers and energies were finite, its
+        non-conservative power was positive in no motion, up to rounding, its conservative power was
+        what its stored energy loses, within a thousandth of the scale of powers, and both powers
+        were together that of its forces, within a millionth.
     greatest_power : float
         The greatest non-conservative power of all motions in W.
     power_scale : float
@@ -48,6 +51,9 @@ class PassivityReport:
         The greatest magnitude of P_c + V̇ in W: of the difference between the conservative power and
         the rate at which the stored energy falls along the motion, which central differences tell
         to about 1e-6 of the scale of powers.
+    greatest_unaccounted : float
+        The greatest magnitude of F v - P_c - P_nc in W: of the power of the forces that neither of
+        the two powers accounts for.
     num_motions : int
         Number of motions in which the element could be evaluated.
     num_refused : int
@@ -75,6 +81,7 @@ class PassivityReport:
     greatest_power: float
     power_scale: float
     greatest_mismatch: float
+    greatest_unaccounted: float
     num_motions: int
     num_refused: int
     worst: Context | None
@@ -85,7 +92,8 @@ class PassivityReport:
         power, mismatch = self.greatest_power + 0.0, self.greatest_mismatch  # no -0
         return (
             f"<PassivityReport: {verdict} in {self.num_motions} motions{refused}, P_nc <= "
-            f"{power:.3g} W, |P_c + dV/dt| <= {mismatch:.3g} W of {self.power_scale:.3g} W>"
+            f"{power:.3g} W, |P_c + dV/dt| <= {mismatch:.3g} W, |F v - P_c - P_nc| <= "
+            f"{self.greatest_unaccounted:.3g} W of {self.power_scale:.3g} W>"
         )
 
 
@@ -103,7 +111,7 @@ def check_passivity(
 
     A passive element has P_nc <= 0 in every motion: beside what it stores, it only takes energy.
     And its conservative power P_c is the rate at which it gives back what it stores; else it could
-    give more than it ever got.
+    give more than it ever got. Both together are the power F v of its forces.
 
     Continuous states of the element, such as the stretch of dampers inside, are drawn as positions
     are, and move with their own rates.
@@ -127,6 +135,11 @@ def check_passivity(
     -------
     PassivityReport
 
+    Warns
+    -----
+    UserWarning
+        When there was no force in any motion, so that the report says nothing.
+
     See Also
     --------
     doctor : Check a whole model for mistakes.
@@ -147,7 +160,7 @@ def check_passivity(
     num_motions = check_size(num_motions, "a number of motions", minimum=1)
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"
-        check_bounds(as_number(scale, (), attempt), attempt, lower=0.0, exclusive=True)
+        bounded(scale, attempt, lower=0.0, exclusive=True)
     if not isinstance(element, ForceElement):
         raise DeclarationError(
             "Cannot check for passivity", expected="a force element", found=repr(element)
@@ -160,34 +173,59 @@ def check_passivity(
             remedy="Make another instance of it, outside of a plant",
         )
     context = element.create_default_context() if context is None else context.clone()
-    greatest, power_scale, mismatch, refused = -np.inf, 0.0, 0.0, 0
-    worst = None
+    greatest, refused, worst = -np.inf, 0, None
+    found: list[list[float]] = []
     step = _STEP * min(length, 1.0) / speed
     for _ in range(num_motions):
         go_to = _random_motion(element, context, rng, length, speed)
         try:
-            go_to = _with_state(go_to, element, context, rng, length)
-            energies = [_number(element.stored_energy, go_to(time)) for time in (-step, step)]
-            go_to(0.0)
-            power = _number(element.non_conservative_power, context)
-            conservative = _number(element.conservative_power, context)
+            with np.errstate(all="ignore"):  # numbers that are not finite are a finding
+                go_to = _with_state(go_to, element, context, rng, length)
+                energies = [_number(element.stored_energy, go_to(time)) for time in (-step, step)]
+                go_to(0.0)
+                power = _number(element.non_conservative_power, context)
+                conservative = _number(element.conservative_power, context)
+                given = _power_of_forces(element, context)
         except EvaluationError:
             refused += 1
             continue
         rate = (energies[1] - energies[0]) / (2.0 * step)
-        mismatch = max(mismatch, abs(conservative + rate))
-        power_scale = max(power_scale, abs(power), abs(conservative))
-        if power > greatest:
+        unaccounted = given - conservative - power
+        largest = max(abs(power), abs(conservative), abs(given), key=_or_nan)
+        found.append([abs(conservative + rate), abs(unaccounted), largest])
+        if worst is None or ((power > greatest or np.isnan(power)) and not np.isnan(greatest)):
             greatest, worst = power, context.clone()
+    mismatch, unaccounted, power_scale = np.max([np.zeros(3), *found], axis=0).tolist()
     passive = bool(
         refused < num_motions
-        and np.isfinite(power_scale)
+        and np.isfinite([greatest, mismatch, unaccounted, power_scale]).all()
         and greatest <= _ROUNDING * power_scale
         and mismatch <= _MISMATCH * power_scale
+        and unaccounted <= _UNACCOUNTED * power_scale
     )
+    if found and power_scale == 0.0:
+        warn(
+            f"'{element.name}' exerts no force in {len(found)} motions, so that nothing is known "
+            "about its power. Choose length= and speed= such that it acts"
+        )
     return PassivityReport(
-        passive, greatest, power_scale, mismatch, num_motions - refused, refused, worst
+        passive, greatest, power_scale, mismatch, unaccounted, len(found), refused, worst
     )
+
+
+def _or_nan(number: float) -> float:
+    """Return a number by which NaN is the largest one."""
+    return np.inf if np.isnan(number) else number
+
+
+def _power_of_forces(element: ForceElement, context: Context) -> float:
+    """Return the power of all forces on what moves."""
+    if isinstance(element, BodyForceElement):
+        pairs = zip(element.force_ports, (e.velocity for e in element.attachments), strict=True)
+        ends = [(force, velocity) for force, velocity in pairs if velocity is not None]
+    else:
+        ends = [(end.force, end.velocity) for end in element.joint_ends]
+    return float(sum(force.eval(context) @ velocity.eval(context) for force, velocity in ends))
 
 
 def _number(port: OutputPort, context: Context) -> float:

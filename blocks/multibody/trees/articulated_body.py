@@ -308,7 +308,8 @@ def _eliminate(
 ) -> tuple[_Elimination, Array, Array]:
     """Return the equation of a joint, and what it leaves of P and Z.
 
-    The last velocity goes first. Those of a free body are of its origin, which only mass resists.
+    The last velocity is eliminated first. The last velocities of a free body are those of its
+    origin, which only mass resists.
     """
     rows = mobilizer.rows
     PS = P[:, rows] @ S[rows]

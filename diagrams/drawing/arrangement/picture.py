@@ -7,7 +7,7 @@ just a big block. Positions count from the upper left corner, x to the right and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil
 
 import networkx as nx
@@ -15,12 +15,19 @@ import networkx as nx
 from flexure.diagrams.drawing.arrangement.channels import Channels, Point
 from flexure.diagrams.drawing.arrangement.content import Content, Row, caption_of, label_of
 from flexure.diagrams.drawing.arrangement.crossings import reduce_crossings
+from flexure.diagrams.drawing.arrangement.geometry import (
+    Block,
+    Picture,
+    Tag,
+    Wire,
+    without_straights,
+)
 from flexure.diagrams.drawing.arrangement.heights import assign_heights
 from flexure.diagrams.drawing.arrangement.layers import assign_layers
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
+from flexure.diagrams.drawing.arrangement.rows import in_rows
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.systems.diagram import Diagram
-from flexure.diagrams.systems.ports import Port
 from flexure.diagrams.systems.system import System
 
 #: Sizes of text.
@@ -39,94 +46,17 @@ _ROW = 2 * GRID
 _HEAD_FROM = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A block, or the frame of an opened diagram.
+def picture_of(content: Content, *, rows: bool = True) -> Picture:
+    """Return the geometry of a diagram with everything in it at its final position.
 
-    Attributes
-    ----------
-    system : System
-        The block.
-    x, y, width, height : float
-        Upper left corner and size.
-    ports : mapping
-        Position of each shown port or line of others, on the left or the right edge.
-    inside : Picture or None
-        What is in the frame, relative to its upper left corner.
+    A very wide one wraps into rows, unless this is switched off.
     """
-
-    system: System
-    x: float
-    y: int
-    width: float
-    height: int
-    ports: Mapping[Row, Point]
-    inside: Picture | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Tag:
-    """The marker of an exported port, or of others, at the edge of the diagram that exports it."""
-
-    port: Row
-    x: float
-    y: int
-    width: float
-    height: int
-
-
-@dataclass(frozen=True, eq=False)
-class Wire:
-    """A wire from a port to a port.
-
-    Attributes
-    ----------
-    source, target : Port
-        The ports.
-    points : tuple of Point
-        The corners, ends included; pieces are alternately horizontal and vertical.
-    goes_back : bool
-        Whether the wire leads back, against the flow of the drawing.
-    """
-
-    source: Port
-    target: Port
-    points: tuple[Point, ...]
-    goes_back: bool
-
-
-@dataclass(eq=False)
-class Picture:
-    """The drawing of one opened diagram.
-
-    Attributes
-    ----------
-    system : Diagram
-        The diagram.
-    width, height : float
-        Size.
-    blocks, tags, wires : list
-        Blocks and frames, markers of exported ports, and wires.
-    dots : dict
-        For each port where wires start, the points where they branch.
-    """
-
-    system: Diagram
-    width: float = 0.0
-    height: int = 0
-    blocks: list[Block] = field(default_factory=list)
-    tags: list[Tag] = field(default_factory=list)
-    wires: list[Wire] = field(default_factory=list)
-    dots: dict[Port, list[Point]] = field(default_factory=dict)
-
-
-def picture_of(content: Content) -> Picture:
-    """Return the geometry of a diagram with everything in it at its final position."""
     pictures: dict[System, Picture] = {}
     for current in reversed(content.opened):
         padding = 0 if current is content.diagram else PADDING
         pictures[current] = _lay_out(current, content, pictures, padding)
-    return _flat(pictures[content.diagram])
+    picture = _flat(pictures[content.diagram])
+    return in_rows(picture) if rows else picture
 
 
 def _flat(root: Picture) -> Picture:
@@ -178,7 +108,7 @@ def _lay_out(
     for source, target in links:
         start = _right_of(columns.node_at[source], source)
         end = _left_of(columns.node_at[target], target)
-        points = _without_straights([start, *channels.corners(source, target), end])
+        points = without_straights([start, *channels.corners(source, target), end])
         picture.wires.append(Wire(source, target, points, columns.goes_back(source, target)))
     return picture
 
@@ -294,16 +224,3 @@ def head_width(diagram: Diagram) -> float:
 def _round_up(width: float) -> float:
     """Return the next multiple of the grid."""
     return GRID * ceil(width / GRID)
-
-
-def _without_straights(points: list[Point]) -> tuple[Point, ...]:
-    """Leave out repeated points and those in the middle of a straight piece."""
-    kept = points[:1]
-    for point in points[1:]:
-        while len(kept) > 1 and (
-            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
-        ):
-            kept.pop()
-        if point != kept[-1]:
-            kept.append(point)
-    return tuple(kept)

@@ -40,8 +40,7 @@ def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None, ports: Shown 
 
 def _path(path: Path) -> Any:
     """Make the patch of a line or an area."""
-    from matplotlib import patches
-    from matplotlib import path as paths
+    from matplotlib import patches, path as paths
 
     codes = {
         "M": [paths.Path.MOVETO],

@@ -17,6 +17,7 @@ from flexure.diagrams.drawing.arrangement.content import (
     label_of,
     role_of,
 )
+from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag, Wire
 from flexure.diagrams.drawing.arrangement.node_columns import GRID
 from flexure.diagrams.drawing.arrangement.picture import (
     CAPTION,
@@ -24,10 +25,6 @@ from flexure.diagrams.drawing.arrangement.picture import (
     LABEL,
     NAME,
     PADDING,
-    Block,
-    Picture,
-    Tag,
-    Wire,
     block_head,
     label_room,
     picture_of,

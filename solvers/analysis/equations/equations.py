@@ -29,8 +29,7 @@ from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.handles import Handle
-from flexure.diagrams.values.kinds import CONTINUOUS
-from flexure.diagrams.values.kinds import INPUT as ANY_INPUT
+from flexure.diagrams.values.kinds import CONTINUOUS, INPUT as ANY_INPUT
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.foreign_slopes import ForeignSlopes

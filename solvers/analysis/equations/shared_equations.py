@@ -15,8 +15,7 @@ from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.kept_equations import Seen, kept_equations
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import address_of, available
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.programs import zeros_in
 from flexure.solvers.native.programs.system_trace import DiscretePlaces

@@ -28,7 +28,11 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
-from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
+from flexure.solvers.analysis.forces_at_rest.static_equations import (
+    SLIGHT,
+    StaticEquations,
+    StaticPoint,
+)
 
 _UNIT_TURN = 0.1  # rad, or part of the size, that counts as much as
 UNIT_LOAD = 0.05  # this part of a leg
@@ -86,6 +90,8 @@ class CurvePoint:
     rows : ndarray
         The derivatives of what constraints and holders keep, by scaled increments; none without
         constraints.
+    asymmetry : float
+        That of the stiffness, see `StaticPoint`.
     """
 
     x: FloatArray
@@ -94,6 +100,7 @@ class CurvePoint:
     along: FloatArray
     stiffnesses: FloatArray
     rows: FloatArray
+    asymmetry: float
 
     @property
     def num_unstable(self) -> int:
@@ -407,14 +414,10 @@ class EquilibriumCurve:
         if len(point.errors) == self._most:  # else constraints depend on each other here alone
             step = self._solved(matrix, pull, held, ahead, singular)
             along = np.append(step[:n], step[-1])
-        return CurvePoint(
-            x,
-            reactions,
-            load,
-            along / _length(along),
-            self._stiffnesses(point),
-            self._rows(point),
-        )
+        asymmetry = point.asymmetry(self.scales)
+        stiffnesses = self._stiffnesses(point, asymmetry <= SLIGHT)
+        along = along / _length(along)
+        return CurvePoint(x, reactions, load, along, stiffnesses, self._rows(point), asymmetry)
 
     def _linear(
         self, x: FloatArray, reactions: FloatArray, load: float
@@ -510,7 +513,7 @@ class EquilibriumCurve:
         except EvaluationError as error:
             self.refusal = error
 
-    def _stiffnesses(self, point: StaticPoint) -> FloatArray:
+    def _stiffnesses(self, point: StaticPoint, is_symmetric: bool) -> FloatArray:
         """Return the eigenvalues of the scaled stiffness where holders leave it free.
 
         Columns of other states are as large as those of displacements. Positive factors of rows and
@@ -530,7 +533,7 @@ class EquilibriumCurve:
             H = point.directions * columns
             basis = np.linalg.svd(H)[2][np.linalg.matrix_rank(H) :].T
             K = basis.T @ K @ basis
-        if point.is_symmetric(self.scales):
+        if is_symmetric:
             return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T)))
         found = np.linalg.eigvals(K)
         sizes = np.abs(found)

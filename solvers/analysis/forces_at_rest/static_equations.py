@@ -62,7 +62,7 @@ _OPEN = 1e-8  # error of a constraint, from which on it is open
 _MOST_BY_DIFFERENCES = 600  # unknowns, beyond which each point takes minutes
 _ROUNDING = 1e-12  # asymmetry, as a part of the largest stiffness, that is always rounding
 _SOFTEST = 1e-10  # part of the largest stiffness that is none
-_SLIGHT = 1e-3  # asymmetry, beside the stiffness of what it couples, that changes no sign
+SLIGHT = 1e-3  # asymmetry of a stiffness that changes no sign
 _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 
 
@@ -124,8 +124,8 @@ class StaticPoint:
         """The shortest increments by which constraints are met."""
         return np.asarray(-self.errors @ self.normals)
 
-    def is_symmetric(self, scales: FloatArray) -> bool:
-        """Tell whether K is symmetric but for rounding, as under forces that have a potential.
+    def asymmetry(self, scales: FloatArray) -> float:
+        """Return the asymmetry of K beside what it couples; 0 for rounding, infinite without scale.
 
         Where a force follows other states, there is no potential: their rates are no forces, and
         numbers of different units say nothing about each other. Dead moments have none either: they
@@ -138,14 +138,13 @@ class StaticPoint:
         """
         d, K = self.num_displacements, scales[:, np.newaxis] * self.stiffness * scales
         if np.any(K[:d, d:]) or np.any(K[d:, :d]):
-            return False
+            return np.inf
         difference, largest = 0.5 * (K - K.T), np.max(np.abs(K), initial=0.0)
         if np.max(np.abs(difference), initial=0.0) <= _ROUNDING * largest:
-            return True
+            return 0.0
         values, shapes = np.linalg.eigh(0.5 * (K + K.T))
         sizes = np.sqrt(np.abs(values) + _SOFTEST * largest)
-        seen = np.abs(shapes.T @ difference @ shapes)
-        return bool(np.all(seen <= _SLIGHT * np.outer(sizes, sizes)))
+        return float(np.max(np.abs(shapes.T @ difference @ shapes) / np.outer(sizes, sizes)))
 
 
 class StaticEquations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy, write_legend
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
 from flexure.solvers.analysis.frequency.picture_style import cross_zero
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
@@ -27,6 +28,7 @@ _DAMPING = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FAINT: dict[str, Any] = {"color": "#cccccc", "linewidth": 0.7, "zorder": 0.6}
 _STILL = 1e-6  # of the largest pole: a branch that moves less has one label
 _TOO_MANY = 10  # branches, beyond which they share colors
+_FAR = 10.0  # times as far from the origin as all nearer branches: not shown by default
 
 
 def pole_zero(
@@ -141,7 +143,34 @@ def plot_root_locus(
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
-    """Plot the branches of a root locus; see `RootLocus.plot`."""
+    """Plot the branches from the first value (cross) to the last one (square).
+
+    Parameters
+    ----------
+    marks : array_like, optional
+        Those of ``values`` that get a dot and a label on every branch; the ends have labels in
+        any case. Labels are in the upper half of the plane.
+    units : str
+        Of the axes in continuous time, ``"rad/s"`` or ``"Hz"``. Poles in z have none; they are
+        drawn over the unit circle, as by `pole_zero`.
+    reach : float, optional
+        How far from the origin the picture shows everything, in the units of its axes. By
+        default, the axes include all poles but stable ones that are ten times as far away as
+        all others; the title then says how many there are.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When a mark is none of the values.
+    """
     attempt = "Cannot draw a root locus"
     check_axes(ax, attempt)
     check_file(path, attempt)
@@ -152,6 +181,9 @@ def plot_root_locus(
     chosen = _chosen(locus, marks, attempt)
     ax = axes_or_new(ax, figsize=(7.5, 6.0))
     branches = scale * locus.fine_poles.T
+    if not discrete and np.isinf(reach):
+        reach = _default_reach(branches)
+    outside = int(np.sum(np.min(np.abs(branches), axis=1) > reach))
     labels = []
     for k, branch in enumerate(branches):
         color = COLORS[k % len(COLORS)] if len(branches) <= _TOO_MANY else COLORS[0]
@@ -170,7 +202,8 @@ def plot_root_locus(
     _lay_out(ax, _within(branches.ravel(), reach), discrete, units, labels)
     of = getattr(find_place(locus.system, locus.parameter).handle, "unit", "")
     name = f"{locus.parameter} [{of}]" if of else locus.parameter
-    ax.set_title(f"poles over {name}", fontsize=10)
+    rest = f", {outside} farther away" if outside else ""
+    ax.set_title(f"poles over {name}{rest}", fontsize=10)
     return saved(ax, path)
 
 
@@ -198,9 +231,22 @@ def _checked_reach(reach: float | None, attempt: str) -> float:
     """Return how far from the origin things are shown."""
     if reach is None:
         return np.inf
-    number = float(as_number(reach, (), f"{attempt} with this reach"))
-    check_bounds(number, f"{attempt} with this reach", lower=0.0, exclusive=True)
-    return number
+    return float(bounded(reach, f"{attempt} with this reach", lower=0.0, exclusive=True))
+
+
+def _default_reach(branches: npt.NDArray[np.complex128]) -> float:
+    """Return how far the branches near the origin go, or infinity if all of them are to be seen.
+
+    What is left out is far beyond the others, and stable.
+    """
+    sizes = np.where(np.isfinite(branches), np.abs(branches), 0.0)
+    nearest, farthest = sizes.min(axis=1), sizes.max(axis=1)
+    order = np.argsort(farthest)
+    for inner, outer in pairwise(order):
+        beyond = nearest > _FAR * farthest[inner]
+        if farthest[inner] > 0.0 and beyond[outer] and np.all(branches[beyond].real < 0.0):
+            return 1.2 * float(farthest[inner])
+    return np.inf
 
 
 def _within(points: npt.NDArray[np.complex128], reach: float) -> npt.NDArray[np.complex128]:

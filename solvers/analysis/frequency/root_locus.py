@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -25,7 +25,9 @@ from flexure.solvers.analysis.operating_points.equilibria import settled
 from flexure.solvers.analysis.operating_points.parameter_continuation import follow
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from flexure.solvers.analysis.frequency import pole_plots
+else:
+    pole_plots = Deferred("flexure.solvers.analysis.frequency.pole_plots")
 
 _ALIKE = 0.7  # resemblance below which values in between are looked at
 _HALVINGS = 7  # of the way from one value to the next, at most
@@ -76,45 +78,7 @@ class RootLocus(Answer):
     fine_poles: npt.NDArray[np.complex128]
     period: float | None = None
 
-    def plot(
-        self,
-        *,
-        marks: npt.ArrayLike | None = None,
-        units: str = "rad/s",
-        reach: float | None = None,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Plot the branches from the first value (cross) to the last one (square).
-
-        Parameters
-        ----------
-        marks : array_like, optional
-            Those of ``values`` that get a dot and a label on every branch; the ends have labels in
-            any case. Labels are in the upper half of the plane.
-        units : str
-            Of the axes in continuous time, ``"rad/s"`` or ``"Hz"``. Poles in z have none; they are
-            drawn over the unit circle, as by `pole_zero`.
-        reach : float, optional
-            How far from the origin the picture shows everything, in the units of its axes. By
-            default the axes include the farthest pole, which may be an unimportant one.
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueRefusedError
-            When a mark is none of the values.
-        """
-        from flexure.solvers.analysis.frequency.pole_plots import plot_root_locus
-
-        return plot_root_locus(self, marks=marks, units=units, reach=reach, ax=ax, path=path)
+    plot = pole_plots.plot_root_locus
 
     def __repr__(self) -> str:
         count, n = self.poles.shape

@@ -1,7 +1,8 @@
-"""Loop gain and sensitivities of a feedback loop at one of its wires.
+"""Loop gain and sensitivities of feedback loops at one or several of their wires.
 
 A disturbance d is added to the signal m that comes to a port, and v = m + d goes on. Around the
-loop, v comes back as m = -L v, in the convention of negative feedback, so that
+loop, v comes back as m = -L v, in the convention of negative feedback, so that, with vectors for
+several wires,
 
     v = S d,    S = (I + L)⁻¹,    the sensitivity,
     m = -T d,   T = L (I + L)⁻¹ = I - S,    the complementary sensitivity.
@@ -9,7 +10,7 @@ loop, v comes back as m = -L v, in the convention of negative feedback, so that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,9 +18,10 @@ import networkx as nx
 import numpy as np
 
 from flexure.blocks.linear_systems.delays import PadeDelay
-from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way
+from flexure.diagrams.contexts.value_places import Place, Way, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.ports import InputPort, Port
 from flexure.diagrams.systems.system import System, require_system
@@ -39,20 +41,29 @@ _FAR, _PLACES = 1e4, 400  # how far, and where, to look above the range of an ap
 
 @answers_other_words
 def loop_gain(
-    system: System, location: Way, *, context: Context | None = None, period: float | None = None
+    system: System,
+    location: Way | Iterable[Way],
+    *,
+    openings: Way | Iterable[Way] = (),
+    context: Context | None = None,
+    period: float | None = None,
 ) -> LinearModel:
-    """Return the loop gain L at a wire, with the loop opened there.
+    """Return the loop gain L at one or several wires, with the loops opened there.
 
-    The loop is broken at the wire. L is the (negative-feedback) transfer function from the signal
-    injected after the break to the signal returning before it.
+    The loops are broken at the wires. L is the (negative-feedback) transfer function, or matrix of
+    them, from the signals injected after the breaks to the signals returning before them.
 
     Parameters
     ----------
     system : System
         A diagram.
-    location : Handle or str
+    location : Handle, str or iterable of them
         A port on a wire between blocks, or a component of one: an output port for all that read
-        it, an input port for its block alone. Other loops stay closed.
+        it, an input port for its block alone. Other loops stay closed. Several wires, and all
+        components of a vector, are opened at once.
+    openings : Handle, str or iterable of them, optional
+        Further wires that are opened, such as that of an outer loop. The block behind such an
+        opening reads a constant, the present value.
     context : Context, optional
         Operating point, a root context; it is not changed. A default context when omitted.
     period : float, optional
@@ -61,7 +72,7 @@ def loop_gain(
     Returns
     -------
     LinearModel
-        L, in the convention of negative feedback: the closed loop has the sensitivity 1/(1 + L).
+        L, in the convention of negative feedback: the closed loop has the sensitivity (I + L)⁻¹.
 
     Raises
     ------
@@ -73,7 +84,7 @@ def loop_gain(
 
     See Also
     --------
-    margins : Stability margins of the loop gain.
+    margins : Stability margins of the loop gain, also of several wires at once.
     bode : Plot it.
     sensitivity_function : Closed-loop sensitivity.
     complementary_sensitivity : Closed-loop response.
@@ -92,13 +103,27 @@ def loop_gain(
     >>> model = fx.loop_gain(builder.build(), "plant.y")
     >>> model.frequency_response(1.0).round(6)  # 3 / s at s = j
     array([[0.-3.j]])
+
+    Both outputs of a block of two integrators, which feed each other, at once:
+
+    >>> builder = fx.DiagramBuilder("loops")
+    >>> builder.add_all(fx.MatrixGain("mix", [[-3.0, -1.0], [1.0, -2.0]]), fx.Integrator("x", 2))
+    >>> builder.connect_chain("mix", "x", "mix")
+    >>> fx.loop_gain(builder.build(), "x.y").frequency_response(1.0).imag
+    array([[-3., -1.],
+           [ 1., -2.]])
     """
-    return _negative(_from_wire(system, location, context, period, opened=True))
+    return _negative(_from_wires(system, location, openings, context, period, opened=True))
 
 
 @answers_other_words
 def sensitivity_function(
-    system: System, location: Way, *, context: Context | None = None, period: float | None = None
+    system: System,
+    location: Way | Iterable[Way],
+    *,
+    openings: Way | Iterable[Way] = (),
+    context: Context | None = None,
+    period: float | None = None,
 ) -> LinearModel:
     """Return the sensitivity S = (I + L)⁻¹ at a wire.
 
@@ -106,7 +131,7 @@ def sensitivity_function(
 
     Parameters
     ----------
-    system, location, context, period
+    system, location, openings, context, period
         As for `loop_gain`.
 
     Returns
@@ -128,13 +153,18 @@ def sensitivity_function(
     >>> model.frequency_response(1.0).round(6)  # s / (s + 3) at s = j
     array([[0.1+0.3j]])
     """
-    model = _from_wire(system, location, context, period)
+    model = _from_wires(system, location, openings, context, period)
     return replace(model, D=model.D + np.eye(len(model.D)))
 
 
 @answers_other_words
 def complementary_sensitivity(
-    system: System, location: Way, *, context: Context | None = None, period: float | None = None
+    system: System,
+    location: Way | Iterable[Way],
+    *,
+    openings: Way | Iterable[Way] = (),
+    context: Context | None = None,
+    period: float | None = None,
 ) -> LinearModel:
     """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire.
 
@@ -143,7 +173,7 @@ def complementary_sensitivity(
 
     Parameters
     ----------
-    system, location, context, period
+    system, location, openings, context, period
         As for `loop_gain`.
 
     Returns
@@ -165,31 +195,39 @@ def complementary_sensitivity(
     >>> model.frequency_response(0.0)
     array([[1.+0.j]])
     """
-    return _negative(_from_wire(system, location, context, period))
+    return _negative(_from_wires(system, location, openings, context, period))
 
 
-def _from_wire(
+def _from_wires(
     system: System,
-    location: Way,
+    location: Way | Iterable[Way],
+    openings: Way | Iterable[Way],
     context: Context | None,
     period: float | None,
     *,
     opened: bool = False,
 ) -> LinearModel:
-    """Return the way from what is added to a wire to what comes to that place."""
+    """Return the way from what is added to wires to what comes to these places."""
     require_system(system, "Cannot linearize")
     attempt = f"Cannot analyze a loop of '{system.label}'"
     if context is None:
         context = system.create_default_context()
     require_root(context, system, attempt)
-    place = wire_place(context, location, attempt)
-    openings = [location] if opened else []
+    wires, open_ways = several(location), several(openings)
+    require(len(wires) > 0, location, attempt, "a port on a wire between blocks, or several")
+    places = [wire_place(context, wire, attempt) for wire in wires]
     find = partial(
-        linearize, system, context, [location], [_before(place)], openings=openings, period=period
+        linearize,
+        system,
+        context,
+        wires,
+        [_before(place) for place in places],
+        openings=[*wires, *open_ways] if opened else open_ways,
+        period=period,
     )
     model = find()
     if opened and period is not None:
-        whole = linearize(system, context, [], [], period=period)
+        whole = linearize(system, context, [], [], openings=open_ways, period=period)
         if not _closes(model, whole):
             # A block behind the wire samples it at the instants at which it changes.
             model = find(inputs_after_updates=True)
@@ -198,11 +236,12 @@ def _from_wire(
                     attempt,
                     expected="a wire at which the loop, opened and closed again, has the poles of "
                     "the diagram",
-                    found=f"other poles at '{place.names[0]}', since the signal there moves "
-                    "between the instants, and a model from sample to sample holds it",
+                    found=f"other poles at {quoted(place.names[0] for place in places)}, since the "
+                    "signal there moves between the instants, and a model from sample to sample "
+                    "holds it",
                     remedy="Open the loop at the output of a block that samples",
                 )
-    around = _around(context, place)
+    around = around_wires(context, places)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
     if is_zero and not any(BLOCKS in each for each in notes):
@@ -212,21 +251,26 @@ def _from_wire(
     return replace(model, notes=notes)
 
 
+def approximated_delays(context: Context, around: Collection[int]) -> Iterator[tuple[str, float]]:
+    """Yield what approximates a delay, and up to which frequency, in words and in rad/s."""
+    for leaf in context.leaves():
+        if isinstance(leaf.system, PadeDelay) and leaf.position in around:
+            highest = leaf.system.highest_frequency(leaf)
+            text = f"'{leaf.system.label}' approximates its delay up to {highest:.3g} rad/s"
+            yield text, highest
+
+
 def _beyond_delays(model: LinearModel, context: Context, around: Collection[int]) -> Iterator[str]:
     """Name approximated delays of a loop that has a gain above 1 where their phase is wrong."""
-    for leaf in context.leaves():
-        block = leaf.system
-        if not isinstance(block, PadeDelay) or leaf.position not in around:
-            continue
-        highest = block.highest_frequency(leaf)
+    for text, highest in approximated_delays(context, around):
         above = highest * np.geomspace(1.0, _FAR, _PLACES)
         if model.period is not None:
             above = above[above < np.pi / model.period]
         gains = np.abs(model.frequency_response(above)).ravel()
         if (gains > 1.0).any():
             yield (
-                f"'{block.label}' approximates its delay up to {highest:.3g} rad/s, and the loop "
-                f"has a gain of {gains.max():.3g} above: raise its order, or take a TimeDelay"
+                f"{text}, and the loop has a gain of {gains.max():.3g} above: raise its order, or "
+                "take a TimeDelay"
             )
 
 
@@ -244,18 +288,18 @@ def _closes(model: LinearModel, whole: LinearModel) -> bool:
     return bool(np.allclose(found, wanted, rtol=_SAME, atol=_SAME))
 
 
-def _around(context: Context, place: Place) -> set[int]:
-    """Return the positions of the blocks from a wire all the way around to it again."""
-    layout, port = context.store.layout, place.handle
+def around_wires(context: Context, places: Sequence[Place]) -> set[int]:
+    """Return the positions of the blocks from wires all the way around to one of them again."""
+    layout = context.store.layout
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(layout.leaves)))
     for reader, slots in enumerate(layout.sources):
         graph.add_edges_from((layout.slot_leaf[slot], reader) for slot in slots)
-    slot = slot_of(context, port)
-    source = layout.slot_leaf[slot]
-    first = {k for k, slots in enumerate(layout.sources) if slot in slots}
+    cut = {slot_of(context, place.handle) for place in places}
+    sources = {layout.slot_leaf[slot] for slot in cut}
+    first = {k for k, read in enumerate(layout.sources) if not cut.isdisjoint(read)}
     behind = first.union(*(nx.descendants(graph, k) for k in first))
-    return behind & {source, *nx.ancestors(graph, source)}
+    return behind & sources.union(*(nx.ancestors(graph, k) for k in sources))
 
 
 def _blocking(context: Context, around: set[int], period: float | None) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +14,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.interface.html import Shown, heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
@@ -28,7 +28,9 @@ from flexure.solvers.analysis.operating_points.equilibria import equilibrium
 from flexure.solvers.analysis.operating_points.parameter_continuation import follow
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from flexure.solvers.analysis.modes import mode_plots
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
 
 _ALIKE = 0.6  # resemblance of neighbors that is not looked at more closely
 _LEAST = 0.1  # resemblance below which a mode ends
@@ -127,21 +129,7 @@ class ModeTracks(Shown):
             rows += [(*given, t, *lines[int(n)]) for t, n in enumerate(numbers) if n >= 0]
         return Table((*self.values, "track", *MODE_COLUMNS), rows)
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot natural frequencies and damping ratios over the parameter, a line for each track.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.modes.mode_plots import plot_tracks
-
-        return plot_tracks(self, path=path)
+    plot = mode_plots.plot_tracks
 
     def _pieces(self) -> Iterator[str]:
         yield heading("ModeTracks", self.system.label, f"{len(self)} over {', '.join(self.values)}")

@@ -5,24 +5,24 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import require_start
-from flexure.diagrams.interface.html import heading
+from flexure.diagrams.contexts.updates import require_start
+from flexure.diagrams.interface.html import heading, note
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import Equations, refuse_sampled, state_names
+from flexure.solvers.analysis.equations.linear_notes import linear_notes
 from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.equations.tangents import require_holding
 from flexure.solvers.analysis.forces_at_rest.hidden_motions import warn_of_hidden_motions
@@ -31,10 +31,10 @@ from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure
-
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.modes import mode_plots, shape_drawings
+else:
+    mode_plots = Deferred("flexure.solvers.analysis.modes.mode_plots")
+    shape_drawings = Deferred("flexure.solvers.analysis.modes.shape_drawings")
 
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
@@ -187,6 +187,8 @@ class Modes(Answer):
         The displacements, rates and other states that shapes are made of.
     branches : tuple of Branch
         The modes in these coordinates, as invariant subspaces.
+    notes : tuple of str
+        Which blocks pass no small changes at this point, and which are linearized as gains.
 
     See Also
     --------
@@ -219,6 +221,7 @@ class Modes(Answer):
         self.coordinates = coordinates
         self.branches = found
         self.how = how
+        self.notes = linear_notes(context.leaves())
         self._modes = tuple(self._mode(branch) for branch in found)
 
     def _mode(self, branch: Branch) -> Mode:
@@ -289,72 +292,18 @@ class Modes(Answer):
             rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
         return Table(_ENERGY_COLUMNS, rows)
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot natural frequencies and damping ratios.
+    plot = mode_plots.plot_modes
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.modes.mode_plots import plot_modes
-
-        return plot_modes(self, path=path)
-
-    def animate(
-        self,
-        index: int,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-    ) -> FuncAnimation:
-        """Animate a mode shape of a plant.
-
-        Parameters
-        ----------
-        index : int
-            Number of the mode.
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path : str or Path, optional
-            Where to save it, as for `animate`.
-        view : str or tuple of float
-            As in `plot_mechanism`.
-        fps : int
-            Pictures per second.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is no such mode, or it does not move the plant.
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-
-        Notes
-        -----
-        Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
-        it can be seen: about an eighth of the size of the mechanism.
-        """
-        from flexure.solvers.analysis.modes.mode_plots import animate_mode
-
-        return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
+    plot_mechanism = shape_drawings.plot_mode_shape
+    animate = shape_drawings.animate_mode
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)
         yield self.table().to_html(_ROWS)
+        yield from map(note, self.notes)
 
     def __str__(self) -> str:
-        return str(self.table())
+        return "\n".join([str(self.table()), *(f"note: {text}" for text in self.notes)])
 
     def __repr__(self) -> str:
         return f"<Modes of '{self.system.label}': {len(self)}>"

@@ -17,11 +17,11 @@ from flexure.diagrams.checks.errors import (
     quoted,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import require_start
+from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import (
@@ -36,7 +36,11 @@ from flexure.solvers.analysis.equations.tangents import open_stops, require_hold
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
-from flexure.solvers.analysis.operating_points.newton_steps import damped_steps, released_steps
+from flexure.solvers.analysis.operating_points.newton_steps import (
+    damped_steps,
+    farthest_step,
+    released_steps,
+)
 from flexure.solvers.analysis.operating_points.rotation_distance import (
     Turn,
     farthest_turn,
@@ -118,7 +122,8 @@ def equilibrium(
         of a joint.
     tolerance : float
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
-        that balance in it, and where it is no more than what 1e-15 of the states would change.
+        that balance in it, and where it is no more than what 1e-15 of the states would change. If
+        there are no steps left, the next one has to be short as well.
     max_iterations : int
         Largest number of Newton steps; five times as many for a continuation.
     period : float, optional
@@ -233,8 +238,7 @@ def settled(
     if period is None:
         refuse_sampled(start, attempt, "Pass period= for that of samples, or use the plant only")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
-        number = as_number(value, (), f"{attempt} with this {option}")
-        check_bounds(number, f"{attempt} with this {option}", lower=0.0)
+        bounded(value, f"{attempt} with this {option}", lower=0.0)
     variables = find_variables(start, free, attempt)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     if period is None:
@@ -257,6 +261,9 @@ def settled(
     )
     point, iterations, worst, turn = _nearest(start, begin, equations, ways, tolerance)
     values = equations.values(point)
+    if iterations >= max_iterations and worst is None and not np.all(values == 0.0):
+        # Rates that tend to zero as states run away are small, and the next step is not.
+        worst = farthest_step(equations, point, moving, needed)
     if worst is not None:
         expected, moved = "derivatives that become zero", "rate"
         if isinstance(equations, SampleSteps):

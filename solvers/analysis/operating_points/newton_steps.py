@@ -28,6 +28,7 @@ _CLOSE = 1e-9  # since the next is its square,
 _NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
 _NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
 _LEAST_PART = 1e-4  # of what holds the start
+_ARRIVED = 1e-3  # length of the next step at an equilibrium
 _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 
@@ -114,6 +115,22 @@ def damped_steps(
         point, values = trial, found
         iterations += 1
     yield point, iterations
+
+
+def farthest_step(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+) -> int | None:
+    """Return the equation with the largest value if the next Newton step is long, else None."""
+    values = np.where(needed, equations.values(point), 0.0)
+    matrix = equations.jacobian(point)[np.ix_(needed, unknown)]
+    matrix = matrix * np.maximum(np.abs(point[unknown]), 1.0)
+    weights = _weights(matrix)
+    rows = matrix / weights[:, np.newaxis]
+    step = lstsq(rows, values[needed] / weights, _NO_STRETCH, lapack_driver="gelsy")[0]
+    return int(np.argmax(np.abs(values))) if np.linalg.norm(step) > _ARRIVED else None
 
 
 def released_steps(

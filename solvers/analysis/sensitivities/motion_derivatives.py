@@ -23,11 +23,14 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError
+from flexure.diagrams.checks.errors import EvaluationError, NonFiniteError, TraceError, warn
+from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import initialize
 from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Forced, Initialization, Periodic
@@ -66,6 +69,15 @@ class MotionSamples:
     outputs: FloatArray
     state_slopes: FloatArray
     output_slopes: FloatArray
+
+
+def warn_of_jumps(search: str, remedy: str) -> None:
+    """Warn of a search along motions that may jump with the numbers."""
+    warn(
+        f"{search} may have ended at a local minimum: its equations jump, and sampled blocks see "
+        "on which side they are at instants only, so that its motions jump with the parameters. "
+        f"{remedy}"
+    )
 
 
 def refuse_events(context: Context, attempt: str) -> None:
@@ -150,7 +162,19 @@ class MotionDerivatives:
     @property
     def may_jump(self) -> bool:
         """Whether the equations of the last run may jump; so do those of which that is unknown."""
-        return self._native is None or self._native.may_jump or self._updates.may_jump
+        if self._updates.may_jump:
+            return True
+        return self._native.may_jump if self._native is not None else self._traced_jumps
+
+    @cached_property
+    def _traced_jumps(self) -> bool:
+        """Whether equations that are interpreted may jump, or cannot be traced."""
+        try:
+            rates = trace(self._store.layout, lambda store: list(store.time_derivatives()))
+        except TraceError:
+            return True
+        nodes = reachable(rate for rate in rates if isinstance(rate, Symbol))
+        return any(node.op in JUMPING for node in nodes)
 
     @property
     def may_step(self) -> bool:

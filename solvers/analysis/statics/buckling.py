@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import count_of, flag, require
-from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -30,6 +31,11 @@ from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.nearby_equilibrium import settle
+
+if TYPE_CHECKING:
+    from flexure.solvers.analysis.statics import buckling_drawings
+else:
+    buckling_drawings = Deferred("flexure.solvers.analysis.statics.buckling_drawings")
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -161,6 +167,9 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
+    plot = buckling_drawings.plot_buckling_shape
+    animate = buckling_drawings.animate_buckling
+
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)
         yield self.table().to_html()
@@ -213,6 +222,12 @@ def buckling(
     EvaluationError
         When there is no equilibrium near the context, or something moves freely there.
 
+    Warns
+    -----
+    UserWarning
+        When forces have no potential, so that flutter may occur first; or when a flexure is bent
+        farther than its single elements represent.
+
     See Also
     --------
     load_path : Follow the deflection beyond the critical load.
@@ -229,7 +244,7 @@ def buckling(
     follows what comes after.
 
     Under follower forces K is not symmetric. Flutter may then occur first, which this function does
-    not detect; use `modes`.
+    not detect but warns of; `load_path` judges both.
 
     Examples
     --------
@@ -277,6 +292,12 @@ def buckling(
             found.append((states.nearest(first, estimates), first))
     loads_found = [_told(*each, unit, equations) for each in found]
     kept = tuple(_different(loads_found)[:num_factors])
+    if not states.has_potential:
+        warn(
+            f"The forces on '{system.label}' have no potential, as under loads that follow the "
+            "motion. Critical factors are those without stiffness (divergence); flutter may begin "
+            "below them, or where there are none. fx.load_path(...).stable sees both"
+        )
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
     return Buckling(rest, given, kept, equations.how)

@@ -23,11 +23,16 @@ from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     Leg,
     LostError,
 )
-from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
+from flexure.solvers.analysis.forces_at_rest.static_equations import (
+    SLIGHT,
+    StaticEquations,
+    StaticPoint,
+)
 from flexure.solvers.analysis.statics.free_motions import alike
 
 _NEAR = 1e-3  # part of the way to the critical state over which K is compared, and
 _CLOSE = 1e-5  # at the critical state
+_TWIST = 0.01  # part of K' that may be asymmetric where forces have a potential
 _FARTHEST = 1e7  # largest factor beside the smallest one, beyond which nothing buckles
 _REAL = 1e-7  # relative imaginary part of a factor that is real
 _CONVERGED = 1e-6  # part of the way, of a last step, whose error is about the square
@@ -73,9 +78,15 @@ class CriticalStates:
         What a factor of 1 adds to the variables; its largest number is about 1.
     size : float
         Length that counts as much as a radian, in m.
+
+    Attributes
+    ----------
+    has_potential : bool
+        Whether all stiffnesses so far, and their changes, were symmetric.
     """
 
     def __init__(self, equations: StaticEquations, step: FloatArray, size: float) -> None:
+        self.has_potential = True
         self._equations = equations
         self._start, self._base = equations.states, equations.variables
         self._step, self._size = step, size
@@ -249,8 +260,12 @@ class CriticalStates:
             self._put(x, here.load + UNIT_LOAD * side * float(here.along[-1]))
             ends.append(_seen_along(motions, self._equations.point()))
         slope = (ends[0] - ends[1]) / (2.0 * step)
-        symmetric = at.is_symmetric(self._curve.scales)
-        return _seen_along(motions, at), (slope + slope.T) / 2.0 if symmetric else slope, motions
+        K, twist = _seen_along(motions, at), np.max(np.abs(slope - slope.T), initial=0.0)
+        symmetric = twist <= _TWIST * np.max(np.abs(slope), initial=0.0)
+        if at.asymmetry(self._curve.scales) > SLIGHT or not symmetric:
+            self.has_potential = False
+            return K, slope, motions
+        return K, (slope + slope.T) / 2.0, motions
 
     def _stiffness(self, here: CurvePoint) -> FloatArray:
         self._put(here.x, here.load)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import is_whole, require
+from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.by_path import ByPath
@@ -25,6 +25,7 @@ from flexure.diagrams.contexts.value_places import (
     shows_state,
 )
 from flexure.diagrams.interface.html import heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -38,17 +39,21 @@ from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
 )
 from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
-from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import SLIGHT, StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.growing_motions import (
+    NO_POTENTIAL,
+    count_growing,
+    may_drive,
+)
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-
-    from flexure.blocks import Plant
-    from flexure.solvers.results.mechanisms.camera import View
+    from flexure.solvers.analysis.statics import load_path_drawings, load_path_plots
+else:
+    load_path_drawings = Deferred("flexure.solvers.analysis.statics.load_path_drawings")
+    load_path_plots = Deferred("flexure.solvers.analysis.statics.load_path_plots")
 
 _ROWS = 40  # points in a notebook
 _MOVES = 0.05  # part of the largest amplitude that is mentioned, and
@@ -122,7 +127,9 @@ class LoadPath(Answer):
     states : ndarray, shape (N, n)
         All states.
     num_unstable : ndarray of int, shape (N,)
-        In how many directions each equilibrium is unstable, while strokes are held.
+        In how many ways small motions grow from each equilibrium, while strokes are held: negative
+        stiffnesses or, where there are none, other growing motions, such as flutter under follower
+        forces. -1 where these depend on masses that are not there, of which a warning tells.
     stations : ndarray of int
         Which points are at the wanted values.
     special : tuple of SpecialPoint
@@ -164,12 +171,31 @@ class LoadPath(Answer):
         self._reactions = np.array([stop.point.reactions for stop in run.stops])
         self.required = self._named(run.plan.required_of(self._reactions))
         self.states = np.array([stop.point.x for stop in run.stops])
-        self.num_unstable = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
+        self._negative = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
+        self._asymmetry = np.array([stop.point.asymmetry for stop in run.stops])
         self.stations = np.flatnonzero([stop.station for stop in run.stops])
         self.signals = self._named({place.path: self._sampled(place) for place in signals})
 
     def _named(self, entries: dict[str, FloatArray]) -> dict[str, FloatArray]:
         return ByPath(self.system, entries, "what this load path has")
+
+    @cached_property
+    def num_unstable(self) -> npt.NDArray[np.intp]:
+        """In how many ways small motions grow from each equilibrium, while strokes are held."""
+        found = self._negative.copy()
+        asked = (found == 0) & (may_drive(self._context) | (self._asymmetry > NO_POTENTIAL))
+        asked[[point.index for point in self.special]] = False
+        if np.any(asked):
+            rows = (self._numbers[asked], self.states[asked], self._reactions[asked])
+            attempt = f"Cannot judge the stability of the load path of '{self.system.label}'"
+            try:
+                found[asked] = count_growing(self._context.clone(), self._plan, *rows, attempt)
+            except FlexureError as error:
+                unknown = asked & (self._asymmetry > SLIGHT)
+                if np.any(unknown):
+                    warn(f"{error} Points under forces without a potential do not count as stable")
+                found[unknown] = -1
+        return found
 
     @property
     def stable(self) -> npt.NDArray[np.bool_]:
@@ -290,132 +316,11 @@ class LoadPath(Answer):
         variables["unstable"] = ("point", self.num_unstable)
         return xarray.Dataset(variables, coords={"point": np.arange(len(self))})
 
-    def plot(
-        self,
-        x: Way | None = None,
-        y: Way | None = None,
-        *,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Plot one quantity over another: full where stable, dashed where unstable.
+    plot = load_path_plots.plot_load_path
 
-        Parameters
-        ----------
-        x, y : Handle or str, optional
-            What is drawn along the axes: anything that ``path[...]`` gives with one component. By
-            default, of a path along a stroke the force over the stroke; of any other path the load
-            over the coordinate that changes most.
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
+    plot_mechanism = load_path_drawings.plot_mechanism
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.analysis.statics.load_path_plots import plot_load_path
-
-        return plot_load_path(self, x, y, ax=ax, path=path)
-
-    @answers_other_words
-    def plot_mechanism(
-        self,
-        plant: Plant | None = None,
-        *,
-        num_equilibria: int = 5,
-        view: View = "auto",
-        stress: bool = False,
-        ground: float | None = None,
-        title: str | None = None,
-        ax: Axes | None = None,
-        path: str | Path | None = None,
-    ) -> Axes:
-        """Draw a plant at several equilibria in one picture, the last one in front.
-
-        Parameters
-        ----------
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        num_equilibria : int
-            How many equilibria: the first one, the last one, and others between which bodies move
-            by about as much.
-        view, stress, ground, title, ax, path
-            As for `flexure.plot_mechanism`. All states share one scale of stresses. The title
-            tells what was varied when omitted.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        DeclarationError
-            When there is no flexure that could be colored.
-
-        Notes
-        -----
-        Bodies are pale but in the last state, flexures are not. Where parameters are varied,
-        shapes have the dimensions with which the path begins.
-        """
-        from flexure.solvers.analysis.statics.load_path_drawings import plot_states
-
-        return plot_states(
-            self,
-            plant,
-            count=num_equilibria,
-            view=view,
-            stress=stress,
-            ground=ground,
-            title=title,
-            ax=ax,
-            path=path,
-        )
-
-    def animate(
-        self,
-        plant: Plant | None = None,
-        *,
-        path: str | Path | None = None,
-        view: View = "auto",
-        fps: int = 25,
-        stress: bool = False,
-    ) -> FuncAnimation:
-        """Animate a plant along the path, from equilibrium to equilibrium.
-
-        Parameters
-        ----------
-        plant : Plant, optional
-            The plant; it may be omitted when the system is one or contains exactly one.
-        path : str or Path, optional
-            Where to save it, as for `animate`.
-        view, stress
-            As for `flexure.plot_mechanism`.
-        fps : int
-            Pictures per second.
-
-        Returns
-        -------
-        matplotlib.animation.FuncAnimation
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no plant, or it is not clear which one is meant.
-        DeclarationError
-            When there is no flexure that could be colored.
-
-        Notes
-        -----
-        It takes four seconds, in which bodies move evenly, as far as there are points: this is no
-        motion in time. The title states the varied value, and whether the equilibrium is unstable.
-        """
-        from flexure.solvers.analysis.statics.load_path_drawings import animate_path
-
-        return animate_path(self, plant, path=path, view=view, fps=fps, stress=stress)
+    animate = load_path_drawings.animate_path
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Load path", self.system.label, self.how)
@@ -503,10 +408,12 @@ def load_path(
     step moves angles by at most 0.1 rad, and lengths by a tenth of the size of the mechanism.
 
     An equilibrium is stable if small displacements need work: the stiffness
-    ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Flutter
-    caused by follower forces or controllers is not detected by that; use `linearize` and `modes`.
-    Points at which an eigenvalue becomes zero are located: a *limit point* if the load turns there,
-    and a *branch point* otherwise, as where a column buckles.
+    ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Where forces
+    have no potential, as with follower forces and controllers, or elements are not of the library,
+    the poles of small motions are asked as well: none may grow (flutter), by a damping ratio of
+    less than -1e-6. Points at which an eigenvalue of K becomes zero are located: a *limit point* if
+    the load turns there, and a *branch point* otherwise, as where a column buckles. The onset of
+    flutter is between two points of the path, and not located.
 
     Examples
     --------

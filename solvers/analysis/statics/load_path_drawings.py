@@ -12,7 +12,8 @@ from flexure.blocks import Plant
 from flexure.diagrams.checks.arguments import check_axes, require
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_file
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View
@@ -36,27 +37,56 @@ _SECONDS = 4.0  # of an animation
 _MOST = 100  # states in one picture
 
 
-def plot_states(
+@answers_other_words
+def plot_mechanism(
     found: LoadPath,
-    plant: Plant | None,
+    plant: Plant | None = None,
     *,
-    count: int,
-    view: View,
-    stress: bool,
-    ground: float | None,
-    title: str | None,
-    ax: Axes | None,
-    path: str | Path | None,
+    num_equilibria: int = 5,
+    view: View = "auto",
+    stress: bool = False,
+    ground: float | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Draw some equilibria of a path over each other; see `LoadPath.plot_mechanism`."""
+    """Draw a plant at several equilibria in one picture, the last one in front.
+
+    Parameters
+    ----------
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    num_equilibria : int
+        How many equilibria: the first one, the last one, and others between which bodies move
+        by about as much.
+    view, stress, ground, title, ax, path
+        As for `flexure.plot_mechanism`. All states share one scale of stresses. The title
+        tells what was varied when omitted.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+    DeclarationError
+        When there is no flexure that could be colored.
+
+    Notes
+    -----
+    Bodies are pale but in the last state, flexures are not. Where parameters are varied,
+    shapes have the dimensions with which the path begins.
+    """
     attempt = f"Cannot draw '{found.system.label}' along its load path"
     plant = only_plant(found.system, "plot_mechanism(plant)") if plant is None else plant
     require_plant(plant)
     check_axes(ax, attempt)
     check_file(path, attempt)
-    number = as_number(count, (), f"{attempt} with count={count!r}")
+    number = as_number(num_equilibria, (), f"{attempt} with num_equilibria={num_equilibria!r}")
     wanted = f"a whole number of states from 2 to {_MOST}"
-    require(2 <= number <= _MOST and number == int(number), count, attempt, wanted)
+    require(2 <= number <= _MOST and number == int(number), num_equilibria, attempt, wanted)
     _, height, caption = checked_options(plant, False, ground, title)
     numbers = _spread(found, plant, int(number))
     names = ", ".join(
@@ -74,18 +104,46 @@ def plot_states(
 
 def animate_path(
     found: LoadPath,
-    plant: Plant | None,
+    plant: Plant | None = None,
     *,
-    path: str | Path | None,
-    view: View,
-    fps: int,
-    stress: bool,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+    stress: bool = False,
 ) -> FuncAnimation:
-    """Return an animation of a plant along a path; see `LoadPath.animate`."""
+    """Animate a plant along the path, from equilibrium to equilibrium.
+
+    Parameters
+    ----------
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it, as for `animate`.
+    view, stress
+        As for `flexure.plot_mechanism`.
+    fps : int
+        Pictures per second.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+    DeclarationError
+        When there is no flexure that could be colored.
+
+    Notes
+    -----
+    It takes four seconds, in which bodies move evenly, as far as there are points: this is no
+    motion in time. The title states the varied value, and whether the equilibrium is unstable.
+    """
     attempt = f"Cannot animate a load path of '{found.system.label}'"
     plant = only_plant(found.system, "animate(plant)") if plant is None else plant
     require_plant(plant)
-    check_bounds(as_number(fps, (), attempt), attempt, lower=1.0, upper=1000.0)
+    bounded(fps, attempt, lower=1.0, upper=1000.0)
     target = None if path is None else target_of(path)
     numbers = _spread(found, plant, round(_SECONDS * fps))
     captions = [_caption(found, number) for number in numbers]

@@ -39,13 +39,29 @@ _CORNER = 0.2  # cosine of the angle between chords from which on there is a cor
 
 def plot_load_path(
     found: LoadPath,
-    x: Way | None,
-    y: Way | None,
+    x: Way | None = None,
+    y: Way | None = None,
     *,
-    ax: Axes | None,
-    path: str | Path | None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot a load path; see `LoadPath.plot`."""
+    """Plot one quantity over another: full where stable, dashed where unstable.
+
+    Parameters
+    ----------
+    x, y : Handle or str, optional
+        What is drawn along the axes: anything that ``path[...]`` gives with one component. By
+        default, of a path along a stroke the force over the stroke; of any other path the load
+        over the coordinate that changes most.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
     attempt = f"Cannot plot a load path of '{found.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)

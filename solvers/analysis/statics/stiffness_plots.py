@@ -27,7 +27,20 @@ _KINDS = ((slice(0, 3), "rotation"), (slice(3, 6), "translation"))
 
 
 def plot_stiffnesses(track: StiffnessTrack, *, path: str | Path | None = None) -> Figure:
-    """Plot the diagonal of the stiffness; see `StiffnessTrack.plot`."""
+    """Plot the stiffness against motions in each direction over the path.
+
+    Full lines are those of a load that acts alone. Dashed ones are those of a frame that is
+    kept from moving in the five other directions, where there are such.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
     axes = figure.subplots(2, 1, sharex=True)
     name, grid, unit = _over(track)
@@ -52,9 +65,21 @@ def plot_stiffnesses(track: StiffnessTrack, *, path: str | Path | None = None) -
 
 
 def plot_parasitic(
-    track: StiffnessTrack, stroke: str | None, *, path: str | Path | None = None
+    track: StiffnessTrack, stroke: str | None = None, *, path: str | Path | None = None
 ) -> Figure:
-    """Plot motions over the stroke; see `StiffnessTrack.plot_parasitic`."""
+    """Plot the motions in five directions over that in the sixth.
+
+    Parameters
+    ----------
+    stroke : str, optional
+        The direction of the stroke, as for `parasitic`.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     along = track.stroke() if stroke is None else stroke
     grid = track.motion(along)
     least = _SMALL * float(np.max(np.abs(grid), initial=0.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from flexure.diagrams.checks.arguments import flag, one_of, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.interface.html import Shown, heading
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
@@ -36,7 +36,9 @@ from flexure.solvers.analysis.statics.stiffness import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from flexure.solvers.analysis.statics import stiffness_plots
+else:
+    stiffness_plots = Deferred("flexure.solvers.analysis.statics.stiffness_plots")
 
 _ROWS = 20  # of a table in a notebook
 _NOISE = 1e-13  # of the largest motion, which a table shows as none
@@ -183,44 +185,9 @@ class StiffnessTrack(Shown):
             names, [(*row, *d) for *row, d in zip(*given, diagonals.tolist(), strict=True)]
         )
 
-    def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot the stiffness against motions in each direction over the path.
+    plot = stiffness_plots.plot_stiffnesses
 
-        Full lines are those of a load that acts alone. Dashed ones are those of a frame that is
-        kept from moving in the five other directions, where there are such.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.statics.stiffness_plots import plot_stiffnesses
-
-        return plot_stiffnesses(self, path=path)
-
-    def plot_parasitic(
-        self, stroke: str | None = None, *, path: str | Path | None = None
-    ) -> Figure:
-        """Plot the motions in five directions over that in the sixth.
-
-        Parameters
-        ----------
-        stroke : str, optional
-            The direction of the stroke, as for `parasitic`.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.analysis.statics.stiffness_plots import plot_parasitic
-
-        return plot_parasitic(self, stroke, path=path)
+    plot_parasitic = stiffness_plots.plot_parasitic
 
     def _pieces(self) -> Iterator[str]:
         frame = self.stiffnesses[0].frame.name

@@ -7,9 +7,11 @@ by which the signal varies, and when they follow each other in waves where noise
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 
+from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.fits.fit_problem import FitProblem
 
@@ -17,6 +19,9 @@ _MUCH = 0.25  # share of the squares that is doubted
 _BETTER = 0.1  # what a unit has to leave of the squares where the search starts
 _EXACT = 1e-6  # of the values: what is no variation, and beside which nothing counts
 _GAP = 20.0  # steps of the usual length
+_CARRY = 0.1  # of the samples, which alone carry an unknown
+_ASIDE = 1e-3  # of an unknown, how far both sides are looked at, and
+_NO_EFFECT = 1e-3  # of the effect on the other side, which is none
 
 _DEGREES = 180.0 / math.pi
 _UNITS = {
@@ -58,6 +63,25 @@ def doubts(problem: FitProblem, computed: FloatArray) -> str | None:
         f"The fit explains little of {'; and of '.join(texts)}, by which the signal varies. "
         f"{why[0].upper()}{why[1:]}, and start the search closer"
     )
+
+
+def one_sided(problem: FitProblem, values: FloatArray) -> list[str]:
+    """Return which unknowns have next to no effect on one side of what was found.
+
+    Where a signal is at a limit for most of a record, what was found may be where it just comes to
+    it. Slopes of the one side then tell of a precision that there is not on the other.
+    """
+    squares, names = problem.derivatives(values) ** 2, []
+    for k, unknown in enumerate(problem.unknowns):
+        count = np.sum(squares[:, k]) ** 2 / max(float(np.sum(squares[:, k] ** 2)), 1e-300)
+        if not 0.0 < count <= _CARRY * len(squares):
+            continue
+        step = _ASIDE * (abs(values[k]) or 1.0) * (np.arange(len(values)) == k)
+        with suppress(FlexureError):  # beyond the bounds of its declaration, or no motion
+            ends = [problem.computed(values + side * step) for side in (-1.0, 0.0, 1.0)]
+            less, more = sorted(float(np.linalg.norm(end - ends[1])) for end in (ends[0], ends[2]))
+            names += [unknown.name] if less < _NO_EFFECT * more else []
+    return names
 
 
 def oversized(problem: FitProblem) -> str | None:

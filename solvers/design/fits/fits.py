@@ -34,7 +34,8 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import require_root, start_context
-from flexure.solvers.design.fits.fit_doubts import doubts, oversized
+from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
+from flexure.solvers.design.fits.fit_doubts import doubts, one_sided, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
 from flexure.solvers.design.fits.records import names_of, read_records
 from flexure.solvers.simulation.run_control.method_selection import Method
@@ -215,7 +216,8 @@ def fit(
         When the data cannot tell parameters apart, or when the fit explains little of a signal; the
         text names a unit or a gap in the times that may be the reason. When a motion will take more
         than a minute in Python, see `parameter_sensitivity`. When motions may jump with the
-        parameters and residuals remain: the search may have ended at a local minimum.
+        parameters and residuals remain: the search may have ended at a local minimum. When an
+        unknown has an effect on one side only of what was found, as where a signal just saturates.
 
     See Also
     --------
@@ -274,16 +276,20 @@ def fit(
     doubt = doubts(problem, problem.measured - report.residuals) if loss == "linear" else None
     if doubt is not None:
         warn(doubt)
+    found = np.array(list(report.constants.values()))
+    names = one_sided(problem, found)
+    if names:
+        warn(
+            f"The fit of '{system.label}' ended where {quoted(names)} just begins to have an "
+            "effect: values on one side fit as well, so that the stated error holds for the other "
+            "side only. Record a motion that stays off the limit"
+        )
     size = float(np.linalg.norm(problem.measured))
     if problem.may_step and float(np.linalg.norm(report.residuals)) > _CLOSE * size:
-        warn(
-            f"The fit of '{system.label}' may have ended at a local minimum: its equations jump, "
-            "and sampled blocks see on which side they are at instants only, so that its motions "
-            "jump with the parameters. Start from other values, and keep the fit with the smallest "
-            "residuals"
-        )
+        remedy = "Start from other values, and keep the fit with the smallest residuals"
+        warn_of_jumps(f"The fit of '{system.label}'", remedy)
     for number, begin in enumerate(begins):
-        problem.put(begin, np.array(list(report.constants.values())), number)
+        problem.put(begin, found, number)
     weights = 1.0 / np.array(list(report.deviations.values()))[problem.which]
     shared = {each.name: getattr(report, each.name) for each in fields(report)}
     shared["residuals"] = weights * report.residuals

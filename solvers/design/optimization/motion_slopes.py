@@ -71,6 +71,11 @@ class MotionSlopes:
         self.count = 0
         self.rtol = 1e-6
 
+    @property
+    def may_step(self) -> bool:
+        """Whether goal and constraints may jump with the coordinates."""
+        return self._motion.may_step
+
     def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it.
 

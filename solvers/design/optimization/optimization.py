@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -26,14 +25,14 @@ from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.html import fold, heading, lines
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidate_runs import Study
-from flexure.solvers.design.optimization.polishing import Polish
-from flexure.solvers.design.optimization.polishing import polish as go_downhill
+from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import metric_kinds
@@ -47,7 +46,9 @@ from flexure.solvers.sweeps.sweeps import checked_times, only_output
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from flexure.solvers.design.optimization import optimization_figures
+else:
+    optimization_figures = Deferred("flexure.solvers.design.optimization.optimization_figures")
 
 #: What is to be small: a metric, the name of a figure of step responses, or a function of a result.
 Objective = Metric | str | Callable[[SimulationResult], float]
@@ -162,21 +163,7 @@ class Optimization(Answer):
         """Return the run with the best values, with all signals."""
         return simulate(self.system, self.t_final, context=self.context, **self._options)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot the objective of all candidates, and below it the signals of the best one.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from flexure.solvers.design.optimization.optimization_figures import plot_optimization
-
-        return plot_optimization(self, self._signals, path)
+    plot = optimization_figures.plot_optimization
 
     def __str__(self) -> str:
         width = max(map(len, [*self.values, self.goal, *self.constraints]))
@@ -297,6 +284,13 @@ def optimize(
         When the executor loses its workers. Its attribute ``result`` is as of an interruption.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
+
+    Warns
+    -----
+    UserWarning
+        When the objective jumps beside the answer, since sampled blocks see jumps of the equations
+        at instants only: the search may have ended at a local minimum. When the objective is
+        random, see the notes.
 
     See Also
     --------

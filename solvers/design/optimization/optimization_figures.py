@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -21,17 +20,11 @@ if TYPE_CHECKING:
 _WIDE = 20.0  # quotient of objectives from which on their axis is logarithmic
 
 
-def plot_optimization(
-    found: Optimization, signals: Sequence[str], path: str | Path | None = None
-) -> Figure:
-    """Plot the objective of all candidates, and signals of the best one.
+def plot_optimization(found: Optimization, path: str | Path | None = None) -> Figure:
+    """Plot the objective of all candidates, and below it the signals of the best one.
 
     Parameters
     ----------
-    found : Optimization
-        What to plot.
-    signals : sequence of str
-        What to show of the best run.
     path : str or Path, optional
         Where to save the figure.
 
@@ -40,6 +33,7 @@ def plot_optimization(
     matplotlib.figure.Figure
     """
     check_file(path, "Cannot plot an optimization")
+    signals = found._signals
     rows = 1 + len(signals)
     figure = new_figure(figsize=(8.0, 1.0 + 2.4 * rows), layout="constrained")
     above, *below = figure.subplots(rows, 1, squeeze=False)[:, 0]

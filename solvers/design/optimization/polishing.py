@@ -8,6 +8,7 @@ numbers are. If another number gives the same value, the objective does not dete
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
@@ -28,6 +30,9 @@ _TIGHT = (1e-7, 1e-9)  # relative tolerances of the motions that repeat a descen
 _LEAST = 1e-10  # of the objective: less of a change ends these
 _ASIDE = 1e-3  # of the box: how far from the last end the repetition begins
 _FINEST = 1e-8  # of the box: no precision is claimed beyond it
+_LOOKED = (1e-3, 1e-2)  # of the box: how far from the end jumps are looked for
+_BENT = 0.75  # of a change of slopes, which no kink exceeds
+_MATTERS = 1e-4  # of the objective: smaller jumps decide nothing
 _BESIDE = 0.05  # of the box: how far from the end an equal objective shows that it is flat
 
 
@@ -92,14 +97,14 @@ class _Downhill:
 
     def shift_to_runs(self, point: FloatArray) -> None:
         """Let the numbers of motions be those of runs at a point."""
-        self._shift = self._run(point) - self._move(point)[0]
+        self._shift = self._run(point) - self.move(point)[0]
         self.doubt = 2.0 * abs(float(self._shift[0]))
 
     def _run(self, point: FloatArray) -> FloatArray:
         """Return the numbers of a run."""
         return np.asarray(self._trials(point[np.newaxis], "polish")[0])
 
-    def _move(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def move(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the numbers of a motion, and their derivatives."""
         slopes = self._slopes
         assert slopes is not None
@@ -109,7 +114,7 @@ class _Downhill:
         return self._last[2], self._last[3]
 
     def _numbers(self, point: FloatArray) -> FloatArray:
-        found = self._move(point)[0] + self._shift if self.by_motions else self._run(point)
+        found = self.move(point)[0] + self._shift if self.by_motions else self._run(point)
         return np.where(np.isfinite(found).all(), found, np.nan)
 
     def goal(self, point: FloatArray) -> float:
@@ -123,12 +128,12 @@ class _Downhill:
 
     def goal_slopes(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of the objective."""
-        return np.asarray(self._move(point)[1][0] / self.scales[0])
+        return np.asarray(self.move(point)[1][0] / self.scales[0])
 
     def room_slopes(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of what is left of the constraints."""
         return np.asarray(
-            -self._signs[:, np.newaxis] * self._move(point)[1][1:] / self.scales[1:, np.newaxis]
+            -self._signs[:, np.newaxis] * self.move(point)[1][1:] / self.scales[1:, np.newaxis]
         )
 
 
@@ -155,6 +160,9 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
     else:
         ends = _repeat(downhill, slopes, end)
         how = f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
+        if slopes.may_step and _jumps_beside(downhill, ends[-1] if ends else end):
+            remedy = "Repeat it with another seed or a larger population, and keep the best answer"
+            warn_of_jumps(f"The optimization of '{trials.study.system.label}'", remedy)
     end = _point(trials) if len(ends) < 2 else ends[-1]
     flat = _flat(trials, end, max(_ENOUGH * downhill.scales[0], downhill.doubt))
     best = trials.best(end, downhill.doubt)
@@ -172,6 +180,27 @@ def polish(trials: Trials, start: FloatArray) -> Polish:
             )
             precision[:] = np.nan
     return Polish(how, best, np.where(flat, np.inf, precision))
+
+
+def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
+    """Tell whether the objective changes beside an end by other than its slopes say.
+
+    Over a short way, the mean of the slopes at both ends foretells the change, but for at most half
+    of what the slopes differ by, where there is a kink. A jump has no part in any slope.
+    """
+    with suppress(FlexureError):
+        for away in _LOOKED:
+            for aside in away * np.concatenate([np.eye(len(end)), -np.eye(len(end))]):
+                points = end, np.clip(end + aside, 0.0, 1.0)
+                (here, slope), (there, other) = (
+                    (g[0], s[0]) for g, s in map(downhill.move, points)
+                )
+                way = points[1] - points[0]
+                foretold, bend = 0.5 * (slope + other) @ way, (other - slope) @ way
+                small = _MATTERS * abs(here)
+                if abs(there - here - foretold) > _BENT * abs(bend) + small:
+                    return True
+    return False
 
 
 def _flat(trials: Trials, end: FloatArray, small: float) -> NDArray[np.bool_]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
-from flexure.blocks.controllers.pid_law import PIDLaw
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.arguments import require, shown
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
@@ -29,21 +28,21 @@ class Controlled:
 
     Attributes
     ----------
-    block : PIDController or SampledPIDController
+    block : PIDController
         The controller.
     component : int
         Which one of its components.
     """
 
-    block: PIDController | SampledPIDController
+    block: PIDController
     component: int
 
     @classmethod
     def find(cls, system: System, controller: object, component: Any, attempt: str) -> Controlled:
         """Return the component of a controller, which is given by itself or by its path."""
         block: Any = system.get_system(controller) if isinstance(controller, str) else controller
-        if not isinstance(block, (PIDController, SampledPIDController)):
-            expected = "a PIDController or SampledPIDController, or its path"
+        if not isinstance(block, PIDController):
+            expected = "a PIDController, or its path"
             raise ValueRefusedError(attempt, expected=expected, found=shown(controller))
         if block.gain_ports:
             raise ValueRefusedError(
@@ -84,7 +83,7 @@ class Controlled:
     @property
     def period(self) -> float | None:
         """The period of a sampled controller."""
-        return self.block.period if isinstance(self.block, SampledPIDController) else None
+        return self.block.period
 
     def way(self, handle: Any) -> Any:
         """Return what leads to the component of a port or parameter."""
@@ -105,32 +104,30 @@ class Controlled:
     def plant(self, system: System, start: Context) -> LinearModel:
         """Return the linear plant, from the output of the controller to what it measures."""
         block = self.block
-        if isinstance(block, SampledPIDController):
-            return self._sampled_plant(system, start, block)
+        if block.period is not None:
+            return self._sampled_plant(system, start, block.period)
         seen = [block.measurement, *(_rate_inputs(block)[1:])]
         opening = self.way(block.u)
         model = linearize(
             system, start, [opening], [self.way(port) for port in seen], openings=[opening]
         )
         names = Place.of(block.x).names
-        return _without(model, names[self.component :: block.size])
+        return _without(model, names[self.component :: block.size], block)
 
-    def _sampled_plant(
-        self, system: System, start: Context, block: SampledPIDController
-    ) -> LinearModel:
+    def _sampled_plant(self, system: System, start: Context, period: float) -> LinearModel:
         """Return the plant from what the controller computes to what it measures at an instant.
 
         With all gains zero, what comes in as feedforward is what it computes. What it measures is
         what its integral gets, just before the updates of that instant. The output that it holds
         remains a state: other sampled blocks may see the one from before.
         """
-        free = start.clone()
+        block, free = self.block, start.clone()
         for gain in (block.kp, block.ki, block.kd):
             if gain is not None:
                 self.set(free, gain, 0.0)
         self.set(free, block.lower, -np.inf)
         self.set(free, block.upper, np.inf)
-        entry, period = self.way(block.feedforward), block.period
+        entry = self.way(block.feedforward)
         model = linearize(system, free, [entry], [], period=period)
         integral = model.state_names.index(Place.of(block.integral).names[self.component])
         seen = model.A[integral].copy()
@@ -149,13 +146,13 @@ class Controlled:
             y0=np.array([port.eval(start)[self.component] for port in ports]),
             output_names=[Place.of(port).names[self.component] for port in ports],
         )
-        own = [block.integral]
+        own: list[Any] = [block.integral]
         if block.has_filter:
             own += [block.previous, block.rate]
-        return _without(model, [Place.of(state).names[self.component] for state in own])
+        return _without(model, [Place.of(state).names[self.component] for state in own], block)
 
 
-def _rate_inputs(block: PIDLaw) -> list[Any]:
+def _rate_inputs(block: PIDController) -> list[Any]:
     """Return the inputs for the rates of setpoint and measurement, where they come from outside."""
     if block.kd is None or block.has_filter:
         return []
@@ -167,6 +164,14 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
 
     The integral of an outer loop is such a state for the controller of the inner one.
     """
+    if not (np.any(model.D[:1]) or len(model.minimal(_HIDDEN).A)):
+        raise ValueRefusedError(
+            attempt,
+            expected="a plant of which the controller moves what it measures",
+            found="; ".join(["no small change that comes back", *model.notes]),
+            remedy="Tune where the path is open, or pass linearize_as='gain' to the block that is "
+            "in the way",
+        )
     hidden = reduction(model.A, model.B, model.C[:1], _HIDDEN).hidden_poles
     rest = fate(hidden, model.poles, model.period)
     require(
@@ -179,8 +184,8 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
     return model if rest == "decay" else model.minimal(_HIDDEN)
 
 
-def _without(model: LinearModel, names: list[str]) -> LinearModel:
-    """Leave out states that nothing else sees, and the directions that nothing moves."""
+def _without(model: LinearModel, names: list[str], block: PIDController) -> LinearModel:
+    """Leave out states and limits of a controller, and the directions that nothing moves."""
     model = model.on_tangent()
     kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
 
@@ -195,4 +200,5 @@ def _without(model: LinearModel, names: list[str]) -> LinearModel:
         x0=rows(model.x0),
         xdot0=rows(model.xdot0),
         state_names=[model.state_names[k] for k in kept],
+        notes=tuple(note for note in model.notes if not note.startswith(f"'{block.label}' ")),
     )

@@ -8,18 +8,23 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import Shown, fold, heading, lines
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
+from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
+from flexure.solvers.analysis.linear_models.loop_transfers import (
+    approximated_delays,
+    around_wires,
+)
 from flexure.solvers.design.pid.pid_loops import PIDLoop
 from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
@@ -43,7 +48,7 @@ class PIDTuning(Shown):
 
     Attributes
     ----------
-    controller : PIDController or SampledPIDController
+    controller : PIDController
         Whose gains they are.
     kp, ki, kd : float
         The gains; 0 for parts that there are not.
@@ -57,7 +62,8 @@ class PIDTuning(Shown):
         Of the closed loop, the least stable ones first; in z for a sampled controller.
     plant : LinearModel
         From the output of the controller to what it measures, and to its rate where that is an
-        input of the controller; sampled for a sampled controller.
+        input of the controller; sampled for a sampled controller. Its ``notes`` name blocks that
+        are linearized as gains, and delays whose approximation is wrong at the peak.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
         limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
@@ -88,7 +94,7 @@ class PIDTuning(Shown):
     <PIDTuning: kp=2, ki=1, peak of the sensitivity 1.59>
     """
 
-    controller: PIDController | SampledPIDController
+    controller: PIDController
     kp: float
     ki: float
     kd: float
@@ -120,7 +126,7 @@ class PIDTuning(Shown):
         """
         pid = self.controller
         place = Controlled(pid, self.component)
-        state = pid.integral if isinstance(pid, SampledPIDController) else pid.x
+        state: Any = pid.x if pid.period is None else pid.integral
         held = place.value(context, pid.ki) * float(state.get(context)[self.component])
         place.set(context, pid.kp, self.kp)
         place.set(context, pid.ki, self.ki)
@@ -147,13 +153,14 @@ class PIDTuning(Shown):
             gains += f", kd={self.kd:.4g}"
         if self.derivative_filter is not None:
             gains += f", derivative_filter={self.derivative_filter:.4g}"
-        return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}>"
+        rests = "".join(f"; {note}" for note in self.plant.notes)
+        return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}{rests}>"
 
 
 @answers_other_words
 def tune_pid(
     system: System,
-    controller: PIDController | SampledPIDController | str,
+    controller: PIDController | str,
     *,
     context: Context | None = None,
     goal: Goal | None = None,
@@ -187,7 +194,7 @@ def tune_pid(
     ----------
     system : System
         A diagram.
-    controller : PIDController, SampledPIDController or str
+    controller : PIDController or str
         The controller, by handle or path. A controller without ``kd`` is tuned as a PI controller.
     context : Context, optional
         Operating point of the linearization, a root context; it is not changed. A default context
@@ -234,6 +241,7 @@ def tune_pid(
     ------
     ValueRefusedError
         When no gains within the bound stabilize the loop, when nothing in the model limits them,
+        when the controller moves nothing of what it measures, as behind a saturated block,
         when something grows that the measurement does not show, or when the plant is none for the
         rule, such as one that oscillates.
     UnknownNameError
@@ -335,6 +343,12 @@ def tune_pid(
     stable = loop.is_stable(gains)
     expected = f"a peak of the sensitivity of {bound:g}" if stable else "gains that stabilize"
     require(fits and stable, peak, attempt, expected, remedy=remedy)
+    places = [wire_place(start, controlled.way(block.u), attempt)]
+    notes = [
+        f"{text}, and the peak is at {place:.3g} rad/s: raise its order"
+        for text, highest in approximated_delays(start, around_wires(start, places))
+        if highest < place
+    ]
     tuning = PIDTuning(
         block,
         gains.kp,
@@ -344,7 +358,7 @@ def tune_pid(
         peak,
         place,
         ordered(loop.poles(gains), loop.period),
-        loop.plant,
+        replace(loop.plant, notes=(*loop.plant.notes, *notes)),
         component=controlled.component,
     )
     if step_to is None:
@@ -363,8 +377,7 @@ def tune_pid(
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
     """Return a finite number beyond the least or, without one, a number that is not negative."""
     attempt = f"{attempt} with this {name}"
-    number = float(as_number(value, (), attempt))
-    check_bounds(number, attempt, lower=least or 0.0, exclusive=least is not None)
+    number = float(bounded(value, attempt, lower=least or 0.0, exclusive=least is not None))
     require(np.isfinite(number), number, attempt, "a finite number")
     return number
 
@@ -389,7 +402,7 @@ def _check_rule(controlled: Controlled, parts: str, attempt: str) -> None:
     """Refuse what rules are not made for."""
     found = None
     if controlled.period is not None:
-        found = "a SampledPIDController"
+        found = f"a period of {controlled.period:g} s"
     elif "I" not in parts:
         found = f"a {parts} controller"
     if found is not None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flexure.blocks.controllers.state_feedback import StateFeedback
 from flexure.blocks.linear_systems.continuous import Integrator
-from flexure.blocks.linear_systems.discrete import DiscreteIntegrator, ZeroOrderHold
+from flexure.blocks.linear_systems.discrete import ZeroOrderHold
 from flexure.blocks.signals.algebra import Selector, Sum
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, mapping
@@ -164,11 +164,7 @@ def add_integrals(
     names = design.model.output_names
     picked = builder.add(Selector("outputs", len(names), [names.index(k) for k in design.integral]))
     builder.add(Sum("error", "+-", q))
-    integral = builder.add(
-        Integrator("integral", q)
-        if period is None
-        else DiscreteIntegrator("integral", period, size=q)
-    )
+    integral = builder.add(Integrator("integral", q, period=period))
     builder.connect_chain(integral, inside.reference)
     builder.connect("error.y", integral.u)
     builder.connect(picked.y, "error.u2")

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.controllers.state_feedback import (
-    LuenbergerObserver,
-    SampledLuenbergerObserver,
-    StateFeedback,
-)
+from flexure.blocks.controllers.state_feedback import LuenbergerObserver, StateFeedback
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.systems.diagram import Diagram
@@ -50,7 +46,7 @@ class ObserverDesign(Shown):
     model : LinearModel
         What it was designed for, without the inputs of disturbances.
     gain : ndarray, shape (n, p)
-        L of a `LuenbergerObserver`, or for a sampled model of a `SampledLuenbergerObserver`.
+        L of a `LuenbergerObserver`, for a sampled model with its period.
     poles : ndarray of complex, shape (r,)
         Of the error of the estimate, the slowest ones first.
     covariance : ndarray, shape (n, n), or None
@@ -81,7 +77,7 @@ class ObserverDesign(Shown):
     poles: Poles
     covariance: FloatArray | None
 
-    def to_block(self, name: str) -> LuenbergerObserver | SampledLuenbergerObserver | Diagram:
+    def to_block(self, name: str) -> LuenbergerObserver | Diagram:
         """Return the observer as a block, for the values themselves and not for deviations.
 
         It starts at the point of the model. With quaternions or locked joints, it is a diagram with
@@ -96,7 +92,7 @@ class ObserverDesign(Shown):
 
         Returns
         -------
-        LuenbergerObserver or SampledLuenbergerObserver or Diagram
+        LuenbergerObserver or Diagram
         """
         of, T = self.model.on_tangent(), self.model.tangent
         if of is self.model:
@@ -112,27 +108,22 @@ class ObserverDesign(Shown):
         builder.export_output(state.u, "estimate")
         return builder.build()
 
-    def _block_for(
-        self, of: LinearModel, gain: FloatArray, name: str
-    ) -> LuenbergerObserver | SampledLuenbergerObserver:
+    def _block_for(self, of: LinearModel, gain: FloatArray, name: str) -> LuenbergerObserver:
         """Return the observer of a model in whatever coordinates."""
         f0 = of.xdot0 - of.A @ of.x0 - of.B @ of.u0
         y0 = of.y0 - of.C @ of.x0 - of.D @ of.u0
-        matrices = of.A, of.B, of.C, of.D
-        shown = _shown_quaternions(self.model)
-        if of.period is None:
-            return LuenbergerObserver(
-                name, *matrices, gain=gain, initial=of.x0, f0=f0, y0=y0, quaternions=shown
-            )
-        return SampledLuenbergerObserver(
+        return LuenbergerObserver(
             name,
-            *matrices,
+            of.A,
+            of.B,
+            of.C,
+            of.D,
             gain=gain,
-            period=of.period,
             initial=of.x0,
-            f0=f0 + of.x0,
+            f0=f0 if of.period is None else f0 + of.x0,
             y0=y0,
-            quaternions=shown,
+            quaternions=_shown_quaternions(self.model),
+            period=of.period,
         )
 
     def _pieces(self) -> Iterator[str]:

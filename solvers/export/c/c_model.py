@@ -188,7 +188,7 @@ class CModel(Answer):
         Examples
         --------
         >>> import flexure as fx
-        >>> model = fx.to_c(fx.SampledPIDController("pid", period=0.01, kp=2.0))
+        >>> model = fx.to_c(fx.PIDController("pid", period=0.01, kp=2.0))
         >>> model.size().memory < 1000  # doctest: +SKIP
         True
         """
@@ -289,7 +289,7 @@ def to_c(
     Examples
     --------
     >>> import flexure as fx
-    >>> pid = fx.SampledPIDController("pid", period=0.01, kp=2.0, ki=1.0)
+    >>> pid = fx.PIDController("pid", period=0.01, kp=2.0, ki=1.0)
     >>> model = fx.to_c(pid, signals="u", parameters=["kp", "ki"])
     >>> model.name, [row["path"] for row in model.info["inputs"]]
     ('pid', ['setpoint', 'measurement', 'feedforward'])

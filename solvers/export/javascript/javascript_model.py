@@ -41,8 +41,9 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    "unrestricted"; ``trigger`` is "initialization", "step", "clock", "witness" or
                    "settling", and ``number`` which clock or witness function. ``values`` computes
                    what an update writes to ``targets``: the states, and beyond them
-                   (``target - states``) the discrete values. That of a publish gives a number that
-                   is not zero where it ends the run, for the ``reason``; null where it never does.
+                   (``target - states``) the discrete values. In a publish it computes a number
+                   that is not zero if the publish ends the run, for the ``reason``; it is null if
+                   it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
 closings           [{path, told, at, positions, velocities, rows, limits, places, normal,

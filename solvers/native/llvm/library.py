@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from flexure.diagrams.checks.errors import MissingExtraError
 from flexure.diagrams.concurrency.forks import no_fork
 from flexure.diagrams.concurrency.threads import once
@@ -306,3 +308,17 @@ def _posix_libraries() -> list[Any]:
         except OSError:
             continue
     return libraries
+
+
+_Byte: Any = ctypes.c_char
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Return the address of a contiguous array; the caller keeps it alive.
+
+    For what can be written, ``array.ctypes.data`` would take several times as long.
+    """
+    flags = array.flags
+    if flags.writeable and flags.c_contiguous and array.size:
+        return ctypes.addressof(_Byte.from_buffer(array))
+    return array.ctypes.data

@@ -6,7 +6,7 @@ import numpy as np
 
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import address_of
 from flexure.solvers.native.programs.program import Program, native_function
 from flexure.solvers.native.programs.programs import program_of
 

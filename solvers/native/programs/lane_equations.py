@@ -271,7 +271,7 @@ class LaneEquations:
     def addresses(self, method: str) -> dict[str, Address]:
         """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method.
 
-        That of ``jacobian`` is among them if there is one.
+        The address of ``jacobian`` is among them if there is one.
         """
         with self._lock:
             if method not in self._steps:

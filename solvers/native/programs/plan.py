@@ -152,8 +152,8 @@ class Plan:
     def step(self, name: str) -> StepPlan:
         """Return how the trial step of a method is made, by the name of the method.
 
-        That of a method with linear equations is decided by the Jacobian: before there is one, one
-        step serves all systems.
+        The Jacobian decides it for a method with linear equations: before there is one, one step
+        serves all systems.
         """
         method = METHODS[name]
         is_own, because = self._has_own_step(method)

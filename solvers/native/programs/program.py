@@ -39,8 +39,7 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
-from flexure.solvers.native.llvm.library import Address, Library, callable_at
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import Address, Library, address_of, callable_at
 from flexure.solvers.native.programs.delay_lines import Line
 from flexure.solvers.native.programs.method_programs import (
     METHODS,
@@ -53,7 +52,6 @@ from flexure.solvers.native.programs.system_trace import (
     DiscretePlaces,
     EventKey,
     SystemTrace,
-    Update,
     update_name,
 )
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond
@@ -117,7 +115,7 @@ class Program:
         self.num_states = layout.num_states
         self.trace = SystemTrace(frozenset(zeros), DiscretePlaces(layout))
         self._zeros_of_parameters: dict[tuple[int, int], list[int]] = {}  # of block and parameter
-        for (_, position, index), component in self.zeros:
+        for (_, position, index), component in self.trace.zeros:
             self._zeros_of_parameters.setdefault((position, index), []).append(component)
         self.num_discrete = self.trace.discrete.count
         starts = self.trace.discrete.starts
@@ -149,50 +147,10 @@ class Program:
     # What was traced -----------------------------------------------------------------------
 
     @property
-    def zeros(self) -> frozenset[Key]:
-        """Components of parameters of which was made use that they are zero."""
-        return self.trace.zeros
-
-    @property
-    def operations(self) -> int:
-        """Number of operations of the derivatives."""
-        return self.trace.operations
-
-    @property
-    def timed(self) -> bool:
-        """Whether the derivatives depend on time."""
-        return self.trace.timed
-
-    @property
-    def witnesses(self) -> list[EventKey]:
-        """Witness events whose functions were traced, in the order of the function ``witness``."""
-        return self.trace.witnesses
-
-    @property
-    def updates(self) -> dict[EventKey, Update]:
-        """Traced updates of periodic and witness events, and of those that settle."""
-        return self.trace.updates
-
-    @property
     def lines(self) -> list[tuple[EventKey, Line]]:
         """The discrete values that updates pass on as a whole, in the order of their masks."""
-        updates = sorted(self.updates.items())
+        updates = sorted(self.trace.updates.items())
         return [(key, each.line) for key, each in updates if each.line is not None]
-
-    @property
-    def signals(self) -> dict[EventKey, slice]:
-        """Where the signal that a publish records is among the logged signals, by event."""
-        return self.trace.signals
-
-    @property
-    def refusals(self) -> dict[EventKey, str]:
-        """Why an event was not traced."""
-        return self.trace.refusals
-
-    @property
-    def num_deviations(self) -> int:
-        """Number of values of the function ``deviations``."""
-        return len(self.trace.deviations)
 
     @property
     def sparse_factors(self) -> SparseFactors | None:
@@ -234,7 +192,7 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self.trace.derivatives is None:
-                found = simplify(trace_derivatives(self.layout), self.zeros, checked=True)
+                found = simplify(trace_derivatives(self.layout), self.trace.zeros, checked=True)
                 starts = self.trace.discrete.starts
                 environment = Environment(self.environment.size, starts, self.driven)
                 self._environments.append(environment)
@@ -244,13 +202,14 @@ class Program:
 
     def update_address(self, key: EventKey) -> Address:
         """Return the address of a traced update."""
-        return self._addresses[update_name(list(self.updates).index(key))]
+        return self._addresses[update_name(list(self.trace.updates).index(key))]
 
     def _add(self, functions: dict[str, list[Any]]) -> None:
         """Compile what is needed from the beginning."""
         with quietly():
             functions = {
-                name: simplify(each, self.zeros, checked=True) for name, each in functions.items()
+                name: simplify(each, self.trace.zeros, checked=True)
+                for name, each in functions.items()
             }
             texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
@@ -377,7 +336,7 @@ class Program:
                 derivatives = self.derivatives
                 environment = self.environment.copy()
                 states = [((STATE, 0, 0), k) for k in range(self.num_states)]
-                found = emit_jacobian(derivatives, states, environment, self.zeros)
+                found = emit_jacobian(derivatives, states, environment, self.trace.zeros)
         library = found.code.compile()
         rows, columns = (np.array(each, np.int64) for each in (found.rows, found.columns))
         factors = find_sparse_factors(self.num_states, rows, columns)
@@ -435,7 +394,7 @@ class Program:
         """Compile the projection."""
         traced = trace(self.layout, lambda store: list(store.projected_state()))
         with quietly():
-            projected = simplify(traced, self.zeros)  # the derivatives make the checks
+            projected = simplify(traced, self.trace.zeros)  # the derivatives make the checks
             refuse_beyond(WRITTEN, len(depth_first(projected, {})), "a projection")
             environment = Environment(self.num_discrete, self.trace.discrete.starts)
             texts, base = emit_with_preparation({"projection": projected}, environment)
@@ -476,7 +435,7 @@ class Program:
         """Return the time derivatives, and then the logged signals."""
         n = self.num_states
         x = np.ascontiguousarray(x, dtype=float)
-        out = np.empty(n + sum(where.stop - where.start for where in self.signals.values()))
+        out = np.empty(n + sum(where.stop - where.start for where in self.trace.signals.values()))
         places = address_of(x), address_of(env)
         native_function(self.rhs)(time, *places, address_of(out))
         if self.signal:

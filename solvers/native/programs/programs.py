@@ -74,7 +74,7 @@ def program_of(store: Store, driven: frozenset[int] = frozenset()) -> Program:
         for program in alike:
             if program.serves(store):
                 return program
-        zeros = known.zeros_of(store).intersection(*(each.zeros for each in alike))
+        zeros = known.zeros_of(store).intersection(*(each.trace.zeros for each in alike))
         return _make(store.layout, known, zeros, driven)
 
 
@@ -89,7 +89,7 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
     known = _known_of(layout)
     with known.lock:
         for program in known.programs:
-            if program.zeros == zeros and not program.driven:
+            if program.trace.zeros == zeros and not program.driven:
                 return program
         return _make(layout, known, zeros)
 

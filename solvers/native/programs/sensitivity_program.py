@@ -28,8 +28,7 @@ from flexure.solvers.native.emission.emission import (
 )
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
-from flexure.solvers.native.llvm.library import Address
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import Address, address_of
 from flexure.solvers.native.programs.program import native_function, run_preparation
 from flexure.solvers.native.programs.system_trace import DiscretePlaces
 from flexure.solvers.tracing.compile_limits import WRITTEN, refuse_beyond

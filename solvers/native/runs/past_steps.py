@@ -18,7 +18,7 @@ from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.solvers.native.kernels.parts.rows import BEGIN, CLIP, END, TIME, RowLayout
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import address_of
 from flexure.solvers.native.programs.method_programs import resampling
 from flexure.solvers.native.programs.program import Program
 from flexure.solvers.native.programs.programs import program_with
@@ -69,7 +69,7 @@ class StepRepeater:
     def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (
             self._layout,
-            self.program.zeros,
+            self.program.trace.zeros,
             self._method,
             *self._tolerances,
             self._env,

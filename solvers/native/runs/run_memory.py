@@ -17,8 +17,7 @@ from flexure.solvers.native.kernels.parts.linear_solves import FactorData
 from flexure.solvers.native.kernels.parts.rows import RowLayout
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.language.language import parts_of, types_of
-from flexure.solvers.native.llvm.library import Address
-from flexure.solvers.native.programs.array_addresses import address_of
+from flexure.solvers.native.llvm.library import Address, address_of
 from flexure.solvers.native.programs.method_programs import METHODS, generic_attempt
 from flexure.solvers.native.programs.program import Program
 
@@ -173,7 +172,7 @@ class RunMemory(StructureArrays):
         """Provide the equations."""
         program, system = self.program, self.parts["system"]
         system.fields.n, system.fields.m = program.num_states, program.num_discrete
-        system.fields.timed = program.timed
+        system.fields.timed = program.trace.timed
         system.link("rhs", program.rhs)
         system.link("signals", program.signal)
         self.parts["witnesses"].link("values", program.witness)
@@ -204,9 +203,9 @@ class RunMemory(StructureArrays):
         """Check steps, and project them if they violate constraints."""
         manifold, n, program = self.parts["manifold"], self.program.num_states, self.program
         fields = manifold.fields
-        fields.count, fields.allowed, fields.farthest = program.num_deviations, 1.0, FAR
+        fields.count, fields.allowed, fields.farthest = len(program.trace.deviations), 1.0, FAR
         manifold.link("deviations", program.deviations)
-        manifold.room("values", program.num_deviations)
+        manifold.room("values", len(program.trace.deviations))
         for name in ("landed", "shift", "slope"):
             manifold.room(name, n)
 
@@ -282,7 +281,7 @@ class RunMemory(StructureArrays):
         fields, program = self.fields, self.program
         n, witnesses = program.num_states, fields.witnesses.count
         evaluations = self.method.rows + (3 + 4 * witnesses if witnesses else 0)
-        work: float = evaluations * (program.operations + n)
+        work: float = evaluations * (program.trace.operations + n)
         if self.method.linear:
             sparse = program.sparse_factors
             work += 10 * fields.linear.nonzeros + (sparse.products if sparse else n**3)

@@ -115,7 +115,7 @@ class ColumnMemory(RunMemory):
         """Roughly the number of operations of a step."""
         columns = self.parts["columns"].fields
         products = columns.count * (columns.nonzeros + 2.0 * columns.n)
-        more: float = self.method.rows * (2.0 * self.program.operations + 4.0 * products)
+        more: float = self.method.rows * (2.0 * self.program.trace.operations + 4.0 * products)
         return super().work + more
 
 

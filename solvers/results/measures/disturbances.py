@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +12,16 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.interface.html import Shown
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.results.measures.curves import Curve
-from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 from flexure.solvers.results.measures.step_characteristics import (
+    CONTROLS,
+    control_figures,
     effort_lines,
     entered,
+    error_figures,
     last_quarters,
     remains,
 )
@@ -31,9 +33,10 @@ from flexure.solvers.results.measures.step_responses import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from flexure.solvers.results.pictures import response_plots
     from flexure.solvers.results.records.result import Signal, SimulationResult
+else:
+    response_plots = Deferred("flexure.solvers.results.pictures.response_plots")
 
 _ATTEMPT = "Cannot measure the response to a disturbance"
 BAND = 0.05  # half the width of the band, as a fraction of the peak deviation, unless it is given
@@ -330,23 +333,7 @@ class DisturbanceResponse(Shown):
 
         return response_pieces(self)
 
-    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the response with its peak, its recovery and the area of its error marked.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.results.pictures.response_plots import plot_disturbance
-
-        return plot_disturbance(self, ax=ax, path=path)
+    plot = response_plots.plot_disturbance
 
 
 def record_disturbance(

@@ -21,9 +21,10 @@ from flexure.solvers.results.measures.disturbances import (
     disturbance_figures,
     positive,
 )
-from flexure.solvers.results.measures.error_figures import CONTROLS, ERRORS
 from flexure.solvers.results.measures.metrics import Metric, Records, Response, joined, spelled
 from flexure.solvers.results.measures.step_characteristics import (
+    CONTROLS,
+    ERRORS,
     StepFigures,
     StepInfo,
     effort_figures,

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.results.measures import reductions
 from flexure.solvers.results.measures.curves import Curve
-from flexure.solvers.results.measures.error_figures import CONTROLS, control_figures, error_figures
 
 #: Least and greatest values, arrays of shape (N,).
 Range: TypeAlias = tuple[FloatArray, FloatArray]
@@ -351,3 +351,41 @@ def entered(y: Curve, at: FloatArray, goal: FloatArray, band: FloatArray) -> Flo
     arc = y.last_of(after | (y.y0 < under) | (y.y0 > over))
     crossed = y.crossing(arc, np.where(y.y0[arc] > high, high, low))
     return np.where(arc >= 0, np.where(after[arc], y.t1[arc], crossed), at)
+
+
+ERRORS = ("iae", "ise", "itae")
+CONTROLS = ("control_variation", "control_peak")
+
+
+def error_figures(y: Curve, at: FloatArray, goal: FloatArray) -> dict[str, FloatArray]:
+    """Return IAE, ISE and ITAE of goal - y from an instant on.
+
+    Parameters
+    ----------
+    y : Curve
+        The responses of N runs.
+    at, goal : ndarray, shape (N,)
+        When each of them begins, and what it should be.
+    """
+    with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
+        e = y.between(at, y.stop).moved(-goal)
+        return {
+            "iae": reductions.iae(e),
+            "ise": reductions.ise(e),
+            "itae": reductions.itae(e, at),
+        }
+
+
+def control_figures(u: Curve, at: FloatArray) -> dict[str, FloatArray]:
+    """Return the total variation of a manipulated input, and its largest magnitude.
+
+    A jump at the instant is in the variation; the magnitude counts from the instant on, after it.
+    """
+    with np.errstate(all="ignore"):
+        since = u.between(at, u.stop)
+        jump = np.abs(since.y0[since.first[:-1]] - u.value_before(at))
+        fine = u.finite & (at <= u.stop)
+        return {
+            "control_variation": np.where(fine, reductions.total_variation(since) + jump, np.nan),
+            "control_peak": np.where(fine, reductions.peak(since), np.nan),
+        }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.solvers.results.measures.curves import Curve, DenseOutput
@@ -23,9 +23,10 @@ from flexure.solvers.results.measures.step_characteristics import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from flexure.solvers.results.pictures import response_plots
     from flexure.solvers.results.records.result import Signal, SimulationResult
+else:
+    response_plots = Deferred("flexure.solvers.results.pictures.response_plots")
 
 _ATTEMPT = "Cannot measure a step response"
 _CONTROL = "Cannot measure the control of a response"
@@ -258,23 +259,7 @@ class StepResponse(Answer):
 
         return response_pieces(self)
 
-    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the response with rise time, peak, settling time and final value marked.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.results.pictures.response_plots import plot_step_response
-
-        return plot_step_response(self, ax=ax, path=path)
+    plot = response_plots.plot_step_response
 
 
 def record_response(

@@ -48,14 +48,38 @@ class _Account:
 
 def plot_energy(
     result: SimulationResult,
-    ledger: str | None,
+    ledger: str | None = None,
     *,
-    units: Mapping[str, str] | None,
-    title: str | None,
-    ax: Sequence[Axes] | None,
-    path: str | Path | None,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    ax: Sequence[Axes] | None = None,
+    path: str | Path | None = None,
 ) -> Figure:
-    """Plot the energies of a plant; see `SimulationResult.plot_energy`."""
+    """Plot where the energy of a plant is, and how well its ledger adds up.
+
+    Kinetic and stored energies are stacked, and on them what was lost in each source of work
+    that never gave any. Their sum should be the black line: what was there at first, and the
+    work of all other sources. The residual below, the change of the balance, is the difference.
+    Stored energies count from the lowest one in the run.
+
+    Parameters
+    ----------
+    ledger : str, optional
+        Path of an `EnergyLedger`, or of a plant with one; needed where there are several.
+    units, title, path
+        As for `plot`; energies are in J.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Two axes, for energies and residual; a new figure when omitted.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no ledger, or none of them is meant.
+    """
     attempt = f"Cannot plot the energy of '{result.system.label}'"
     check_file(path, attempt)
     check_title(title, attempt)

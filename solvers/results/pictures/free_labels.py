@@ -56,7 +56,7 @@ def place_labels(
 ) -> list[Any]:
     """Write labels where they cover neither curves nor each other, as near as that is possible.
 
-    Those of points outside of the axes are left out. The limits of the axes, and what is beside
+    Labels of points outside of the axes are left out. The limits of the axes, and what is beside
     them, should not change afterwards.
 
     Parameters

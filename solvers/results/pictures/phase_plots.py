@@ -30,12 +30,26 @@ def plot_phase(
     x: Signal,
     y: Signal,
     *,
-    units: Mapping[str, str] | None,
-    title: str | None,
-    ax: Axes | None,
-    path: str | Path | None,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot a phase portrait; see `SimulationResult.plot_phase`."""
+    """Plot one signal over another one: a phase portrait, from an open dot to a filled one.
+
+    Parameters
+    ----------
+    x, y : Handle or str
+        Signals with one component.
+    units, title, path
+        As for `plot`.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot, beside the portraits that are there; a new figure when omitted.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
     attempt = f"Cannot plot a phase portrait of '{result.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)

@@ -29,14 +29,12 @@ _PLACES = 9  # along a line, at which its label can be
 
 
 def plot_step_response(
-    response: StepResponse, *, ax: Axes | None = None, path: str | Path | None = None
+    response: StepResponse, ax: Axes | None = None, path: str | Path | None = None
 ) -> Axes:
-    """Plot a step response with its figures marked.
+    """Plot the response with rise time, peak, settling time and final value marked.
 
     Parameters
     ----------
-    response : StepResponse
-        What to plot.
     ax : matplotlib.axes.Axes, optional
         Where to plot; a new figure when omitted.
     path : str or Path, optional
@@ -85,14 +83,12 @@ def plot_step_response(
 
 
 def plot_disturbance(
-    response: DisturbanceResponse, *, ax: Axes | None = None, path: str | Path | None = None
+    response: DisturbanceResponse, ax: Axes | None = None, path: str | Path | None = None
 ) -> Axes:
-    """Plot a response to a disturbance with its figures marked.
+    """Plot the response with its peak, its recovery and the area of its error marked.
 
     Parameters
     ----------
-    response : DisturbanceResponse
-        What to plot.
     ax : matplotlib.axes.Axes, optional
         Where to plot; a new figure when omitted.
     path : str or Path, optional

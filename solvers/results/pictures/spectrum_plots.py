@@ -20,8 +20,22 @@ if TYPE_CHECKING:
 _DEPTH = {"amplitude": 1e-6, "psd": 1e-12}  # of the largest value, below which nothing is shown
 
 
-def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None, path: str | Path | None) -> Axes:
-    """Plot a spectrum; see `Spectrum.plot`."""
+def plot_spectrum(
+    spectrum: Spectrum, ax: Axes | None = None, path: str | Path | None = None
+) -> Axes:
+    """Plot the spectrum over frequency, both in powers of ten.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
     attempt = f"Cannot plot the spectrum of '{spectrum.name}'"
     check_axes(ax, attempt)
     check_file(path, attempt)

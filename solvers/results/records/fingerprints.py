@@ -2,9 +2,9 @@
 
 Two objects have the same fingerprint when they are of the same class and hold the same. Functions
 and classes that users wrote are read as code, together with the functions, classes and values that
-they refer to, so that a change of a law of friction shows. Those of Python, NumPy, SciPy and
-Flexure itself are replaced by their names, as their versions are recorded separately. Names are
-without modules, so that a file may move. No object is pickled.
+they refer to, so that a change of a law of friction shows. Functions and classes of Python, NumPy,
+SciPy and Flexure itself are replaced by their names, as their versions are recorded separately.
+Names are without modules, so that a file may move. No object is pickled.
 """
 
 from __future__ import annotations

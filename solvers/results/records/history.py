@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +18,6 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.solvers.results.records.free_memory import free_memory
 
 #: Interpolates the state inside of one integrator step.
 Interpolant = Callable[[Any], FloatArray]
@@ -391,3 +394,18 @@ def _size_of_step(x: FloatArray, interpolant: Interpolant) -> float:
         return _STEP + x.nbytes
     arrays = [value.nbytes for value in held.values() if isinstance(value, np.ndarray)]
     return _STEP + x.nbytes + _DENSE_STEP + sum(arrays)
+
+
+def free_memory() -> float:
+    """Return the memory that this process could still take, in bytes; infinity where unknown."""
+    found = [math.inf]
+    with suppress(AttributeError, OSError, ValueError):  # Windows has no such names
+        found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    with suppress(OSError):
+        available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+        found += [1024.0 * float(available[1])] if available else []
+    with suppress(OSError, ValueError):  # the limit of a container
+        group = Path("/sys/fs/cgroup")
+        most, used = ((group / f"memory.{name}").read_text() for name in ("max", "current"))
+        found.append(float(most) - float(used))
+    return max(0.0, min(found))

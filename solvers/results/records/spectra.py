@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,15 +10,18 @@ import numpy as np
 from flexure.diagrams.checks.arguments import count_of, one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import path_of
+from flexure.diagrams.interface.lazy_names import Deferred
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.units import product
 from flexure.solvers.results.measures.step_responses import require_single
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from flexure.solvers.results.pictures import spectrum_plots
     from flexure.solvers.results.records.result import Signal, SimulationResult
+else:
+    spectrum_plots = Deferred("flexure.solvers.results.pictures.spectrum_plots")
 
 KINDS = ("amplitude", "psd")
 WINDOWS = ("hann", "hamming", "blackman", "blackmanharris", "flattop", "boxcar")
@@ -74,39 +76,53 @@ class Spectrum(Answer):
         """The frequency with the largest value, in Hz."""
         return float(self.frequency[np.argmax(self.values)])
 
-    def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
-        """Plot the spectrum over frequency, both in powers of ten.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot; a new figure when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from flexure.solvers.results.pictures.spectrum_plots import plot_spectrum
-
-        return plot_spectrum(self, ax=ax, path=path)
+    plot = spectrum_plots.plot_spectrum
 
     def __repr__(self) -> str:
         size = f"{len(self.values)} frequencies up to {self.frequency[-1]:.4g} Hz"
         return f"<Spectrum of '{self.name}', {self.kind}, {self.window} window, {size}>"
 
 
-def make_spectrum(
+@answers_other_words
+def spectrum(
     result: SimulationResult,
     signal: Signal,
     *,
-    kind: str,
-    window: str,
-    start: float | None,
-    num_samples: int | None,
+    kind: str = "amplitude",
+    window: str = "hann",
+    start: float | None = None,
+    num_samples: int | None = None,
 ) -> Spectrum:
-    """Return the spectrum of a signal; see `SimulationResult.spectrum`."""
+    """Return the spectrum of a signal, ready to be plotted.
+
+    The signal is sampled at even times, its mean is removed, and it is weighted by a window. An
+    oscillation a sin(2π f t) has the amplitude a at its frequency; the power spectral density
+    is that of Welch's method with eight segments, each half over the next one, and its integral
+    over frequency is the variance.
+
+    Parameters
+    ----------
+    signal : Handle or str
+        A signal with one component.
+    kind : {"amplitude", "psd"}
+        Amplitudes, or the power spectral density.
+    window : {"hann", "hamming", "blackman", "blackmanharris", "flattop", "boxcar"}
+        What the samples are weighted by; ``"boxcar"`` weights all alike.
+    start : float, optional
+        Where the samples begin, in seconds; at the beginning of the run when omitted.
+    num_samples : int, optional
+        Their number. When omitted, a power of two that is at least 4096, and twice the number
+        of steps of the run.
+
+    Returns
+    -------
+    Spectrum
+
+    Raises
+    ------
+    ValueRefusedError
+        When the signal has several components, or samples cannot be taken.
+    """
     from scipy.signal import get_window, welch
 
     name = path_of(signal)

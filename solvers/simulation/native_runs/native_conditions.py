@@ -63,7 +63,7 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
             raise UnsuitableError(f"'{entry.event.label}' updates at every step")
     timed = [entry for _, entries in agenda.clocks for entry in entries]
     for entry in [*timed, *agenda.witnesses, *agenda.settling]:
-        refusal = program.refusals.get(entry.key)
+        refusal = program.trace.refusals.get(entry.key)
         if refusal is not None and (entry in agenda.witnesses or entry.event.kind != "publish"):
             raise UnsuitableError(f"'{entry.event.label}' cannot be traced ({refusal})")
     if program.trace.no_deviations:

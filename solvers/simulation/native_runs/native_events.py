@@ -73,7 +73,7 @@ class NativeEvents:
 
     def _describe_updates(self, part: StructureArrays) -> None:
         program, updates = self._program, self._updates
-        traced = [program.updates[entry.key].computed for entry in updates]
+        traced = [program.trace.updates[entry.key].computed for entry in updates]
         targets = [update.targets for update in traced]
         part.fields.count = len(traced)
         part.link_all("functions", [program.update_address(entry.key) for entry in updates])

@@ -117,7 +117,7 @@ class NativeRunner:
     def agrees(self) -> bool:
         """Tell whether the code gives the numbers of the equations here."""
         store = self._store
-        expected = interpreted_numbers(store, map(self._signal, self.program.signals))
+        expected = interpreted_numbers(store, map(self._signal, self.program.trace.signals))
         if expected is None:
             return True  # the simulator is about to meet the error
         env = self._bound.env
@@ -138,7 +138,7 @@ class NativeRunner:
     @property
     def how(self) -> str:
         """How the equations are evaluated, in words."""
-        return f"native code of {self.program.operations} operations"
+        return f"native code of {self.program.trace.operations} operations"
 
     def is_possible(self) -> bool:
         """Tell whether the loop can take what comes next."""

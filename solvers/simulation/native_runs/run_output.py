@@ -60,7 +60,7 @@ class RunOutput:
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation
         self._program = program
-        signals = sum(where.stop - where.start for where in program.signals.values())
+        signals = sum(where.stop - where.start for where in program.trace.signals.values())
         recorded = simulation.history is not None
         self._lines = [line for _, line in program.lines] if recorded else []
         self._places = kept_places(self._lines, program.num_discrete)
@@ -102,7 +102,7 @@ class RunOutput:
         """Return where the signal of a log is among the logged signals."""
         if entry.event.record is None:
             return None
-        return self._program.signals.get(entry.key)
+        return self._program.trace.signals.get(entry.key)
 
     def _is_log(self, entries: list[Entry]) -> bool:
         """Tell whether the publishes of a block do nothing but to record one signal."""

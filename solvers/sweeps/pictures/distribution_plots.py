@@ -38,9 +38,30 @@ _REACH = 1.5  # of an axis beyond the outer quantiles, in ways between these
 
 
 def plot_histogram(
-    sweep: Sweep, names: Sequence[Way], *, bins: int | None, path: str | Path | None
+    sweep: Sweep, *names: Way, bins: int | None = None, path: str | Path | None = None
 ) -> Figure:
-    """Plot histograms; see `Sweep.plot_histogram`."""
+    """Plot histograms of metrics or values, with mean, and the 5 %, 50 % and 95 % quantiles.
+
+    Parameters
+    ----------
+    *names : str or Handle
+        Metrics or paths; all metrics when omitted.
+    bins : int, optional
+        How many bars; by the number and spread of the runs when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such metric or path.
+    ValueRefusedError
+        When there is nothing to plot.
+    """
     attempt = f"Cannot plot histograms of the sweep of '{sweep.system.label}'"
     check_file(path, attempt)
     whole = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
@@ -70,11 +91,14 @@ def _draw_histogram(ax: Axes, column: Column, bins: int | None, without: int) ->
     ax.hist(inside, edges.tolist(), color=COLORS[0], alpha=0.85)
     tidy(ax)
     ax.xaxis.grid(False)
+    marks: dict[str, tuple[float, float]] = {}
     for quantile, value in zip(_QUANTILES, np.quantile(numbers, _QUANTILES), strict=True):
         style = "-" if quantile == 0.5 else "--"
         ax.axvline(value, color=COLORS[1], linewidth=1.2, linestyle=style)
+        marks.setdefault(f"{value:.3g}", (quantile, value))
+    for text, (quantile, value) in marks.items():
         ax.annotate(
-            f"{value:.3g}",
+            text,
             (value, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 2),
@@ -95,9 +119,32 @@ def _draw_histogram(ax: Axes, column: Column, bins: int | None, without: int) ->
 
 
 def plot_scatter(
-    sweep: Sweep, names: Sequence[Way], *, color: Way | None, path: str | Path | None
+    sweep: Sweep, *names: Way, color: Way | None = None, path: str | Path | None = None
 ) -> Figure:
-    """Plot a scatter matrix; see `Sweep.plot_scatter`."""
+    """Plot a matrix of scatter plots: each of several columns over each other one.
+
+    On its diagonal are histograms. Failed runs are red crosses, where their values are known.
+
+    Parameters
+    ----------
+    *names : str or Handle
+        Metrics or paths; all of them when omitted.
+    color : str or Handle, optional
+        A metric or path that gives the points their colors.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such metric or path.
+    ValueRefusedError
+        When these are fewer than two, or more than ten.
+    """
     attempt = f"Cannot plot a scatter matrix of the sweep of '{sweep.system.label}'"
     check_file(path, attempt)
     columns = columns_of(sweep, names, attempt)

@@ -13,6 +13,7 @@ from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, 
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, GREY, RED, check_file, labelled
+from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.sweeps.pictures.plot_columns import (
     Column,
@@ -35,18 +36,49 @@ _WIDE = 30.0  # quotient of values in equal proportions, from which on their axi
 _DECADES = 1e3  # within which ticks of such an axis are written out
 
 
+@answers_other_words
 def plot_map(
     sweep: Sweep,
-    metric: str | None,
-    x: Way | None,
-    y: Way | None,
+    metric: str | None = None,
+    x: Way | None = None,
+    y: Way | None = None,
     *,
-    where: Mapping[Way, float] | None,
-    contours: bool,
-    ax: Axes | None,
-    path: str | Path | None,
+    where: Mapping[Way, float] | None = None,
+    contours: bool = False,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot a metric over two paths; see `Sweep.plot_map`."""
+    """Plot a metric over two dimensions of a grid, as a heat map or with contours.
+
+    Failed runs are crossed out.
+
+    Parameters
+    ----------
+    metric : str, optional
+        The name of the metric; the only one when omitted.
+    x, y : str or Handle, optional
+        The paths along the axes; the first two of the grid when omitted.
+    where : mapping, optional
+        Values of the other paths of the grid, which are those of the nearest points; the first
+        ones when omitted.
+    contours : bool
+        Whether to fill between contours and number them, rather than a cell for each run.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such metric, or no such path in the grid.
+    ValueRefusedError
+        When the plan is no grid of at least two paths with a number each.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     attempt = f"Cannot plot a map of the sweep of '{sweep.system.label}'"

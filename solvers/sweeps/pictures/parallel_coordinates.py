@@ -36,13 +36,37 @@ _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
 
 def plot_parallel(
     sweep: Sweep,
-    names: Sequence[Way],
-    *,
-    color: Way | None,
-    ax: Axes | None,
-    path: str | Path | None,
+    *names: Way,
+    color: Way | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot parallel coordinates; see `Sweep.plot_parallel`."""
+    """Plot parallel coordinates: each run is a line across an axis for each column.
+
+    Failed runs are red and dashed, as far as their values are known.
+
+    Parameters
+    ----------
+    *names : str or Handle
+        Metrics or paths; all of them when omitted.
+    color : str or Handle, optional
+        The column that gives the lines their colors; the last one when omitted.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such metric or path.
+    ValueRefusedError
+        When these are fewer than two.
+    """
     from matplotlib.collections import LineCollection
 
     attempt = f"Cannot plot parallel coordinates of the sweep of '{sweep.system.label}'"
@@ -98,12 +122,18 @@ def _centered(numbers: FloatArray) -> FloatArray:
 
 def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:
     """Draw an axis for each column, with its label above and some of its numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    round_numbers = MaxNLocator(_TICKS, steps=[1, 2, 5, 10]).tick_values
     for k, column in enumerate(columns):
         low, high = _ends(column)
         ax.axvline(k, color="black", linewidth=0.8, zorder=3)
-        for share in np.linspace(0.0, 1.0, _TICKS):
+        numbers = np.asarray(round_numbers(low, high))
+        for number in numbers[(numbers >= low) & (numbers <= high)]:
+            share = (number - low) / (high - low)
+            ax.plot([k - 0.015, k + 0.015], [share, share], color="black", linewidth=0.8, zorder=3)
             ax.annotate(
-                f"{low + share * (high - low):.3g}",
+                f"{number:.6g}",
                 (k, share),
                 xytext=(4, 0),
                 textcoords="offset points",

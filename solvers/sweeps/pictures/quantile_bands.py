@@ -32,13 +32,37 @@ Panel: TypeAlias = tuple[str, str, int | None]
 
 def plot_responses(
     sweep: Sweep,
-    signals: Sequence[Signal],
-    *,
-    bands: tuple[float, ...],
-    nominal: bool,
-    path: str | Path | None,
+    *signals: Signal,
+    bands: tuple[float, ...] = (0.9, 0.5),
+    nominal: bool = True,
+    path: str | Path | None = None,
 ) -> Figure:
-    """Plot signals over time; see `Sweep.plot`."""
+    """Plot sampled signals over time: the median of all runs, bands, and the nominal run.
+
+    Parameters
+    ----------
+    *signals : Handle or str
+        Sampled signals; all of them when omitted. Components are drawn in a panel each.
+    bands : tuple of float
+        The shares of the runs that are within the bands at each time: 0.9 from the 5 % to the
+        95 % quantile.
+    nominal : bool
+        Whether to simulate what the runs have in common, without any of the values of the plan,
+        and to draw it.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnknownNameError
+        When a signal was not sampled.
+    ValueRefusedError
+        When there is none, no run has numbers, or a share is not between 0 and 1.
+    """
     attempt = f"Cannot plot the signals of the sweep of '{sweep.system.label}'"
     check_file(path, attempt)
     flag(nominal, "nominal", attempt)

@@ -22,12 +22,31 @@ _WIDTH = 0.36  # of a bar
 
 
 def plot_indices(
-    indices: SobolIndices, metric: str, *, ax: Axes | None, path: str | Path | None
+    indices: SobolIndices,
+    metric: str | None = None,
+    *,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot the indices of a metric; see `SobolIndices.plot`."""
+    """Plot the indices of a metric as bars, with their intervals and the linear shares.
+
+    Parameters
+    ----------
+    metric : str, optional
+        Which metric; the only one when omitted.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
     attempt = f"Cannot plot Sobol indices of '{indices.sweep.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)
+    metric = indices._only(metric)
     found, table = indices[metric], indices.table(metric)[:_MOST]
     if ax is None:
         wide = max(6.0, 2.0 + 1.0 * len(table))

@@ -49,9 +49,39 @@ class Way(NamedTuple):
 
 
 def plot_tornado(
-    sweep: Sweep, metric: str | None, *, ax: Axes | None, path: str | Path | None
+    sweep: Sweep,
+    metric: str | None = None,
+    *,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
 ) -> Axes:
-    """Plot a tornado chart; see `Sweep.plot_tornado`."""
+    """Plot how far each value moves a metric from its nominal one: a tornado chart.
+
+    If the plan changes one value at a time, as `one_at_a_time` does, the bars end at the
+    metrics of these runs. For other plans, they come from the linear `regression` over all
+    runs, from the 5 % to the 95 % quantile of each value, with the share of the variance that
+    it explains.
+
+    Parameters
+    ----------
+    metric : str, optional
+        The name of the metric; the only one when omitted.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such metric.
+    ValueRefusedError
+        When nothing was varied, or too few runs have numbers.
+    """
     attempt = f"Cannot plot a tornado chart of the sweep of '{sweep.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)

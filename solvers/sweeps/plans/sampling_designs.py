@@ -80,8 +80,8 @@ def latin_hypercube(
         Tolerance of the paths in a list, relative to their nominal values: 0.05 or ``"5 %"``.
     correlation : mapping, optional
         Correlations ρ of paths with one number each: ``{("a", "b"): 0.8}``, or a matrix for more
-        than two. They are those of the normal variables of a Gaussian copula. That of normal
-        distributions is then ρ, too, and that of uniform ones 6/π asin(ρ/2).
+        than two. They are those of the normal variables of a Gaussian copula. The
+        correlation of normal distributions is then ρ, too; that of uniform ones is 6/π asin(ρ/2).
     context : Context or System, optional
         Where the nominal values are; of a system its defaults.
     seed : int or numpy.random.Generator

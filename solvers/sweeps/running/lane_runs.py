@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.checks.errors import EvaluationError, TraceError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.motion_start import initialize
+from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.events import Event, Forced, Initialization, Periodic

@@ -10,20 +10,19 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.controllers.controllers import PIDController, SampledPIDController
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from tests.oracle.reading import cases
 from tests.support.tiers import thinned
 
 Tick = Callable[[fx.Context], None]
-Controller = PIDController | SampledPIDController
 
 R, Y, F = np.array([3.0, -1.0]), np.array([0.5, 2.0]), np.array([10.0, 20.0])
 E = R - Y
 Z, FILTERED = np.array([0.25, -4.0]), np.array([1.5, 0.75])
 
 
-def context_of(block: Controller, **inputs: Any) -> fx.Context:
+def context_of(block: PIDController, **inputs: Any) -> fx.Context:
     """Context with some inputs fixed and the others zero."""
     context = block.create_default_context()
     for port in block.input_ports:
@@ -31,13 +30,11 @@ def context_of(block: Controller, **inputs: Any) -> fx.Context:
     return context
 
 
-def make(kind: type[Controller], **options: Any) -> Controller:
-    if kind is SampledPIDController:
-        options["period"] = 0.1
-    return kind("pid", **options)
+def make(period: float | None, **options: Any) -> PIDController:
+    return PIDController("pid", period=period, **options)
 
 
-both_kinds = pytest.mark.parametrize("kind", [PIDController, SampledPIDController])
+both_kinds = pytest.mark.parametrize("period", [None, 0.1])
 
 
 # The continuous law --------------------------------------------------------------------------
@@ -134,30 +131,30 @@ def test_a_controller_without_derivative_has_one_state_per_component() -> None:
 @both_kinds
 @pytest.mark.parametrize("kd", [None, 1.0])
 def test_feedthrough_of_the_continuous_controller_alone(
-    kind: type[Controller], kd: float | None
+    period: float | None, kd: float | None
 ) -> None:
-    block = make(kind, kd=kd)
+    block = make(period, kd=kd)
     inputs = {"setpoint", "measurement", "feedforward"}
     assert {port.name for port in block.input_ports} == inputs
-    expected = {(name, "u") for name in inputs} if kind is PIDController else set()
+    expected = {(name, "u") for name in inputs} if period is None else set()
     assert block.feedthrough == expected
-    with_rates = make(kind, kd=1.0, rate_inputs=True)
+    with_rates = make(period, kd=1.0, rate_inputs=True)
     assert {port.name for port in with_rates.input_ports} == inputs | {
         "setpoint_rate",
         "measurement_rate",
     }
-    assert len(with_rates.feedthrough) == (5 if kind is PIDController else 0)
+    assert len(with_rates.feedthrough) == (5 if period is None else 0)
 
 
 @both_kinds
-def test_feedforward_may_be_left_open(kind: type[Controller]) -> None:
-    feedforward = make(kind, size=2).find("feedforward")
+def test_feedforward_may_be_left_open(period: float | None) -> None:
+    feedforward = make(period, size=2).find("feedforward")
     assert feedforward.default.tolist() == [0.0, 0.0]
 
 
-def command(block: Controller, context: fx.Context, tick: Tick) -> Any:
+def command(block: PIDController, context: fx.Context, tick: Tick) -> Any:
     """Output of a controller, of a sampled one right after the first sample."""
-    if isinstance(block, SampledPIDController):
+    if block.period is not None:
         tick(context)
     return block.u.eval(context)
 
@@ -176,12 +173,12 @@ def command(block: Controller, context: fx.Context, tick: Tick) -> Any:
     ],
 )
 def test_gains_weights_and_limits_can_be_set(
-    kind: type[Controller], name: str, value: float, expected: float, tick: Tick
+    period: float | None, name: str, value: float, expected: float, tick: Tick
 ) -> None:
-    block = make(kind, kp=2.0, ki=0.0, kd=0.0)
+    block = make(period, kp=2.0, ki=0.0, kd=0.0)
     context = context_of(block, setpoint=1.0)
     integral = 2.0
-    if isinstance(block, PIDController):
+    if period is None:
         block.x.set(context, [integral, 0.0])
     else:
         # The first sample adds 0.1 times the error of 1.
@@ -196,11 +193,11 @@ def test_gains_weights_and_limits_can_be_set(
     [("back_calculation", {"tracking_time": 0.5}), ("conditional", {}), (None, {})],
 )
 def test_without_limits_the_integral_takes_the_error_exactly(
-    kind: type[Controller], anti_windup: Any, options: Any, tick: Tick
+    period: float | None, anti_windup: Any, options: Any, tick: Tick
 ) -> None:
-    block = make(kind, kp=2.0, ki=0.3, anti_windup=anti_windup, **options)
+    block = make(period, kp=2.0, ki=0.3, anti_windup=anti_windup, **options)
     context = context_of(block, setpoint=0.7, measurement=0.1)
-    if isinstance(block, PIDController):
+    if period is None:
         assert block.eval_time_derivatives(context).tolist() == [0.7 - 0.1]
     else:
         tick(context)
@@ -249,13 +246,13 @@ def test_conditional_integration_stops_only_what_pushes_further(
 
 
 @both_kinds
-def test_tracking_time_defaults_to_the_integral_time(kind: type[Controller]) -> None:
-    block = make(kind, kp=[6.0, 1.0, 1.0, 0.001], ki=[2.0, 0.0, -1.0, 1.0], size=4)
-    shortest = 0.001 if kind is PIDController else 0.1
+def test_tracking_time_defaults_to_the_integral_time(period: float | None) -> None:
+    block = make(period, kp=[6.0, 1.0, 1.0, 0.001], ki=[2.0, 0.0, -1.0, 1.0], size=4)
+    shortest = 0.001 if period is None else 0.1
     assert block.tracking_time.default.tolist() == [3.0, 1.0, 1.0, shortest]
 
 
-def recovery(controller: Controller) -> float:
+def recovery(controller: PIDController) -> float:
     """Error 4 s after a setpoint that was out of reach for 10 s came back into reach."""
     builder = fx.DiagramBuilder("recovery")
     builder.add_all(
@@ -273,9 +270,9 @@ def recovery(controller: Controller) -> float:
 
 
 @both_kinds
-def test_recovery_from_a_limit_is_faster_with_anti_windup(kind: type[Controller]) -> None:
+def test_recovery_from_a_limit_is_faster_with_anti_windup(period: float | None) -> None:
     errors = {
-        way: recovery(make(kind, kp=2.0, ki=2.0, lower=-1.0, upper=1.0, anti_windup=way))
+        way: recovery(make(period, kp=2.0, ki=2.0, lower=-1.0, upper=1.0, anti_windup=way))
         for way in ("back_calculation", "conditional", None)
     }
     assert errors["back_calculation"] < 0.05
@@ -289,8 +286,8 @@ def test_recovery_from_a_limit_is_faster_with_anti_windup(kind: type[Controller]
 @pytest.mark.parametrize("case", cases("framework_sampled.json", "digital_pi_pendulum"))
 def test_the_sampled_law_of_the_oracle(case: dict[str, Any], tick: Tick) -> None:
     spec = case["controller"]
-    block = SampledPIDController(
-        "pid", spec["period"], kp=spec["kp"], ki=spec["ki"], offset=spec["offset"]
+    block = PIDController(
+        "pid", kp=spec["kp"], ki=spec["ki"], offset=spec["offset"], period=spec["period"]
     )
     context = context_of(block, setpoint=case["reference"])
     assert block.u.eval(context).tolist() == [0.0]
@@ -304,8 +301,8 @@ def test_the_sampled_law_of_the_oracle(case: dict[str, Any], tick: Tick) -> None
 @pytest.mark.parametrize("lag", [0.0, 0.03])
 def test_the_sampled_derivative_is_a_filtered_backward_difference(lag: float, tick: Tick) -> None:
     period = 0.1
-    block = SampledPIDController(
-        "pid", period, kp=0.0, kd=2.0, derivative_filter=lag, derivative_weight=0.5
+    block = PIDController(
+        "pid", kp=0.0, kd=2.0, derivative_filter=lag, derivative_weight=0.5, period=period
     )
     context = context_of(block)
     setpoints = np.array([4.0, 4.0, 6.0, 6.0, 6.0])
@@ -323,7 +320,7 @@ def test_the_sampled_derivative_is_a_filtered_backward_difference(lag: float, ti
 
 
 def test_the_sampled_controller_takes_given_rates(tick: Tick) -> None:
-    block = SampledPIDController("pid", 0.1, kp=0.0, kd=2.0, rate_inputs=True)
+    block = PIDController("pid", kp=0.0, kd=2.0, rate_inputs=True, period=0.1)
     context = context_of(block, setpoint_rate=3.0, measurement_rate=0.5)
     tick(context)
     assert block.u.eval(context).tolist() == [5.0]
@@ -331,7 +328,7 @@ def test_the_sampled_controller_takes_given_rates(tick: Tick) -> None:
 
 
 def test_sampled_back_calculation_pulls_the_integral_back(tick: Tick) -> None:
-    block = SampledPIDController("pid", 0.1, kp=4.0, ki=0.5, upper=2.0, tracking_time=0.2)
+    block = PIDController("pid", kp=4.0, ki=0.5, upper=2.0, tracking_time=0.2, period=0.1)
     context = context_of(block, setpoint=1.0)
     tick(context)
     assert block.u.eval(context).tolist() == [2.0]
@@ -340,7 +337,7 @@ def test_sampled_back_calculation_pulls_the_integral_back(tick: Tick) -> None:
 
 
 def test_sampled_conditional_integration_leaves_the_sample_out(tick: Tick) -> None:
-    block = SampledPIDController("pid", 0.1, kp=4.0, ki=0.5, upper=2.0, anti_windup="conditional")
+    block = PIDController("pid", kp=4.0, ki=0.5, upper=2.0, anti_windup="conditional", period=0.1)
     context = context_of(block, setpoint=1.0)
     tick(context)
     assert block.integral(context).tolist() == [0.0]
@@ -348,7 +345,7 @@ def test_sampled_conditional_integration_leaves_the_sample_out(tick: Tick) -> No
 
 
 def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
-    def final(controller: Controller) -> float:
+    def final(controller: PIDController) -> float:
         builder = fx.DiagramBuilder("loop")
         builder.add_all(
             fx.Constant("target", 1.0),
@@ -364,7 +361,7 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
     gains: Any = {"kp": 3.0, "ki": 1.0, "kd": 0.8, "derivative_filter": 0.1}
     exact = final(PIDController("pid", **gains))
     coarse, fine = (
-        final(SampledPIDController("pid", period, **gains)) - exact for period in (0.02, 0.01)
+        final(PIDController("pid", period=period, **gains)) - exact for period in (0.02, 0.01)
     )
     assert abs(fine) < 0.01
     assert fine / coarse == pytest.approx(0.5, abs=0.05)
@@ -376,13 +373,13 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
 @both_kinds
 @pytest.mark.parametrize("anti_windup", thinned(["back_calculation", "conditional", None], fast=2))
 def test_gain_ports_that_are_left_open_change_nothing(
-    kind: type[Controller], anti_windup: Any
+    period: float | None, anti_windup: Any
 ) -> None:
     def motion(**options: Any) -> Any:
         builder = fx.DiagramBuilder("loop")
         builder.add_all(
             fx.Constant("target", 1.0),
-            make(kind, kp=3.0, ki=2.0, kd=0.5, upper=1.5, anti_windup=anti_windup, **options),
+            make(period, kp=3.0, ki=2.0, kd=0.5, upper=1.5, anti_windup=anti_windup, **options),
             fx.TransferFunction("plant", [1.0], [1.0, 0.6, 1.0]),
         )
         builder.connect("target.y", "pid.setpoint")
@@ -396,20 +393,20 @@ def test_gain_ports_that_are_left_open_change_nothing(
 
 
 @both_kinds
-def test_a_jump_of_the_integral_gain_does_not_move_the_output(kind: type[Controller]) -> None:
+def test_a_jump_of_the_integral_gain_does_not_move_the_output(period: float | None) -> None:
     builder = fx.DiagramBuilder("ramp")
     builder.add_all(
         fx.Constant("target", 1.0),
         fx.Constant("measured", 0.0),
         fx.Step("ki", at=1.0, initial=2.0, to=10.0),
-        make(kind, kp=0.0, gain_ports=True),
+        make(period, kp=0.0, gain_ports=True),
     )
     builder.connect_chain("target", "pid.setpoint")
     builder.connect_chain("measured", "pid.measurement")
     builder.connect_chain("ki", "pid.ki")
     result = fx.simulate(builder.build(), 2.0)
     before, after, last = result.sample("pid.u", [0.999, 1.001, 1.999])
-    step = 0.1 if kind is SampledPIDController else 0.002  # a sample counts at once
+    step = 0.002 if period is None else 0.1  # a sample counts at once
     np.testing.assert_allclose(before, 2.0, atol=2.0 * step)
     assert 0.0 <= after - before <= 10.001 * step
     np.testing.assert_allclose(last, 12.0, atol=10.001 * step)
@@ -467,10 +464,10 @@ def test_the_output_needs_the_gains_at_once_but_that_of_the_integral() -> None:
     ],
 )
 def test_controllers_refuse_what_does_not_fit(
-    kind: type[Controller], options: dict[str, Any], culprit: str
+    period: float | None, options: dict[str, Any], culprit: str
 ) -> None:
     with pytest.raises(DeclarationError, match=culprit):
-        make(kind, **options)
+        make(period, **options)
 
 
 @both_kinds
@@ -487,24 +484,24 @@ def test_controllers_refuse_what_does_not_fit(
     ],
 )
 def test_controllers_refuse_values_out_of_bounds(
-    kind: type[Controller], options: dict[str, Any]
+    period: float | None, options: dict[str, Any]
 ) -> None:
     with pytest.raises(ValueRefusedError, match=r"pid\."):
-        make(kind, **options)
+        make(period, **options)
 
 
 def test_a_filter_needs_time_only_in_the_continuous_controller() -> None:
     with pytest.raises(ValueRefusedError, match="derivative_filter"):
         PIDController("pid", kd=1.0, derivative_filter=0.0)
-    assert SampledPIDController("pid", 0.1, kd=1.0, derivative_filter=0.0).has_filter
+    assert PIDController("pid", kd=1.0, derivative_filter=0.0, period=0.1).has_filter
 
 
 def test_the_tracking_time_of_a_sampled_controller_is_at_least_one_period() -> None:
     with pytest.raises(ValueRefusedError, match="tracking_time"):
-        SampledPIDController("pid", 0.1, tracking_time=0.05)
+        PIDController("pid", tracking_time=0.05, period=0.1)
 
 
 @pytest.mark.parametrize(("period", "offset"), [(0.0, 0.0), (-0.1, 0.0), (0.1, -1.0)])
 def test_a_sampled_controller_needs_a_clock(period: float, offset: float) -> None:
     with pytest.raises(DeclarationError, match="periodic"):
-        SampledPIDController("pid", period, offset=offset)
+        PIDController("pid", offset=offset, period=period)

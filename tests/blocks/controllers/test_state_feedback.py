@@ -13,7 +13,6 @@ import scipy.signal
 import flexure as fx
 from flexure.blocks.controllers.state_feedback import (
     LuenbergerObserver,
-    SampledLuenbergerObserver,
     StateFeedback,
 )
 from flexure.diagrams.checks.errors import DeclarationError
@@ -163,7 +162,7 @@ def test_the_sampled_observer_knows_the_present_sample() -> None:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.AffineSystem("plant", A, B, f0, C, 0.8, [0.7], initial=rest),
-        SampledLuenbergerObserver(
+        LuenbergerObserver(
             "observer",
             *held,
             gain=L,

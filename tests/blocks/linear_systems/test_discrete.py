@@ -10,12 +10,8 @@ import pytest
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.linear_systems.discrete import (
-    DiscreteDerivative,
-    DiscreteIntegrator,
-    UnitDelay,
-    ZeroOrderHold,
-)
+from flexure.blocks.linear_systems.continuous import FilteredDerivative, Integrator
+from flexure.blocks.linear_systems.discrete import UnitDelay, ZeroOrderHold
 from flexure.blocks.linear_systems.state_space import StateSpace, TransferFunction
 from flexure.diagrams.checks.errors import AlgebraicLoopError, DeclarationError, ValueRefusedError
 
@@ -69,14 +65,15 @@ def test_unit_delay_is_a_hold_one_period_later() -> None:
     assert late == [0.0, *held[:-1]]
 
 
-@pytest.mark.parametrize("make", [ZeroOrderHold, UnitDelay, DiscreteDerivative])
-def test_held_blocks_take_vectors_and_break_loops(make: Any, tick: Tick) -> None:
-    block = make("block", 0.5, size=2)
+@pytest.mark.parametrize(
+    ("kind", "last"), [("hold", [4.0, 3.0]), ("delay", [1.0, 2.0]), ("derivative", [6.0, 2.0])]
+)
+def test_held_blocks_take_vectors_and_break_loops(kind: str, last: Any, tick: Tick) -> None:
+    block = MAKERS[kind]("block", 0.5, size=2)
     assert block.feedthrough == frozenset()
     assert block.periods == (0.5,)
     _, after = run(block, tick, [[1.0, 2.0], [4.0, 3.0]])
-    expected = {ZeroOrderHold: [4.0, 3.0], UnitDelay: [1.0, 2.0], DiscreteDerivative: [6.0, 2.0]}
-    assert after[-1].tolist() == expected[make]
+    assert after[-1].tolist() == last
 
 
 def test_a_hold_in_a_loop_of_sampled_blocks_is_the_shift_operator(tick: Tick) -> None:
@@ -108,7 +105,7 @@ def test_a_hold_in_a_loop_of_sampled_blocks_is_the_shift_operator(tick: Tick) ->
 def test_integrator_follows_the_transfer_function_of_its_rule(
     method: Any, numerator: list[float], feedthrough: set[tuple[str, str]], tick: Tick
 ) -> None:
-    block = DiscreteIntegrator("total", 0.2, method)
+    block = Integrator("total", method=method, period=0.2)
     before, _ = run(block, tick, SAMPLES)
     expected = scipy.signal.lfilter(numerator, [1.0, -1.0], SAMPLES)
     np.testing.assert_allclose(before, expected, rtol=1e-13, atol=1e-15)
@@ -116,7 +113,7 @@ def test_integrator_follows_the_transfer_function_of_its_rule(
 
 
 def test_integrator_starts_at_its_initial_value_component_by_component(tick: Tick) -> None:
-    block = DiscreteIntegrator("total", 0.5, size=2, initial=[1.0, -1.0])
+    block = Integrator("total", size=2, initial=[1.0, -1.0], period=0.5)
     before, after = run(block, tick, [[2.0, 4.0], [2.0, 0.0]])
     assert before[0].tolist() == [1.0, -1.0]
     assert after[-1].tolist() == [3.0, 1.0]
@@ -124,17 +121,47 @@ def test_integrator_starts_at_its_initial_value_component_by_component(tick: Tic
 
 def test_trapezoidal_rule_integrates_a_ramp_without_error(tick: Tick) -> None:
     times = 0.1 * np.arange(8)
-    before, _ = run(DiscreteIntegrator("total", 0.1, "trapezoidal"), tick, 6.0 * times)
+    before, _ = run(Integrator("total", method="trapezoidal", period=0.1), tick, 6.0 * times)
     np.testing.assert_allclose(before, 3.0 * times**2, atol=1e-14)
 
 
+def test_sampled_integrator_stops_at_limits_and_resets_at_edges(tick: Tick) -> None:
+    block = Integrator("total", lower=-1.0, upper=1.0, reset=True, period=0.5)
+    context = block.create_default_context()
+    block.reset_value.fix(context, 0.25)
+    x, high, found, expected = 0.0, True, [], []
+    for u, level in zip(
+        [3.0, 3.0, -1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.8, 0.9, 0.0], strict=True
+    ):
+        block.u.fix(context, u)
+        block.reset.fix(context, level)
+        tick(context)
+        rises, high = level >= 0.5 and not high, level >= 0.5
+        x = min(max(0.25 if rises else x + 0.5 * u, -1.0), 1.0)
+        found.append(block.y.eval(context)[0])
+        expected.append(x)
+    assert found == expected
+    assert len({*expected}) > 3
+
+
+@pytest.mark.parametrize(("at_rest", "first"), [(True, 3.0), (False, 0.0)])
+def test_sampled_derivative_is_the_backward_difference_of_its_filter(
+    at_rest: bool, first: float, tick: Tick
+) -> None:
+    block = FilteredDerivative("rate", 0.3, start_at_rest=at_rest, period=0.1)
+    _, after = run(block, tick, SAMPLES)
+    changes = np.diff(SAMPLES, prepend=first)
+    expected = scipy.signal.lfilter([1.0], [0.4, -0.3], changes)
+    np.testing.assert_allclose(after, expected, rtol=1e-13, atol=1e-13)
+
+
 def test_derivative_is_the_difference_of_two_samples_and_begins_at_zero(tick: Tick) -> None:
-    _, after = run(DiscreteDerivative("rate", 0.5), tick, SAMPLES)
+    _, after = run(FilteredDerivative("rate", 0.0, period=0.5), tick, SAMPLES)
     np.testing.assert_allclose(after, [0.0, *(np.diff(SAMPLES) / 0.5)], rtol=1e-15)
 
 
 def test_derivative_that_was_started_counts_from_the_last_sample(tick: Tick) -> None:
-    block = DiscreteDerivative("rate", 0.5)
+    block = FilteredDerivative("rate", 0.0, period=0.5)
     context = block.create_default_context()
     block.last.set(context, 2.0)
     block.started.set(context, 1.0)
@@ -228,7 +255,7 @@ def test_a_hold_behind_a_sampled_block_gives_its_output_to_continuous_ones() -> 
 
 def test_direct_parts_close_algebraic_loops() -> None:
     builder = fx.DiagramBuilder("loop")
-    builder.add(DiscreteIntegrator("total", 0.1, "backward"))
+    builder.add(Integrator("total", method="backward", period=0.1))
     builder.connect("total.y", "total.u")
     with pytest.raises(AlgebraicLoopError, match=r"total\.y"):
         builder.build()
@@ -239,8 +266,10 @@ def test_direct_parts_close_algebraic_loops() -> None:
 MAKERS: dict[str, Callable[..., Any]] = {
     "hold": ZeroOrderHold,
     "delay": UnitDelay,
-    "derivative": DiscreteDerivative,
-    "integrator": DiscreteIntegrator,
+    "derivative": lambda name, period, **options: FilteredDerivative(
+        name, 0.0, period=period, **options
+    ),
+    "integrator": lambda name, period, **options: Integrator(name, period=period, **options),
     "state_space": lambda name, period, **options: StateSpace(
         name, A, B, C, D, period=period, **options
     ),
@@ -268,9 +297,14 @@ def test_every_sampled_block_has_at_least_one_component(kind: str) -> None:
 
 def test_unknown_rules_and_misfits_are_refused() -> None:
     with pytest.raises(DeclarationError, match="'forward', 'backward', 'trapezoidal'"):
-        DiscreteIntegrator("total", 0.1, "midpoint")  # type: ignore[arg-type]
+        Integrator("total", method="midpoint", period=0.1)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="initial"):
-        DiscreteIntegrator("total", 0.1, initial=[1.0, 2.0])
+        Integrator("total", initial=[1.0, 2.0], period=0.1)
+    with pytest.raises(DeclarationError, match="no rule of summation without a sampling period"):
+        Integrator("total", method="backward")
+    for kind in (Integrator, lambda name, offset: FilteredDerivative(name, 1.0, offset=offset)):
+        with pytest.raises(DeclarationError, match="no offset without a sampling period"):
+            kind("block", offset=0.1)
     with pytest.raises(DeclarationError, match="2 x 2 matrix for A"):
         StateSpace("system", A[:, :1], B, C, D, period=0.1)
     with pytest.raises(DeclarationError, match="initial"):

@@ -138,7 +138,7 @@ def test_state_space_refuses_matrices_that_do_not_fit(matrices: Any, culprit: st
 def test_state_space_refuses_infinite_entries_and_a_misfit_state() -> None:
     with pytest.raises(ValueRefusedError, match=r"system\.B"):
         StateSpace("system", A, B + np.inf, C)
-    with pytest.raises(ValueRefusedError, match=r"system\.x"):
+    with pytest.raises(DeclarationError, match="3 numbers for initial"):
         StateSpace("system", A, B, C, initial=[1.0, 2.0])
 
 

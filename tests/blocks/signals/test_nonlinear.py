@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.integrate import solve_ivp
 
@@ -20,7 +19,6 @@ from flexure.blocks.signals.algebra import Sum
 from flexure.blocks.signals.lookup_tables import LookupTable
 from flexure.blocks.signals.nonlinear import (
     DeadZone,
-    DiscreteRateLimiter,
     Quantizer,
     RateLimiter,
     Relay,
@@ -47,7 +45,7 @@ STATIC: dict[str, fx.LeafSystem] = {
 }
 DYNAMIC: dict[str, fx.LeafSystem] = {
     "rate limiter": RateLimiter("b", [1.0, 2.0], 3.0, 0.1),
-    "discrete rate limiter": DiscreteRateLimiter("b", 0.1, [1.0, 2.0], 3.0),
+    "discrete rate limiter": RateLimiter("b", [1.0, 2.0], 3.0, period=0.1),
     "relay": Relay("b", 1.0, -1.0),
 }
 
@@ -220,7 +218,7 @@ def test_rate_stays_within_its_bounds_and_points_to_the_input(u: Any, x: Any) ->
     "limiter",
     [
         RateLimiter("r", 1.0, 1.0, 0.1, size=2, initial=7.0),
-        DiscreteRateLimiter("r", 0.1, 1.0, 1.0, initial=[7.0, 7.0]),
+        RateLimiter("r", 1.0, 1.0, initial=[7.0, 7.0], period=0.1),
     ],
 )
 def test_rate_limiters_start_at_their_initial_value(limiter: fx.LeafSystem) -> None:
@@ -228,12 +226,12 @@ def test_rate_limiters_start_at_their_initial_value(limiter: fx.LeafSystem) -> N
 
 
 def test_discrete_rate_limiter_takes_limited_steps_and_arrives_exactly() -> None:
-    limiter = DiscreteRateLimiter("r", 0.5, rising=[2.0, np.inf, 0.0], falling=4.0)
+    limiter = RateLimiter("r", rising=[2.0, np.inf, 0.0], falling=4.0, period=0.5)
     context = limiter.create_default_context()
     seen = []
     for target in [2.5, 2.5, 2.5, 2.5, -3.0, -3.0, -3.0]:
         limiter.u.fix(context, np.full(3, target))
-        symbolic = on_symbols(lambda probe: limiter.update_x(probe)[limiter.x], context)
+        symbolic = on_symbols(lambda probe: limiter.update_state(probe)[limiter.x], context)
         run(context, fx.Periodic)
         assert context.get("y").tolist() == symbolic.tolist()
         seen.append(context.get("y").tolist())
@@ -243,7 +241,7 @@ def test_discrete_rate_limiter_takes_limited_steps_and_arrives_exactly() -> None
 
 
 def test_discrete_rate_limiter_acts_at_its_sampling_times() -> None:
-    (event,) = DiscreteRateLimiter("r", 0.5, 1.0, 1.0, offset=0.2).events
+    (event,) = RateLimiter("r", 1.0, 1.0, offset=0.2, period=0.5).events
     assert event.trigger == fx.Periodic(0.5, 0.2)
 
 
@@ -363,6 +361,7 @@ def test_relay_sees_the_jumps_of_a_sampled_input() -> None:
         (LookupTable, ([0.0, np.nan], [1.0, 2.0]), r"finite, .*; found \[0, nan\]"),
         (LookupTable, ([0.0, 1.0], [1.0, 2.0], "cubic"), "one of 'hold', 'linear'; found 'cubic'"),
         (RateLimiter, (1.0, [1.0, 2.0], 0.1, 3), r"falling of shape \(2,\), size of shape \(3,\)"),
+        (RateLimiter, (1.0, 1.0), "a time_constant, or a period without it; found neither"),
         (Relay, (1.0, 1.0), r"expected off_threshold < on_threshold; found off_threshold=1, on"),
     ],
 )
@@ -373,7 +372,7 @@ def test_impossible_structure_is_refused(kind: Any, arguments: Any, text: str) -
 
 def test_sampling_period_must_be_positive() -> None:
     with pytest.raises(DeclarationError, match=r"positive, finite period; found period=0\.0"):
-        DiscreteRateLimiter("b", 0.0, 1.0, 1.0)
+        RateLimiter("b", 1.0, 1.0, period=0.0)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +385,7 @@ def test_sampling_period_must_be_positive() -> None:
         (lambda: RateLimiter("b", 1.0, 1.0, 0.1), "rising", -1.0),
         (lambda: RateLimiter("b", 1.0, 1.0, 0.1), "falling", -np.inf),
         (lambda: RateLimiter("b", 1.0, 1.0, 0.1), "time_constant", 0.0),
-        (lambda: DiscreteRateLimiter("b", 0.1, 1.0, 1.0), "falling", -1.0),
+        (lambda: RateLimiter("b", 1.0, 1.0, period=0.1), "falling", -1.0),
         (lambda: Relay("b", 1.0, -1.0), "on_value", np.inf),
     ],
 )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.signals.profiles import MinimumJerkProfile, TrapezoidalProfile

@@ -113,7 +113,7 @@ def noisy_loop() -> fx.Diagram:
         fx.Demultiplexer("parts", [1, 1]),
         fx.Sum("measured", "++++"),
         fx.Step("target", at=0.1, to=1.0),
-        fx.SampledPIDController("pid", period=0.01, kp=8.0, ki=6.0, kd=2.0),
+        fx.PIDController("pid", period=0.01, kp=8.0, ki=6.0, kd=2.0),
     )
     builder.connect("gauss.y", "parts.u")
     for k, source in enumerate(["plant.y", "parts.y1", "parts.y2", "even.y"]):

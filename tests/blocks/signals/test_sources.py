@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.signal
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.blocks.signals.noise import Noise

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.interpolate
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flexure.blocks.signals.sources import Trajectory
 from tests.support.systems.sources import (

@@ -131,7 +131,7 @@ def test_a_loop_of_library_blocks_has_the_units_of_its_plant() -> None:
 def test_units_are_multiplied_on_the_way() -> None:
     path = wired(
         Angle(),
-        fx.DiscreteDerivative("rate", 0.1),
+        fx.FilteredDerivative("rate", 0.0, period=0.1),
         fx.Gain("damper", 2.0, unit="N m s/rad"),
         fx.Gain("unknown", 2.0),
         fx.Gain("half", 0.5, unit="1"),

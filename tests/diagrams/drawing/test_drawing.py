@@ -536,7 +536,7 @@ def test_figure_grows_with_the_diagram_unless_axes_are_given() -> None:
     small, large, huge = (size_of(chain(count).plot()) for count in (3, 12, 200))
     assert large[0] > 3 * small[0]
     assert large[1] == small[1]
-    assert huge[0] == 150.0
+    assert huge[0] < 3 * huge[1]  # in rows
     figure, ax = plt.subplots(figsize=(4.0, 3.0))
     assert chain(12).plot(ax=ax) is ax
     assert tuple(figure.get_size_inches()) == (4.0, 3.0)

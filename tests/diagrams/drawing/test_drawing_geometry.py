@@ -20,9 +20,10 @@ from flexure.diagrams.drawing.arrangement.content import (
     label_of,
 )
 from flexure.diagrams.drawing.arrangement.crossings import count_crossings, reduce_crossings
+from flexure.diagrams.drawing.arrangement.geometry import Block, Picture, Tag
 from flexure.diagrams.drawing.arrangement.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.arrangement.node_columns import GRID, Node, NodeColumns
-from flexure.diagrams.drawing.arrangement.picture import Block, Picture, Tag, block_head, picture_of
+from flexure.diagrams.drawing.arrangement.picture import block_head, picture_of
 from flexure.diagrams.drawing.arrangement.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.systems.ports import Port
@@ -37,6 +38,7 @@ from tests.support.pages.drawings import (
     loop,
     rig,
     robot,
+    rows,
     servo,
 )
 from tests.support.tiers import by_tier, by_turn
@@ -205,7 +207,8 @@ def test_dots_mark_exactly_the_points_where_a_wire_branches(picture: Picture) ->
             assert (sum(directions) > 2) == ((x, y) in picture.dots[source])
 
 
-def test_wires_that_lead_back_pass_below_both_of_their_blocks(picture: Picture) -> None:
+def test_wires_that_lead_back_pass_below_both_of_their_blocks(content: Content) -> None:
+    picture = picture_of(content, rows=False)
     blocks = {block.system: block for block in picture.blocks}
     for wire in picture.wires:
         if wire.goes_back:
@@ -243,7 +246,7 @@ def test_feedback_passes_below_every_block_of_its_loop() -> None:
 def test_wire_over_very_many_columns_takes_a_lane_below_everything(
     source: str, target: str
 ) -> None:
-    picture = drawn(logged_chain())
+    picture = picture_of(content_of(logged_chain(), 1, "used"), rows=False)
     points = points_of(picture, source, target)
     assert len(points) == 6
     assert points[2][1] == points[3][1] > max(box(block)[3] for block in picture.blocks)
@@ -255,6 +258,17 @@ def test_only_the_wire_that_closes_a_loop_leads_back_and_goes_below_the_loop() -
     assert [(w.source.full_name, w.target.full_name) for w in back] == [("plant.y", "error.u2")]
     for name in ("error", "controller", "total", "plant"):
         assert lies_below(back[0].points, block_named(picture, name))
+
+
+def test_a_long_chain_wraps_into_rows_that_are_read_like_a_text() -> None:
+    picture = drawn(chain(60))
+    assert 1.2 < picture.width / picture.height < 4.0
+    blocks = [block_named(picture, f"s{k}") for k in range(60)]
+    places = [(block.y, block.x) for block in blocks]
+    assert places == sorted(places)
+    assert len({block.y for block in blocks}) == 6
+    for wires, back in ((drawn(rows()).wires, 3), (picture.wires, 0)):  # as without rows
+        assert sum(wire.goes_back for wire in wires) == back
 
 
 def test_the_main_line_of_a_loop_is_straight() -> None:

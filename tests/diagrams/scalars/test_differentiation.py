@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.scalars.derivatives.differentiation import RULES

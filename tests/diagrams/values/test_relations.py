@@ -149,7 +149,7 @@ def test_every_block_with_limits_declares_that_they_do_not_contradict_each_other
         fx.Relay("b", 1.0, -1.0),
         fx.Integrator("b", lower=-1.0, upper=1.0),
         fx.PIDController("b", kp=1.0, lower=-1.0, upper=1.0),
-        fx.SampledPIDController("b", period=0.1, kp=1.0, lower=-1.0, upper=1.0),
+        fx.PIDController("b", period=0.1, kp=1.0, lower=-1.0, upper=1.0),
     ]
     for system in [*blocks, *plants]:
         (relation,) = [each for leaf in system.layout.leaves for each in leaf.relations]

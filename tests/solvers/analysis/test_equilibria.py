@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import (
@@ -256,7 +255,7 @@ def sampled_servo() -> fx.Diagram:
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
         fx.Constant("target", 0.4),
-        fx.SampledPIDController("pid", kp=6.0, ki=4.0, kd=0.5, period=0.05),
+        fx.PIDController("pid", kp=6.0, ki=4.0, kd=0.5, period=0.05),
         Pendulum(),
     )
     builder.connect("target.y", "pid.setpoint")
@@ -293,7 +292,7 @@ def test_inputs_of_a_sampled_loop_can_be_found_as_well() -> None:
 def test_what_a_sampled_loop_never_reaches_is_refused() -> None:
     builder = fx.DiagramBuilder("sum")
     builder.add_all(fx.Constant("one", 1.0), fx.Integrator("plant"))
-    builder.add_all(fx.DiscreteIntegrator("count", 0.1), fx.ZeroOrderHold("hold", 0.1))
+    builder.add_all(fx.Integrator("count", period=0.1), fx.ZeroOrderHold("hold", 0.1))
     builder.connect_chain("one", "plant")
     builder.connect_chain("plant", "hold", "count")
     diagram = builder.build()

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError
@@ -22,7 +21,7 @@ def loop(delay: float, own: float, hold: float, offset: float, *, behind: bool) 
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Constant("target", 0.3),
-        fx.SampledPIDController("pid", T, kp=6.0, ki=3.0, kd=0.5, offset=offset),
+        fx.PIDController("pid", kp=6.0, ki=3.0, kd=0.5, offset=offset, period=T),
         fx.TimeDelay("delay", delay, own),
         fx.ZeroOrderHold("hold", hold),
         Pendulum(),

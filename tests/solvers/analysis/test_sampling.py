@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.signal import cont2discrete
 
 import flexure as fx
@@ -34,8 +33,8 @@ def servo(controller: fx.LeafSystem, body: fx.LeafSystem | None = None) -> fx.Di
     return builder.build()
 
 
-def pid(period: float = T, **options: Any) -> fx.SampledPIDController:
-    return fx.SampledPIDController("pid", kp=6.0, ki=4.0, kd=0.5, period=period, **options)
+def pid(period: float = T, **options: Any) -> fx.PIDController:
+    return fx.PIDController("pid", kp=6.0, ki=4.0, kd=0.5, period=period, **options)
 
 
 def steps(model: fx.LinearModel, u: float, count: int) -> Any:
@@ -103,7 +102,7 @@ def test_delays_between_and_at_samples_are_exact(delay: float) -> None:
 
 
 def test_several_periods_are_lifted_to_the_common_one() -> None:
-    outer = fx.SampledPIDController("outer", kp=2.0, ki=1.0, period=3 * T)
+    outer = fx.PIDController("outer", kp=2.0, ki=1.0, period=3 * T)
     inner = pid(offset=0.02)
     builder = fx.DiagramBuilder("cascade")
     builder.add_all(
@@ -302,7 +301,7 @@ def held_loop(*blocks: fx.LeafSystem) -> fx.Diagram:
 
 
 def test_a_loop_opened_before_a_block_that_samples_has_the_poles_of_the_diagram() -> None:
-    controller = fx.SampledPIDController("pid", 0.1, kp=3.0, ki=2.0)
+    controller = fx.PIDController("pid", kp=3.0, ki=2.0, period=0.1)
     loop = held_loop(controller, fx.ZeroOrderHold("hold", 0.1), fx.FirstOrderLag("plant", 0.4))
     gain = fx.loop_gain(loop, "pid.u", period=0.1)
     back = gain.B @ np.linalg.solve(np.eye(1) + gain.D, gain.C)

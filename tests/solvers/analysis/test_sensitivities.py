@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import flexure as fx
 from flexure.diagrams.checks.errors import (
@@ -387,7 +386,7 @@ def sampled_pid() -> fx.System:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Step("source", at=0.3),  # a spacing before a tick
-        fx.SampledPIDController("pid", 0.05, kp=1.0, ki=0.5, kd=0.1, lower=-1.1, upper=1.05),
+        fx.PIDController("pid", kp=1.0, ki=0.5, kd=0.1, lower=-1.1, upper=1.05, period=0.05),
         fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
     )
     builder.connect("source.y", "pid.setpoint")

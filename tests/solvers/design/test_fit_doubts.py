@@ -82,6 +82,25 @@ def test_a_record_that_is_something_else_is_doubted_and_the_reason_named(name: s
     assert context == before
 
 
+def test_what_has_an_effect_on_one_side_only_is_named() -> None:
+    """Of a lag to 1, limited at 0.5: at 1 s, it just comes there with the time constant 1/ln 2."""
+    builder = fx.DiagramBuilder("limited")
+    builder.add_all(fx.Constant("u", 1.0), fx.FirstOrderLag("lag", 1.0))
+    builder.add(fx.Saturation("limit", -0.5, 0.5))
+    builder.connect_chain("u", "lag", "limit")
+    limited = builder.build()
+    context = limited.create_default_context()
+    context.set("lag.time_constant", 3.0)
+    for first, doubted in ((1.0, True), (0.2, False)):
+        times = np.arange(first, 5.01, 0.2)
+        record = {"time": times, "limit.y": np.minimum(1.0 - np.exp(-times), 0.5)}
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = fx.fit(limited, record, "lag.time_constant", context=context)
+        assert found["lag.time_constant"] == pytest.approx(1.0 / np.log(2.0) if doubted else 1.0)
+        assert doubted == any("values on one side fit as well" in str(w.message) for w in seen)
+
+
 def test_a_signal_beside_which_nothing_counts_is_refused_by_its_size() -> None:
     swing, context, record = measured()
     record["angle"] = 1e12 * record["angle"]

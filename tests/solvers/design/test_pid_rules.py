@@ -215,7 +215,7 @@ def test_a_sampled_controller_goes_to_the_continuous_one_with_its_period() -> No
     limit = fx.tune_pid(loop(fx.PIDController("pid"), *plant), "pid")
     for period, near in ((0.2, 0.3), (0.01, 0.04)):
         plant = (fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5))
-        diagram = loop(fx.SampledPIDController("pid", period, kp=0.5), *plant)
+        diagram = loop(fx.PIDController("pid", kp=0.5, period=period), *plant)
         found = fx.tune_pid(diagram, "pid")
         np.testing.assert_allclose([found.kp, found.ki], [limit.kp, limit.ki], rtol=near)
         assert found.ki < limit.ki
@@ -287,7 +287,7 @@ def test_a_rate_from_outside_is_taken_for_what_it_is(period: float | None) -> No
     pid: Any = (
         fx.PIDController("pid", **options)
         if period is None
-        else fx.SampledPIDController("pid", period, **options)
+        else fx.PIDController("pid", period=period, **options)
     )
     builder = fx.DiagramBuilder("loop")
     builder.add_all(

@@ -129,7 +129,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
     pid: Any = (
         fx.PIDController("pid", upper=5.0)
         if period is None
-        else fx.SampledPIDController("pid", period, upper=5.0)
+        else fx.PIDController("pid", upper=5.0, period=period)
     )
     plant = fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5)
     tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step_to={"target.value": 0.8})
@@ -217,7 +217,7 @@ def test_a_plant_that_no_gains_stabilize_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"controller": "lag"}, "a PIDController or SampledPIDController"),
+        ({"controller": "lag"}, "a PIDController, or its path"),
         ({"max_sensitivity": 1.0}, "max_sensitivity"),
         ({"filter_ratio": -1.0}, "filter_ratio"),
         ({"step_to": {}}, "one step, as a path"),

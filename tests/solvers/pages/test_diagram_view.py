@@ -312,7 +312,6 @@ def _box(page: Page, text: str) -> Any:
 def test_on_a_live_page_any_wire_tells_its_value_and_is_charted(
     browser: Browser, tmp_path: Path
 ) -> None:
-    pytest.importorskip("plotly")
     lags = [fx.FirstOrderLag(f"lag{k}", 1.0) for k in range(3)]
     wires = "source.y>lag0.u lag0.y>lag1.u lag1.y>lag2.u"
     diagram = diagram_of("chain", [fx.Constant("source", 3.0), *lags], wires)

@@ -91,7 +91,7 @@ def random_loop(rng: np.random.Generator) -> tuple[fx.Diagram, float, float]:
         fx.Step("target", at=at, to=rng.uniform(0.5, 2.0)),
         fx.PIDController("pid", **gains)
         if rng.random() < 0.6 or end > 20.0  # many samples take long
-        else fx.SampledPIDController("pid", period=0.02, **gains),
+        else fx.PIDController("pid", period=0.02, **gains),
         fx.FirstOrderLag("amplifier", time_constant=rng.uniform(0.01, 0.1)),
         fx.TransferFunction("plant", [stiffness], [1.0, damping, stiffness]),
     )

@@ -18,8 +18,6 @@ from tests.support.pages.pages import opened
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytest.importorskip("plotly")
-
 SEEN = "() => { const {mechanism} = document.querySelector('#mechanism canvas');"
 SEEN += "mechanism.draw(); return mechanism.seen(); }"
 
@@ -31,7 +29,7 @@ def test_the_door_turns_as_far_as_a_simulation_says(
     servo = door()
     servo_result = fx.simulate(servo, 3.0, rtol=1e-8)
     page = fx.page(servo, 3.0, rtol=1e-8) if live else servo_result.page()
-    with opened(browser, page, tmp_path, charts=False) as shown:
+    with opened(browser, page, tmp_path) as shown:
         at_start = shown.visit.page.evaluate(SEEN)
         shown.visit.page.locator("#player input[type=range]").press("End")
         at_end = shown.visit.page.evaluate(SEEN)
@@ -82,8 +80,8 @@ def test_all_plants_are_shown_with_forces_and_traces_and_their_energies_add_up(
         ]
         table = shown.table()
         charts = shown.page.evaluate(
-            "[...document.querySelector('#charts .canvas').data].filter(t => t.meta === 'live')"
-            ".map(t => [t.name, Array.from(t.y)])"
+            "[...document.querySelectorAll('.panel .face')].flatMap(each => each.data)"
+            ".filter(t => !t.quiet).map(t => [t.name, Array.from(t.y)])"
         )
         legend = shown.page.locator(".legend").first.inner_text()
         data = shown.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
@@ -137,7 +135,7 @@ def test_flexures_have_the_colors_of_their_stress_up_to_the_yield_strength_that_
     greatest = float(plant.find_output("leaf.greatest_stress").eval(context).item())
     strength = "leaf.yield_strength"
     page = fx.page(plant, 1e-3, stress=True, parameters=[strength])
-    with opened(browser, page, tmp_path, charts=False) as shown:
+    with opened(browser, page, tmp_path) as shown:
         before = shown.page.evaluate(SEEN)
         shown.enter(strength, str(0.9 * greatest))
         after = shown.page.evaluate(SEEN)
@@ -153,7 +151,7 @@ def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(
     browser: Browser, tmp_path: Path
 ) -> None:
     result = fx.simulate(pushed_leaf(None), 0.01)
-    with opened(browser, result.page(stress=True), tmp_path, charts=False) as shown:
+    with opened(browser, result.page(stress=True), tmp_path) as shown:
         seen = shown.page.evaluate(SEEN)
     greatest = np.max(result["leaf.stress"])
     assert seen["stress"] == pytest.approx(greatest, rel=1e-2)
@@ -164,7 +162,7 @@ def test_a_loop_that_a_slider_has_opened_is_closed_as_in_python(
 ) -> None:
     linkage, context = four_bar()
     page = fx.page(linkage, 0.2, context=context, parameters=["shaft.angle"], rtol=1e-8)
-    with opened(browser, page, tmp_path, charts=False) as shown:
+    with opened(browser, page, tmp_path) as shown:
         untouched = shown.text("Python")
         shown.enter("shaft.angle", "1.2")
         told, end = shown.text("Python"), shown.table()["shaft.angle"][-1]

@@ -188,7 +188,7 @@ def controlled(period: float = 0.05) -> fx.Diagram:
     builder = fx.DiagramBuilder("controlled")
     builder.add_all(
         fx.Step("reference", at=0.42),
-        fx.SampledPIDController("pid", period, kp=4.0, ki=1.0, kd=0.1),
+        fx.PIDController("pid", kp=4.0, ki=1.0, kd=0.1, period=period),
         fx.StateSpace("plant", [[0.0, 1.0], [-4.0, -0.5]], [[0.0], [1.0]], [[1.0, 0.0]]),
         fx.ZeroOrderHold("slow", 0.3, 0.1),
     )

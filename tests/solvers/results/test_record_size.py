@@ -12,7 +12,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.checks.errors import SimulationError, ValueRefusedError
 from flexure.solvers.results.records import history
-from flexure.solvers.results.records.free_memory import free_memory
+from flexure.solvers.results.records.history import free_memory
 from tests.support.native.native import needs_llvmlite
 
 

@@ -21,7 +21,7 @@ def sampled_loop() -> fx.Diagram:
         fx.Noise("noise", 1, 0.01, standard_deviation=0.01),
         fx.Sum("measured", "++"),
         fx.Square("target", 1.0, 0.7),
-        fx.SampledPIDController("pid", period=0.03, kp=8.0, ki=6.0, kd=2.0),
+        fx.PIDController("pid", period=0.03, kp=8.0, ki=6.0, kd=2.0),
         fx.TimeDelay("line", 0.6105, period=0.01, size=2),  # rows do not repeat its samples
     )
     builder.add(fx.Multiplexer("both", [1, 1]))

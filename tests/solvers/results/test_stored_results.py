@@ -17,7 +17,7 @@ def loop(arm: fx.LeafSystem | None = None) -> fx.Diagram:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Step("target", at=0.5),
-        fx.SampledPIDController("pid", 0.1, kp=4.0, ki=4.0, kd=0.8),
+        fx.PIDController("pid", kp=4.0, ki=4.0, kd=0.8, period=0.1),
         arm or fx.TransferFunction("arm", [9.0], [1.0, 1.5, 9.0]),
     )
     builder.connect("target.y", "pid.setpoint")

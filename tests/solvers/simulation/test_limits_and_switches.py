@@ -69,7 +69,7 @@ def everything() -> fx.Diagram:
             [fx.Relay("switch", 0.5, -0.5), fx.Integrator("switched")],
             [fx.Saturation("bent", -0.5, 0.5), fx.Integrator("saturated")],
             [fx.DeadZone("dead", -0.5, 0.5), fx.Integrator("outside")],
-            [fx.DiscreteRateLimiter("slowed", PERIOD, rising=3.0, falling=2.0)],
+            [fx.RateLimiter("slowed", rising=3.0, falling=2.0, period=PERIOD)],
         ],
         "held": [
             [fx.Integrator("sampled", lower=-LEVEL, upper=LEVEL)],
@@ -91,8 +91,8 @@ def everything() -> fx.Diagram:
         controller = builder.add(pid(way, way))
         builder.connect("error.y", controller.setpoint)
         builder.connect("zero.y", controller.measurement)
-    slow = fx.SampledPIDController(
-        "slow", PERIOD, kp=1.0, ki=2.0, lower=-1.5, upper=1.5, anti_windup="conditional"
+    slow = fx.PIDController(
+        "slow", kp=1.0, ki=2.0, lower=-1.5, upper=1.5, anti_windup="conditional", period=PERIOD
     )
     builder.add(slow)
     builder.connect("held.y", slow.setpoint)

@@ -18,12 +18,12 @@ from tests.support.native.native import needs_llvmlite
 GAINS = np.linspace(2.0, 8.0, 30)
 
 
-def loop(controller: Callable[..., Any] = fx.PIDController, *args: Any) -> fx.Diagram:
+def loop(controller: Callable[..., Any] = fx.PIDController) -> fx.Diagram:
     """A loop whose setpoint steps from 0 to 1 at 0.5 s."""
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
         fx.Step("target", at=0.5),
-        controller("pid", *args, kp=4.0, ki=4.0, kd=0.8),
+        controller("pid", kp=4.0, ki=4.0, kd=0.8),
         fx.TransferFunction("arm", [9.0], [1.0, 1.5, 9.0]),
     )
     builder.connect("target.y", "pid.setpoint")

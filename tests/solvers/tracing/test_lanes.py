@@ -85,7 +85,7 @@ def servo() -> fx.Diagram:
     """A sampled controller, a plant and a free input, in two levels."""
     inner = fx.DiagramBuilder("inner")
     inner.add_all(
-        fx.SampledPIDController("pid", 0.1, kp=2.0, ki=0.5),
+        fx.PIDController("pid", kp=2.0, ki=0.5, period=0.1),
         fx.StateSpace("plant", [[0.0, 1.0], [-4.0, -0.5]], [[0.0], [1.0]], [[1.0, 0.0]]),
     )
     inner.connect("pid.u", "plant.u")

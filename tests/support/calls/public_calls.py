@@ -323,28 +323,10 @@ def function_calls() -> dict[str, Make]:
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),
-        "loop_gain": of_lag(fx.loop_gain, location="lag.u", period=0.1),
-        "sensitivity_function": of_lag(fx.sensitivity_function, location="lag.u", period=0.1),
-        "complementary_sensitivity": of_lag(
-            fx.complementary_sensitivity, location="lag.u", period=0.1
-        ),
         "root_locus": of_lag(
             fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
         ),
         "load_path": toggled,
-        "margins": lambda: Call(fx.margins, {"loop": fx.loop_gain(lag()[0], "lag.u")}),
-        "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
-        "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
-        "lqg": of_mass(
-            fx.lqg,
-            largest={"x[0]": 1.0, "u": 1.0},
-            W=np.eye(2),
-            V=1.0,
-            integral={"y": 1.0},
-            disturbances=(),
-        ),
-        "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
-        "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
         "tune_pid": tuning,
         "optimize": of_lag(
             fx.optimize,

@@ -61,6 +61,7 @@ def result_calls() -> dict[str, Make]:
             t_final=1.0,
             parameters=["lag.time_constant"],
             signals=["lag.y"],
+            goals=["last of lag.y < 2"],
             title="lag",
             rtol=1e-6,
             atol=1e-9,

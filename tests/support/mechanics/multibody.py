@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from flexure.blocks.math import MassProperties, RigidTransform, rotation_from_rotation_vector
 from flexure.blocks.multibody.bodies.bodies import Body, Frame

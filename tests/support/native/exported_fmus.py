@@ -52,7 +52,7 @@ def servo() -> fx.Diagram:
 
 def sampled() -> fx.Diagram:
     """Return the door under a sampled PID controller."""
-    return _loop("sampled", fx.SampledPIDController("pid", 0.02, kp=60.0, ki=60.0, kd=12.0))
+    return _loop("sampled", fx.PIDController("pid", kp=60.0, ki=60.0, kd=12.0, period=0.02))
 
 
 class Ball(fx.LeafSystem):

@@ -131,6 +131,14 @@ def logged_chain(count: int = 40) -> fx.Diagram:
     return diagram_of("logged", [*blocks, log], " ".join(wires))
 
 
+def rows() -> fx.Diagram:
+    """A chain that wraps, with wires over the ends of its rows, both ways."""
+    blocks = [Dynamic(f"s{k}", "u v") for k in range(50)]
+    wires = [f"s{k}.y>s{k + 1}.u" for k in range(49)]
+    wires += ["s3.y>s14.v", "s3.y>s30.v", "s20.y>s12.v", "s49.y>s0.v", "s9.y>s9.v"]
+    return diagram_of("rows", blocks, " ".join(wires), {"u": "s0.u"}, {"y": "s49.y"})
+
+
 def swap() -> fx.Diagram:
     """Outputs that go to inputs in the opposite order, so that wires have to cross."""
     wires = "a.y1>b.u3 a.y2>b.u2 a.y3>b.u1"
@@ -203,6 +211,7 @@ PICTURES: dict[str, tuple[Callable[[], fx.Diagram], int]] = {
     "cell with two open levels": (cell, 3),
     "chain": (chain, 1),
     "logged chain": (logged_chain, 1),
+    "rows": (rows, 1),
     "swapped wires": (swap, 1),
     "closed plant": (rig, 1),
     "opened plant": (rig, 2),

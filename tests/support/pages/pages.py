@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import flexure as fx
-from flexure.solvers.pages import document
 from tests.support.pages.browser import Visit, visiting
 
 if TYPE_CHECKING:
@@ -52,6 +50,15 @@ class OpenPage:
         yield
         self.page.locator(f'body:not([data-runs="{before}"])').wait_for()
 
+    def until(self, ask: str, holds: Callable[[Any], bool]) -> None:
+        """Wait until something holds for what JavaScript gives, however busy the machine is."""
+        for _ in range(300):
+            found = self.page.evaluate(ask)
+            if holds(found):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"still {found}")
+
     def press(self, name: str) -> None:
         """Press the button of a name."""
         self.page.get_by_role("button", name=name, exact=True).click()
@@ -85,29 +92,12 @@ class OpenPage:
         }
 
 
-#: In the place of the library for charts, which takes the longest of all when a page is opened.
-_NO_CHARTS = """window.Plotly = {
-  newPlot: (canvas, data, layout) => Object.assign(canvas, { data, layout, on() {} }),
-  react: (canvas, data, layout) => Object.assign(canvas, { data, layout }),
-  restyle() {},
-  Plots: { resize() {} },
-};"""
-
-
 @contextmanager
 def opened(
-    browser: Browser, page: fx.results.Page, folder: Path, *, charts: bool = True, **options: Any
+    browser: Browser, page: fx.results.Page, folder: Path, **options: Any
 ) -> Iterator[OpenPage]:
-    """Open a page, wait until it is drawn, and fail if it has complained or asked for anything.
-
-    Without ``charts`` all is as in the page, but nothing is drawn in them.
-    """
+    """Open a page, wait until it is drawn, and fail if it has complained or asked for anything."""
     file = folder / "page.html"
-    if not charts:
-        library = document._library()
-        html = page.html.replace(library, _NO_CHARTS)
-        html = html.replace(document._hash(library), document._hash(_NO_CHARTS))
-        page = replace(page, html=html)
     page.save(file)
     with visiting(browser, file, **options) as visit:
         visit.page.locator("body[data-drawn][data-runs]").wait_for()

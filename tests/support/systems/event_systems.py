@@ -108,8 +108,8 @@ def sampled() -> fx.System:
         Oscillator(),
         fx.Selector("angle", 2, [0]),
         fx.ZeroOrderHold("hold", 0.1),
-        fx.SampledPIDController("pid", 0.05, 4.0, 1.0, 0.5, offset=0.02),
-        fx.DiscreteIntegrator("sum", 0.3, offset=0.1),
+        fx.PIDController("pid", 4.0, 1.0, 0.5, offset=0.02, period=0.05),
+        fx.Integrator("sum", offset=0.1, period=0.3),
         fx.Constant("target", 0.5),
     )
     builder.connect_chain("oscillator", "angle", "hold", "pid.measurement")

@@ -52,8 +52,8 @@ _CONTROLLERS: dict[str, Callable[[Rng], fx.LeafSystem]] = {
     "pid": _pid,
     "limited": lambda rng: _pid(rng, lower=-3.0, upper=3.0),
     "conditional": lambda rng: _pid(rng, lower=-3.0, upper=3.0, anti_windup="conditional"),
-    "sampled": lambda rng: fx.SampledPIDController(
-        "control", PERIOD, kp=rng.uniform(0.5, 4.0), ki=rng.uniform(0.1, 3.0)
+    "sampled": lambda rng: fx.PIDController(
+        "control", kp=rng.uniform(0.5, 4.0), ki=rng.uniform(0.1, 3.0), period=PERIOD
     ),
 }
 _SHAPERS: dict[str, Callable[[str, Rng], fx.LeafSystem | None]] = {

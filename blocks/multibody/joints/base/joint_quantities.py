@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.multibody.joints.base.checks import as_finite
 from flexure.diagrams.checks.errors import UnknownNameError
@@ -135,3 +136,73 @@ class JointComponents(JointValue[_T]):
         whole = self._whole.get(context).copy()
         whole[self._part] = as_finite(value, whole[self._part].shape, attempt)
         self._whole.set(context, whole)
+
+
+class Position(property, Generic[_T]):
+    """A property of a joint: the handle of some of its positions.
+
+    Parameters
+    ----------
+    part : int or slice
+        Which components; a number gives a scalar, a slice a vector.
+    doc : str
+        What they are.
+    """
+
+    def __init__(self, part: int | slice, doc: str) -> None:
+        def read(joint: Joint) -> JointComponents[_T]:
+            return JointComponents(self._whole(joint), self._name, part)
+
+        read.__doc__ = doc
+        super().__init__(read)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def _whole(self, joint: Joint) -> JointValue[FloatArray]:
+        return joint.positions
+
+    if TYPE_CHECKING:
+
+        def __get__(  # type: ignore[override]
+            self, joint: Any, owner: type | None = None
+        ) -> JointComponents[_T]: ...
+
+
+class Velocity(Position[_T]):
+    """A property of a joint: the handle of some of its velocities."""
+
+    def _whole(self, joint: Joint) -> JointValue[FloatArray]:
+        return joint.velocities
+
+
+class Default(property, Generic[_T]):
+    """A property of a joint: some of its default positions.
+
+    Parameters
+    ----------
+    part : int or slice
+        Which components; a number gives a scalar, a slice a vector.
+    what : str
+        What they are.
+    """
+
+    def __init__(self, part: int | slice, what: str) -> None:
+        one = isinstance(part, int)
+        place = slice(part, part + 1) if isinstance(part, int) else part
+
+        def read(joint: Joint) -> Any:
+            return float(joint.default_positions[part]) if one else joint.default_positions[part]
+
+        def write(joint: Joint, values: npt.ArrayLike) -> None:
+            joint._replace_default(place, values)
+
+        read.__doc__ = f"{what} in new contexts, which can be set until the plant is built."
+        super().__init__(read, write)
+
+    if TYPE_CHECKING:
+
+        def __get__(  # type: ignore[override]
+            self, joint: Any, owner: type | None = None
+        ) -> _T: ...
+        def __set__(self, joint: Any, values: npt.ArrayLike) -> None: ...

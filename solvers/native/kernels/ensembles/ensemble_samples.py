@@ -1,8 +1,8 @@
 """The samples of an ensemble: signals inside of good steps and where motions begin.
 
-The samples of a step are taken in all lanes at once as long as many lanes have some left. Those of
-a lane whose step is much longer than those of the others come after that: consecutive ones, each in
-a lane of its own. The operations are the same, and so are the numbers.
+The samples of a step are taken in all lanes at once as long as many lanes have some left. The
+remaining samples of a lane whose step is much longer follow after that: consecutive ones, each in a
+lane of its own. The operations are the same, and so are the numbers.
 """
 
 from __future__ import annotations

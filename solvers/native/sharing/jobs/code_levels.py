@@ -41,7 +41,7 @@ from flexure.solvers.tracing.trace import TIME
 def live_columns(variants: Sequence[Variant], asked: Iterable[int] = ()) -> set[int]:
     """Return the columns on which derivatives, and others that are asked for, depend.
 
-    Those of parameters and states are left out.
+    Columns of parameters and states are left out.
     """
     makers: dict[int, list[tuple[Variant, Node]]] = {}
     waiting: list[tuple[Variant, list[Any]]] = []

@@ -1,23 +1,23 @@
-// Charts of signals over time: panels one below the other that share their times, drawn by plotly.
+// Charts of signals over time: panels one below the other that share their times and their zoom.
 
 const SERIES = 6; // colors, --series-1 and so on
 const PANEL = 150; // height of what is inside of the axes
-const GAP = 10; // below a panel
 const GLANCE = 84; // height of the foremost panel beside sliders
-const MARGIN = { l: 58, r: 14, t: 0, b: 24 };
-const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset" };
+const MARGIN = { l: 58, r: 14, t: 4, b: 6 };
+const FOOT = 24; // below the last panel, where times are written
 
 /** Put panels of the shown signals into an element. */
-function mountCharts(place, data, app) {
+function mountCharts(place, data, app, model) {
   const panels = data.charts.map((names) => ({ names: [...names] }));
-  const canvas = element("div", { class: "canvas" });
-  const cursors = element("div", { class: "cursors", "aria-hidden": "true" });
-  const legends = element("div", { class: "legends" });
-  const figure = element("div", { class: "charts", role: "group", "aria-label": "Charts" });
-  figure.append(canvas, cursors, legends);
-  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
-  let drawn = null; // what the canvas shows: {live: indices of lines, kept, keptSeen}
-  let span = []; // of times, when it was drawn last
+  const figure = element("div", {
+    class: "charts",
+    role: "group",
+    tabindex: 0,
+    "aria-label": "Charts. Arrows move the cursor, plus and minus zoom, Escape shows all.",
+    onkeydown: (event) => byKey(event, app),
+  });
+  const scope = element("div", { class: "scope" });
+  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app), scope);
   let width = 0;
 
   /** Give every shown signal a panel: that of its unit, or one of its own. */
@@ -35,72 +35,41 @@ function mountCharts(place, data, app) {
     panels.splice(0, panels.length, ...panels.filter((panel) => panel.names.length > 0));
     for (const panel of panels) {
       panel.styles = stylesOf(panel.names, data);
-      panel.legend = makeLegend(panel, app);
-      panel.cursor ??= element("div", { class: "cursor" });
+      panel.chart ??= makeChart({
+        zoom: (range) => app.zoom(range),
+        reset: () => app.zoom(null),
+        press: (time) => app.seek(time),
+        move: (name, time) => app.mark(name === "a" ? 0 : 1, time),
+        hover: (time) => panels.forEach(({ chart }) => chart.point(time)),
+      });
+      panel.box ??= element("div", { class: "panel", role: "group" });
+      panel.box.replaceChildren(makeLegend(panel, app, draw), panel.chart.face);
     }
-    legends.replaceChildren(...panels.map((panel) => panel.legend));
-    cursors.replaceChildren(...panels.map((panel) => panel.cursor));
-    drawn = null;
-    redraw();
+    figure.replaceChildren(...panels.map(({ box }) => box));
+    draw();
   }
 
-  /** Draw everything anew. */
-  function redraw() {
-    width = figure.clientWidth;
+  function draw() {
     if (width === 0) return; // nobody sees it
-    moveCursor(); // which fills the legends, before they are measured
-    const height = stack(panels);
-    canvas.style.height = `${height}px`;
-    if (typeof Plotly === "undefined") {
-      canvas.replaceChildren(sketch(panels, width, height, app));
-      return moveCursor();
+    for (const panel of panels) {
+      const isLast = panel === panels[panels.length - 1];
+      panel.chart.draw({
+        width,
+        height: PANEL + MARGIN.t + (isLast ? FOOT : MARGIN.b),
+        margin: isLast ? { ...MARGIN, b: FOOT } : MARGIN,
+        x: { range: app.seen(), labels: isLast },
+        y: { logarithmic: panel.logarithmic },
+        lines: linesOf(panel, app),
+      });
+      panel.box.setAttribute("aria-label", describe(panel.names, app));
     }
-    const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
-    const keptSeen = app.kept !== app.result;
-    const layout = layoutOf(panels, height, zoom(), app);
-    if (drawn !== null) Plotly.react(canvas, lines, layout, OPTIONS);
-    else {
-      canvas.replaceChildren();
-      Plotly.newPlot(canvas, lines, layout, OPTIONS); // forgets all axes that are no longer there
-      canvas.on("plotly_relayout", moveCursor);
-      canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
-    }
-    const live = lines.map((line, i) => (line.meta === "live" ? i : -1)).filter((i) => i >= 0);
-    drawn = { live, kept: app.kept, keptSeen };
-    span = app.span();
-    describePanels();
     moveCursor();
-  }
-
-  /** Return the range of times that somebody has zoomed into, if so. */
-  function zoom() {
-    const range = canvas.layout?.xaxis?.range;
-    const [first, last] = span;
-    return range && (range[0] !== first || range[1] !== last) ? [...range] : null;
-  }
-
-  /** Draw a new result; only lines that can have moved. */
-  function update() {
-    const [first, last] = app.span();
-    const same = drawn && drawn.kept === app.kept && drawn.keptSeen === (app.kept !== app.result);
-    if (!same || span[0] !== first || span[1] !== last) return redraw();
-    const names = panels.flatMap((panel) => panel.names);
-    const points = names.map((name) => pointsOf(name, app.result, app));
-    Plotly.restyle(canvas, { x: points.map(([x]) => x), y: points.map(([, y]) => y) }, drawn.live);
-    describePanels();
-    moveCursor();
-  }
-
-  function describePanels() {
-    for (const panel of panels) panel.legend.setAttribute("aria-label", describe(panel.names, app));
   }
 
   function moveCursor() {
-    const [first, last] = canvas.layout?.xaxis?.range ?? app.span();
-    const share = (app.time - first) / (last - first);
-    cursors.hidden = !(share >= 0 && share <= 1);
-    cursors.style.transform = `translateX(${MARGIN.l + share * (width - MARGIN.l - MARGIN.r)}px)`;
-    for (const { readings } of panels) {
+    for (const { chart, readings } of panels) {
+      chart.rule("cursor", app.time);
+      ["a", "b"].forEach((name, k) => chart.rule(name, app.marks?.[k] ?? null));
       for (const [name, node] of readings) {
         const now = componentNow(name, app);
         node.textContent = now === null ? "" : format(now);
@@ -108,73 +77,74 @@ function mountCharts(place, data, app) {
     }
   }
 
-  app.on("library", redraw);
   app.on("shown", arrange);
-  app.on("result", update);
+  app.on("result", draw);
+  app.on("zoom", draw);
+  app.on("runs", draw);
   app.on("time", moveCursor);
-  app.on("colors", redraw);
-  new ResizeObserver(() => figure.clientWidth !== width && redraw()).observe(figure);
+  app.on("marks", moveCursor);
   arrange();
+  followWidth(figure, (now) => {
+    width = now;
+    draw();
+  });
+  mountScope(scope, data, app, model);
   return () => panels[0] ?? null;
 }
 
-/** Lay panels below their legends, and return how high all of it is. */
-function stack(panels) {
-  let top = 0;
-  for (const panel of panels) {
-    panel.legend.style.top = `${top}px`;
-    top += panel.legend.offsetHeight + 4;
-    panel.top = top;
-    Object.assign(panel.cursor.style, { top: `${top}px`, height: `${PANEL}px` });
-    top += PANEL + GAP;
-  }
-  return top - GAP + MARGIN.b;
+/** Call a function with the width of an element, now and whenever it is another one. */
+function followWidth(node, call) {
+  let width = 0;
+  const look = () => node.clientWidth !== width && call((width = node.clientWidth));
+  new ResizeObserver(look).observe(node);
+  look();
 }
 
-/** Draw lines without axes: what people see until the library is there that draws charts. */
-function sketch(panels, width, height, app, { l, r } = MARGIN, tall = PANEL) {
-  const [first, last] = app.span();
-  const made = svgElement("svg", { width, height, "aria-hidden": "true" });
-  for (const { names, styles, top } of panels) {
-    const lines = names.map((name) => pointsOf(name, app.result, app));
-    let [least, greatest] = [Infinity, -Infinity];
-    for (const value of lines.flatMap(([, y]) => Array.from(y).filter(Number.isFinite))) {
-      least = Math.min(least, value);
-      greatest = Math.max(greatest, value);
-    }
-    const [middle, half] = [(least + greatest) / 2, 0.555 * (greatest - least) || 1];
-    const scale = (width - l - r) / (last - first || 1);
-    const across = (t) => l + (t - first) * scale;
-    const down = (value) => top + (tall / 2) * (1 - (value - middle) / half);
-    for (const [i, [x, y]] of lines.entries()) {
-      const place = (value, k) =>
-        Number.isFinite(value) ? `${across(x[k]).toFixed(1)},${down(value).toFixed(1)}` : "";
-      const points = Array.from(y, place).join(" ");
-      const { color, width: thick, dash } = styles[i];
-      const style = { stroke: `var(${color})`, strokeWidth: thick, fill: "none" };
-      if (dash !== "solid") style.strokeDasharray = dash;
-      made.append(svgElement("polyline", { points, style }));
-    }
-  }
-  return made;
+/** Move the cursor and zoom by keys. */
+function byKey(event, app) {
+  const [first, last] = app.seen();
+  const step = (last - first) / 100;
+  const around = (share) => {
+    const at = clamped(app.time, [first, last]);
+    app.zoom([at - share * (at - first), at + share * (last - at)]);
+  };
+  const acts = {
+    ArrowLeft: () => app.seek(app.time - step),
+    ArrowRight: () => app.seek(app.time + step),
+    "+": () => around(0.5),
+    "-": () => around(2),
+    Escape: () => app.zoom(null),
+  };
+  if (event.target !== event.currentTarget || !Object.hasOwn(acts, event.key)) return;
+  event.preventDefault();
+  acts[event.key]();
 }
 
 /** Keep the foremost panel in sight, small, where charts scroll away from the sliders. */
 function mountGlance(place, foremost, app) {
-  const picture = element("div", { class: "glance", "aria-hidden": "true" });
+  const names = element("p");
+  const chart = makeChart();
+  const picture = element("div", { class: "glance", "aria-hidden": "true" }, chart.face, names);
   place.prepend(picture);
+  let width = 0;
   function draw() {
-    const [width, panel] = [picture.clientWidth, foremost()];
+    const panel = foremost();
     if (width === 0 || panel === null) return; // nobody sees it
-    const items = panel.names.map((name, k) =>
-      element("span", { style: { color: `var(${panel.styles[k].color})` } }, name),
+    const margin = { l: 14, r: 14, t: 2, b: 2 };
+    const x = { range: app.seen(), labels: false };
+    const lines = linesOf(panel, app);
+    chart.draw({ width, height: GLANCE, margin, x, y: { labels: false }, lines });
+    names.replaceChildren(
+      ...panel.names.map((name, k) =>
+        element("span", { style: { color: `var(${panel.styles[k].color})` } }, name),
+      ),
     );
-    const lines = sketch([{ ...panel, top: 0 }], width, GLANCE, app, { l: 14, r: 14 }, GLANCE);
-    picture.replaceChildren(lines, element("p", {}, items));
   }
-  app.on("shown", draw);
-  app.on("result", draw);
-  new ResizeObserver(draw).observe(picture);
+  for (const topic of ["shown", "result", "zoom"]) app.on(topic, draw);
+  followWidth(picture, (now) => {
+    width = now;
+    draw();
+  });
 }
 
 /** How signals of a panel look: setpoints dashed and quiet, others in the order of colors. */
@@ -183,38 +153,26 @@ function stylesOf(names, data) {
   let next = 0;
   return names.map((name) =>
     setpoints.has(name) && names.length > 1
-      ? { color: "--quiet", dash: "5px,4px", width: 1.5 }
-      : { color: `--series-${(next++ % SERIES) + 1}`, dash: "solid", width: 2 },
+      ? { color: "--quiet", dash: "5 4", width: 1.5 }
+      : { color: `--series-${(next++ % SERIES) + 1}`, width: 2 },
   );
 }
 
-/** Return the lines of a panel: each signal as it is now, below that as it was in the run kept. */
-function linesOf({ names, styles }, k, app) {
-  const keptSeen = app.kept !== app.result;
-  const axis = k === 0 ? "y" : `y${k + 1}`;
-  const each = (make) =>
-    names.map((name, i) => make(name, styles[i], app.signals.get(pathOf(name))));
-  const line = (name, result, style) => {
+/** Return the lines of a panel: each signal as it is now, below that as it was in other runs. */
+function linesOf({ names, styles }, app) {
+  const line = (name, k, result, look) => {
     const [x, y] = pointsOf(name, result, app);
-    return { x, y, type: "scatter", mode: "lines", name, yaxis: axis, ...style };
+    const { held, unit } = app.signals.get(pathOf(name));
+    return { name, x, y, held, unit, ...styles[k], ...look };
   };
-  const kept = each((name, { color }, { held }) =>
-    line(name, keptSeen ? app.kept : null, {
-      line: { color: token(color), width: 1.2, dash: "dot", shape: held ? "hv" : "linear" },
-      meta: "kept",
-      opacity: 0.7,
-      hoverinfo: "skip",
-      visible: keptSeen,
-    }),
-  );
-  const live = each((name, { color, dash, width }, { held, unit }) =>
-    line(name, app.result, {
-      line: { color: token(color), width, dash, shape: held ? "hv" : "linear", simplify: false },
-      meta: "live",
-      hovertemplate: `%{y:.5~g} ${escaped(unitText(unit))}<extra></extra>`,
-    }),
-  );
-  return [...kept, ...live];
+  const seen = [...names.keys()].filter((k) => !app.hidden.has(names[k]));
+  const below = { width: 1.2, opacity: 0.8, quiet: true };
+  return [
+    ...app.overlays().flatMap(({ run, dash }) =>
+      seen.map((k) => line(names[k], k, run.result, { ...below, dash })),
+    ),
+    ...seen.map((k) => line(names[k], k, app.result, {})),
+  ];
 }
 
 /** Return times and values of a signal in a result, as they are shown. */
@@ -231,61 +189,43 @@ function componentNow(name, app) {
   return shown === null ? now[c] : shown(now[c]);
 }
 
-function layoutOf(panels, height, zoomed, app) {
-  const inner = height - MARGIN.t - MARGIN.b;
-  const axis = chartAxis();
-  const layout = {
-    ...chartLayout(MARGIN, height),
-    hoversubplots: "axis",
-    xaxis: {
-      ...axis,
-      range: zoomed ?? app.span(),
-      autorange: false,
-      anchor: panels.length > 1 ? `y${panels.length}` : "y",
-    },
-  };
-  for (const [k, { top }] of panels.entries()) {
-    layout[k === 0 ? "yaxis" : `yaxis${k + 1}`] = {
-      ...axis,
-      domain: [1 - (top + PANEL) / inner, 1 - top / inner].map((share) => clamped(share, [0, 1])),
-      fixedrange: true,
-      nticks: 5,
-    };
-  }
-  return layout;
-}
-
-/** List the signals of a panel with their color, the value at the cursor, and a way out. */
-function makeLegend(panel, app) {
+/** List the signals of a panel with their look, the value at the cursor, and a way out. */
+function makeLegend(panel, app, draw) {
   panel.readings = panel.names.map((name) => [name, element("b")]);
   const items = panel.readings.map(([name, number], k) => {
     const signal = app.signals.get(pathOf(name));
-    const { color, dash } = panel.styles[k];
-    const look = dash === "solid" ? "swatch" : "swatch dashed";
-    return element(
-      "li",
-      { title: [name, signal.doc].filter(Boolean).join("\n") },
-      element("span", { class: look, style: { color: `var(${color})` }, "aria-hidden": "true" }),
-      element("span", { class: "name" }, signal.relative ? `change of ${name}` : name),
-      element(
-        "output",
-        { class: "reading" },
-        number,
-        element("span", { class: "unit" }, ` ${unitText(signal.unit)}`),
-      ),
-      element(
-        "button",
-        {
-          type: "button",
-          class: "out",
-          "aria-label": `Hide ${name}`,
-          onclick: () => app.hide(name),
-        },
-        "×",
-      ),
-    );
+    const toggle = () => {
+      app.hidden.delete(name) || app.hidden.add(name);
+      app.changed("shown");
+    };
+    const about = {
+      name: signal.relative ? `change of ${name}` : name,
+      title: [name, signal.doc].filter(Boolean).join("\n"),
+      isHidden: app.hidden.has(name),
+      toggle,
+      ...panel.styles[k],
+    };
+    const unit = element("span", { class: "unit" }, ` ${unitText(signal.unit)}`);
+    const out = { type: "button", class: "out", "aria-label": `Hide ${name}`, onclick: () => app.hide(name) };
+    return legendItem(about, element("output", { class: "reading" }, number, unit), element("button", out, "×"));
   });
-  return element("ul", { class: "legend" }, items);
+  const scale = element(
+    "button",
+    {
+      type: "button",
+      class: "scale",
+      title: "Logarithmic axis",
+      "aria-label": `Logarithmic axis of ${panel.names[0]}`,
+      "aria-pressed": String(Boolean(panel.logarithmic)),
+      onclick: () => {
+        panel.logarithmic = !panel.logarithmic;
+        scale.setAttribute("aria-pressed", String(panel.logarithmic));
+        draw();
+      },
+    },
+    "log",
+  );
+  return element("ul", { class: "legend" }, items, element("li", { class: "last" }, scale));
 }
 
 function describe(names, app) {

@@ -25,12 +25,14 @@ function mountResponses(place, data, app) {
     const note = element("p", { class: "note" });
     const list = element("dl", { class: "tiles" }, tiles.map((tile) => tile.box));
     place.append(element("h3", {}, response.signal), list, note);
-    app.on("result", () => {
+    const update = () => {
       const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
       note.textContent = remark(now);
       list.hidden = Boolean(now?.several || now?.refused);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
-    });
+    };
+    app.on("result", update);
+    app.on("runs", update);
     app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
   }
 }
@@ -55,10 +57,21 @@ function makeTile(key, title, unit) {
   return { key, box, update };
 }
 
+const figuresKept = new WeakMap(); // by result, then by the name of the signal
+
 /** Return the figures of a response in a result, or null where there is nothing to measure. */
-function measured({ signal, setpoint, sources }, result, app) {
-  if (result?.figures) return recordedFigures(result.figures[signal]);
-  const dense = result?.dense;
+function measured(response, result, app) {
+  if (!result) return null;
+  if (!figuresKept.has(result)) figuresKept.set(result, new Map());
+  const own = figuresKept.get(result);
+  if (!own.has(response.signal)) own.set(response.signal, measuredNow(response, result, app));
+  return own.get(response.signal);
+}
+
+function measuredNow({ signal, setpoint, sources }, result, app) {
+  if (result.figures) return recordedFigures(result.figures[signal]);
+  const dense = result.dense;
+  if (!dense) return null;
   const values = app.rowOf(signal, dense);
   if (values === null) return null;
   const breaks = result.breaks.filter((event) => sources.includes(event.path));

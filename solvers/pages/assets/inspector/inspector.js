@@ -35,36 +35,9 @@ function lookedAt({ path, component }) {
 
 const settingOf = ({ parameters, inputs }) => ({ parameters, inputs, time });
 
-const FRAME = 12; // milliseconds, after which a frame ends: what is late comes in the next one
-let begun = null; // when the first of the values came that are not in all charts yet
-let turn = 0; // of the charts, so that none waits forever
-let frameComes = false;
-
-/** Draw charts that are late, as many as a frame has time for, and then those of the next frame. */
-function paint() {
-  const start = performance.now();
-  for (let left = plots.length; left > 0 && performance.now() - start < FRAME; left--) {
-    const plot = plots[turn++ % plots.length];
-    if (plot.isLate()) plot.catchUp();
-  }
-  if (plots.some((plot) => plot.isLate())) {
-    frameComes = true;
-    requestAnimationFrame(() => {
-      frameComes = false;
-      paint();
-    });
-    return;
-  }
-  turn = 0;
-  performance.measure("answer", { start: begun, end: performance.now() });
-  begun = null;
-  document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
-}
-
 /** Draw all charts anew, and weigh the terms. */
 function draw() {
   const start = performance.now();
-  begun ??= start;
   const alert = document.getElementById("alert");
   try {
     drawAll();
@@ -73,9 +46,8 @@ function draw() {
     alert.textContent = `The curves cannot be drawn: ${error.message}`;
     alert.hidden = false;
   }
-  if (frameComes) return;
-  paint();
-  performance.measure("first", { start, end: performance.now() });
+  performance.measure("answer", { start, end: performance.now() });
+  document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
 }
 
 function drawAll() {
@@ -172,7 +144,7 @@ function mountConstants() {
     if (axis.path === null) continue;
     const item = controls.find((each) => each.kind === "inputs" && each.path === axis.path);
     const [least, greatest] = axis.span;
-    const about = { k: axis.component, value: axis.value, name: axis.name, lower: least, upper: greatest };
+    const about = { k: axis.component, value: axis.value, name: axis.name, label: axis.name, lower: least, upper: greatest };
     points.set(k, makeControl({ ...item, unit: axis.unit, doc: "", exclusive: false }, about, app));
   }
   const titled = [...groups].length > 1;
@@ -234,13 +206,12 @@ function codeText() {
 }
 
 function asTable() {
-  const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replace(/"/g, '""')}"` : name);
   const rows = plots.flatMap(({ chart, sampled }) =>
     chart.curves.flatMap((curve, c) =>
-      sampled.x.map((x, i) => [quoted(chart.title), quoted(curve.name), x, sampled.rows[c][i]].join(",")),
+      sampled.x.map((x, i) => [chart.title, curve.name, x, sampled.rows[c][i]]),
     ),
   );
-  return ["chart,curve,at,value", ...rows, ""].join("\n");
+  return asRows([["chart", "curve", "at", "value"], ...rows]);
 }
 
 function mountButtons() {
@@ -255,7 +226,7 @@ function mountButtons() {
       tell("Dotted curves show the constants of now");
       draw();
     }),
-    button("Copy link", () => copy(`${location.href.split("#")[0]}#${fragmentOf(app)}`, "link")),
+    button("Copy link", () => copyLink(linkOf(app))),
     button("Python", () => showText("These constants in Python", codeText())),
     button("CSV", () => download(`${data.name}.csv`, asTable(), "text/csv")),
   );
@@ -278,18 +249,8 @@ app.on("values", () => {
 });
 update();
 
-// The library for charts is the last script, so that all else is there while it is read.
-addEventListener("DOMContentLoaded", () => {
-  choose(view);
-  let width = innerWidth;
-  new ResizeObserver(() => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    plots.forEach((plot) => plot.resize());
-  }).observe(document.body);
-  addEventListener("beforeprint", () => plots.forEach((plot) => plot.catchUp()));
-  app.on("colors", draw);
-  followColors(app);
-  document.body.dataset.drawn = "yes";
-  performance.mark("drawn");
-});
+choose(view);
+new ResizeObserver(() => plots.forEach((plot) => plot.paint())).observe(document.getElementById("curves"));
+followColors(app);
+document.body.dataset.drawn = "yes";
+performance.mark("drawn");

@@ -13,15 +13,25 @@
 //   app.time      the cursor's time in seconds
 //   app.playing   whether it moves
 //   app.shown     which signals the charts show, such as ["door.axis.angle", "plant.x[1]"]
+//   app.hidden    of these, whose curves are left out for a while
 //   app.selected  the path of the block, port or parameter that all views point at, or null
 //   app.live      false on a page of recorded signals, whose values cannot be changed
 //
-//   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs"
+//   app.goals     bounds of figures, see `goals.js`
+//   app.runs      what has been run, see `runs.js`; app.current and app.reference are of them
+//
+//   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs";
+//                                 a fourth argument tells that more changes will follow at once
+//   app.settle()                  tell that they have all come
 //   app.setFinalTime(seconds)
 //   app.reset()                   back to the values that the page came with
 //   app.seek(time)                move the cursor
 //   app.play(), app.pause()
 //   app.show(signal), app.hide(signal)   in the charts
+//   app.zoom(range)               show a part of the times in all charts, or all of them for null
+//   app.measure(isOn)             put the cursors A and B into charts, at app.marks, or take them away
+//   app.mark(k, time)             move one of them
+//   app.seen()                    the first and the last time that charts show
 //   app.select(path)
 //   app.need([paths])             signals that results hold from now on; runs if they do not yet
 //   app.at(path, time)            components of a signal at a time (the cursor's when omitted), as
@@ -30,7 +40,7 @@
 //                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected", "colors". "time" comes with each frame of an
+//                                 "selected", "zoom", "marks", "runs", "goals", "colors". "time" comes with each frame of an
 //                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
@@ -49,6 +59,7 @@ let known = new Map(); // the signals of the page by path, of which names can ha
 /** Make the store from what Python has written, and from what the model says of itself, if any. */
 function makeApp(data, info) {
   const listeners = new Map();
+  const rows = new WeakMap(); // what `rowOf` has found, by result
   const signals = new Map(data.signals.map((signal) => [signal.path, signal]));
   known = signals;
   const start = startingValues(data, info);
@@ -58,10 +69,15 @@ function makeApp(data, info) {
     signals,
     values: copied(start),
     result: null,
-    kept: null, // the result that others are compared with
+    goals: [],
+    gesture: 0, // counts what hands do: what moves without a stop is one
+    moving: false, // whether a slider does
     time: 0,
     playing: false,
     shown: data.charts.flat(),
+    hidden: new Set(),
+    zoomed: null, // the times that somebody wants to see
+    marks: null, // the times of the cursors A and B
     selected: null,
     live: info !== null,
     needed: new Set(),
@@ -74,33 +90,60 @@ function makeApp(data, info) {
     changed(topic) {
       for (const listener of [...(listeners.get(topic) ?? [])]) listener();
     },
-    set(kind, path, numbers) {
-      const values = typeof numbers === "number" ? [numbers] : Array.from(numbers);
-      app.values = { ...app.values, [kind]: { ...app.values[kind], [path]: values } };
+    set: (kind, path, numbers, isMoving = false) =>
+      app.setMany(kind, { [path]: typeof numbers === "number" ? [numbers] : Array.from(numbers) }, isMoving),
+    setMany(kind, numbersByPath, isMoving = false) {
+      if (!isMoving || !app.moving) app.gesture++;
+      app.moving = isMoving;
+      app.values = { ...app.values, [kind]: { ...app.values[kind], ...numbersByPath } };
       app.changed("values");
     },
+    settle: () => (app.moving = false),
     setFinalTime(seconds) {
+      app.gesture++;
       app.values = { ...app.values, tFinal: seconds };
       app.changed("values");
     },
     restore(values) {
+      app.gesture++;
       app.values = copied(values);
       app.changed("values");
     },
     reset: () => app.restore(start),
-    finish(result) {
+    finish(result, values = app.values, gesture = app.gesture) {
       app.result = result;
-      app.kept ??= result;
+      app.record(result, values, gesture);
       app.time = clamped(app.time, app.span());
+      app.marks = app.marks?.map((time) => clamped(time, app.span())) ?? null;
       app.changed("result");
     },
-    keep() {
-      app.kept = app.result;
-      app.changed("result");
+    get kept() {
+      return app.reference?.result ?? null;
     },
     span() {
       const time = app.result?.time;
       return time?.length ? [time[0], time[time.length - 1]] : [data.start, app.values.tFinal];
+    },
+    zoom(range) {
+      const [first, last] = app.span();
+      const inside = range?.map((time) => clamped(time, [first, last])) ?? [first, last];
+      const isPart = inside[0] < inside[1] && (inside[0] > first || inside[1] < last);
+      app.zoomed = isPart ? inside : null;
+      app.changed("zoom");
+    },
+    measure(isOn) {
+      const [first, last] = app.seen();
+      app.marks = isOn ? [0.25, 0.75].map((share) => first + share * (last - first)) : null;
+      app.changed("marks");
+    },
+    mark(k, time) {
+      app.marks = app.marks.with(k, clamped(time, app.span()));
+      app.changed("marks");
+    },
+    seen() {
+      const [first, last] = app.span();
+      const [begin, end] = app.zoomed ?? [first, last];
+      return begin < last && end > first ? [begin, Math.min(end, last)] : [first, last];
     },
     seek(time) {
       app.time = clamped(time, app.span());
@@ -128,8 +171,15 @@ function makeApp(data, info) {
       if (fresh.some((path) => app.result && !app.result.signals[path])) app.changed("needed");
     },
     rowOf(name, result = app.result) {
+      if (!result) return null;
+      if (!rows.has(result)) rows.set(result, new Map());
+      const own = rows.get(result);
+      if (!own.has(name)) own.set(name, app.freshRow(name, result));
+      return own.get(name);
+    },
+    freshRow(name, result) {
       const signal = signals.get(pathOf(name));
-      const values = result?.signals[signal.path];
+      const values = result.signals[signal.path];
       if (!values?.length) return null;
       const row = component(values, signal.size, componentAt(name, signal));
       const shown = asShown(signal, row[0]);
@@ -145,6 +195,7 @@ function makeApp(data, info) {
     app.playing = playing;
     app.changed("playing");
   }
+  keepRuns(app);
   app.need(app.shown.map(pathOf));
   return app;
 }
@@ -164,10 +215,6 @@ function startingValues(data, info) {
 
 function copied({ parameters, initial, inputs, tFinal }) {
   return { parameters: { ...parameters }, initial: { ...initial }, inputs: { ...inputs }, tFinal };
-}
-
-function clamped(number, [least, greatest]) {
-  return Math.min(Math.max(number, least), greatest);
 }
 
 /** Return the path of a signal without the component: "plant.x[1]" is of "plant.x". */
@@ -202,18 +249,6 @@ function componentAt(name, signal) {
   const label = name.slice(signal.path.length + 1, -1);
   const place = signal.labels.map(String).indexOf(label);
   return place < 0 ? Number(label) : place;
-}
-
-/** Return the last of ascending times that is not after a time: after a jump, where it is. */
-function placeOf(times, time) {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (times[middle] <= time) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 /** Return the components of a signal at a time, linear between samples; held if it is sampled. */

@@ -2,7 +2,10 @@
 
 const MOST_COMPONENTS = 12; // of an array that gets fields
 
-/** Put controls of all values into an element: the foremost ones at hand, others to be found. */
+/** Put controls of all values into an element: the foremost ones at hand, others to be found.
+ *
+ * Returns the controls.
+ */
 function mountControls(place, data, app) {
   const items = controlsOf(data, app);
   const foremost = items.filter((item) => item.foremost);
@@ -27,6 +30,7 @@ function mountControls(place, data, app) {
   app.on("values", update);
   app.on("selected", () => pointAt(place, app.selected));
   update();
+  return rows;
 }
 
 /** List what can be changed: parameters, initial states and free inputs, with their components. */
@@ -49,10 +53,11 @@ function controlsOf(data, app) {
         kind,
         group: kind === "initial" ? "Initial state" : block,
         foremost: order.has(item.path),
+        likes: kind === "parameters" ? alike(item, list, app) : [],
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
-          name: values.length > 1 ? `${name}[${item.labels[k] ?? k}]` : name,
+          ...named(kind, item, name, values.length > 1 ? `[${item.labels[k] ?? k}]` : ""),
           lower: at(item.lower, k, -Infinity),
           upper: at(item.upper, k, Infinity),
         })),
@@ -63,23 +68,48 @@ function controlsOf(data, app) {
   return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
 }
 
+/** List the parameters of other blocks that have the name, unit and value of one. */
+function alike({ path, unit }, list, app) {
+  const nameOf = (each) => each.slice(each.lastIndexOf(".") + 1);
+  const value = (each) => app.start.parameters[each];
+  const isLike = (other) =>
+    other.path !== path &&
+    other.path.includes(".") &&
+    nameOf(other.path) === nameOf(path) &&
+    other.unit === unit &&
+    same(value(other.path), value(path));
+  return list.filter(isLike).map((other) => other.path);
+}
+
+/** Return how a component is called: beside its field, and where people do not see its block. */
+function named(kind, { path }, name, part) {
+  return { name: name + part, label: `${kind === "initial" ? "initial " : ""}${path}${part}` };
+}
+
 function at(bound, k, otherwise) {
   const value = Array.isArray(bound) ? bound.flat(Infinity)[k] : bound;
   return typeof value === "number" ? value : otherwise;
 }
 
 /** Make one row: a label, a number field with its unit, a slider, and the way back. */
-function makeControl(item, { k, value, name, lower, upper }, app) {
+function makeControl(item, { k, value, name, label: fullName, lower, upper }, app) {
   const id = `${item.kind}:${item.path}:${k}`;
   const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
-  const write = (number) => {
-    const numbers = [...app.values[item.kind][item.path]];
-    numbers[k] = number;
-    const reason = contradiction(item.path, numbers, app);
-    if (reason === null) app.set(item.kind, item.path, numbers);
-    else tell(reason);
+  let paths = [item.path]; // which the control moves
+  /** Return the numbers of all paths with one of them changed, and why they are refused, if so. */
+  const changed = (number) => {
+    const numbers = Object.fromEntries(
+      paths.map((path) => [path, app.values[item.kind][path].with(k, number)]),
+    );
+    const reasons = Object.entries(numbers).map(([path, each]) => contradiction(path, each, app));
+    return { numbers, reason: reasons.find((each) => each !== null) ?? null };
+  };
+  const write = (number, isMoving = false) => {
+    const { numbers, reason } = changed(number);
+    if (reason === null) app.setMany(item.kind, numbers, isMoving);
+    else refusal.textContent = reason;
     return reason === null;
   };
   const field = element("input", {
@@ -89,7 +119,8 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     inputmode: "decimal",
     autocomplete: "off",
     spellcheck: "false",
-    "aria-describedby": `${id}:unit`,
+    "aria-label": fullName,
+    "aria-describedby": `${id}:unit ${id}:refusal`,
     onchange: () => accept(parse(field.value)),
     onkeydown: (event) => event.key === "Enter" && field.blur(),
   });
@@ -98,29 +129,57 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     min: 0,
     max: PLACES,
     step: 1,
-    "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
+    "aria-label": `${fullName}, slider`,
     oninput: () => {
-      write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])) || update();
+      const number = clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]);
+      write(number, true) || update();
     },
+    onchange: () => app.settle(),
   });
   const back = element("button", {
     type: "button",
     class: "back",
     title: `Back to ${format(value, 6)}`,
-    "aria-label": `${name} back to ${format(value, 6)}`,
+    "aria-label": `${fullName} back to ${format(value, 6)}`,
     onclick: () => write(value),
   });
   back.textContent = "↺";
   const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
   const label = element("label", { for: id, title: about }, breakable(name));
   const row = element("div", { class: "control", data: { path: item.path } });
-  row.append(label, back, field, unit, slider);
+  const refusal = element("p", { class: "refusal", id: `${id}:refusal`, role: "alert" });
+  const strip = element("div", { class: "strip", role: "img", hidden: true });
+  row.append(label, back, field, unit, slider, strip, refusal);
+  if (item.likes.length > 0) label.after(makeTie());
+
+  /** Make the button that ties the values of other blocks to this one. */
+  function makeTie() {
+    const all = [item.path, ...item.likes];
+    const tie = element(
+      "button",
+      {
+        type: "button",
+        class: "tie",
+        title: `One value for ${all.join(", ")}`,
+        "aria-label": `Tie ${fullName} to ${item.likes.join(", ")}`,
+        "aria-pressed": "false",
+        onclick: () => {
+          paths = paths.length > 1 ? [item.path] : all;
+          tie.setAttribute("aria-pressed", String(paths.length > 1));
+          write(read());
+        },
+      },
+      `= ${all.length}`,
+    );
+    return tie;
+  }
 
   function accept(number) {
     const inside = number >= lower && number <= upper;
     const onBound = item.exclusive && (number === lower || number === upper);
     const fine = inside && !onBound && (Number.isFinite(number) || item.infinite === true);
-    if (!fine) tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
+    const bounds = boundsText(item, lower, upper);
+    refusal.textContent = fine ? "" : `${fullName} takes a number ${bounds}`.trimEnd();
     field.setAttribute("aria-invalid", String(!fine));
     if (fine && !write(number)) field.setAttribute("aria-invalid", "true");
   }
@@ -133,6 +192,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     if (document.activeElement !== field || field.getAttribute("aria-invalid") === "false") {
       field.value = format(now, 6);
       field.setAttribute("aria-invalid", "false");
+      refusal.textContent = "";
     }
     if (scale !== null && Number.isFinite(now)) {
       if (document.activeElement !== slider || Math.abs(scale.place(now) - slider.value) > 1) {
@@ -142,7 +202,13 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
       slider.setAttribute("aria-valuetext", `${format(now)} ${item.unit ?? ""}`.trim());
     }
   }
-  return { row, update };
+  /** Return the values of the page with another number here; null for what is refused. */
+  function valuesWith(number) {
+    const { numbers, reason } = changed(number);
+    const values = { ...app.values, [item.kind]: { ...app.values[item.kind], ...numbers } };
+    return reason === null ? values : null;
+  }
+  return { row, update, strip, scale: () => scale, with: valuesWith };
 }
 
 /** Say which relation to another parameter the numbers of one would break; null for none. */
@@ -196,16 +262,18 @@ function makeFinalTime(data, app) {
       const number = parse(field.value);
       const fine = number > data.start && Number.isFinite(number);
       field.setAttribute("aria-invalid", String(!fine));
+      refusal.textContent = fine ? "" : "The end of the run is a time after its start";
       if (fine) app.setFinalTime(number);
-      else tell("The end of the run is a time after its start");
     },
   });
+  const refusal = element("p", { class: "refusal", role: "alert" });
   const row = element(
     "div",
     { class: "control plain" },
     element("label", { for: "final-time", title: "Where a run ends" }, "end of the run"),
     field,
     element("span", { class: "unit" }, "s"),
+    refusal,
   );
   return { row, update: () => (field.value = format(app.values.tFinal, 6)) };
 }

@@ -52,11 +52,6 @@ function parse(text) {
   return /^[+-]?(Infinity|[\d.]+(e[+-]?\d+)?)$/i.test(plain) ? Number(plain) : NaN;
 }
 
-/** Return the value of a custom property of the style, such as "--ink". */
-function token(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
 /** Say a line to people for some seconds, also to those who listen to the page. */
 function tell(text) {
   const place = document.getElementById("told");

@@ -105,12 +105,24 @@ function makeWay(model, modelText, about) {
   }
 }
 
-/** Run whenever values change: while a run is on its way, only the latest of those to come. */
-function startRuns(app, data, model, modelText) {
-  const way = makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
-  const sign = makeSign(document.getElementById("busy"), () => way.stop());
+/** Return what asks the model for a run with values. */
+function requestOf({ parameters, initial, inputs, tFinal }, data, app) {
+  const given = ([, numbers]) => !numbers.some(Number.isNaN);
   const compared = data.responses.flatMap(({ signal, setpoint }) => [signal, setpoint]);
   const dense = [...new Set(compared.filter(Boolean).map(pathOf))];
+  const known = Object.fromEntries(Object.entries(inputs).filter(given));
+  const about = { parameters, initial, inputs: known, tFinal, signals: [...app.needed], dense };
+  return { ...data.run, assemble: true, ...about };
+}
+
+/** Return what runs a model in a worker of its own. */
+const anotherWay = (data, model, modelText) =>
+  makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
+
+/** Run whenever values change: while a run is on its way, only the latest of those to come. */
+function startRuns(app, data, model, modelText) {
+  const way = anotherWay(data, model, modelText);
+  const sign = makeSign(document.getElementById("busy"), () => way.stop());
   let busy = false;
   let wanted = null; // since when, in milliseconds
 
@@ -119,19 +131,16 @@ function startRuns(app, data, model, modelText) {
     const asked = wanted;
     [busy, wanted] = [true, null];
     sign.show();
-    const { parameters, initial, tFinal } = app.values;
-    const given = ([, numbers]) => !numbers.some(Number.isNaN);
-    const inputs = Object.fromEntries(Object.entries(app.values.inputs).filter(given));
-    const about = { parameters, initial, inputs, tFinal, signals: [...app.needed], dense };
+    const { values, gesture } = app;
     let answer;
     try {
-      answer = await way.run({ ...data.run, assemble: true, ...about });
+      answer = await way.run(requestOf(values, data, app));
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
     busy = false;
     sign.hide();
-    app.finish(revived(answer));
+    app.finish(revived(answer), values, gesture);
     performance.measure("answer", { start: asked, end: performance.now() });
     document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
     carryOn();

@@ -2,11 +2,12 @@
 
 const KINDS = ["parameters", "initial", "inputs"];
 const END = "~t_final"; // in addresses; no path looks like it
+const RUN = "~run";
 
-/** List what differs from how the page came: [kind, path, numbers]. */
-function changes(app) {
+/** List what differs in values from how the page came: [kind, path, numbers]. */
+function changes(app, values) {
   return KINDS.flatMap((kind) =>
-    Object.entries(app.values[kind])
+    Object.entries(values[kind])
       .filter(([path, numbers]) => !same(numbers, app.start[kind][path]))
       .map(([path, numbers]) => [kind, path, numbers]),
   );
@@ -16,10 +17,11 @@ function same(some, others) {
   return some.length === others.length && some.every((number, k) => Object.is(number, others[k]));
 }
 
-/** Write the changed values as the fragment of an address. */
-function fragmentOf(app) {
-  const parts = changes(app).map(([, path, numbers]) => [path, numbers.join(",")]);
-  if (app.values.tFinal !== app.start.tFinal) parts.push([END, String(app.values.tFinal)]);
+/** Write the changed values, and the name of their run if it has one, as the fragment of an address. */
+function fragmentOf(app, values = app.values, name = null) {
+  const parts = changes(app, values).map(([, path, numbers]) => [path, numbers.join(",")]);
+  if (values.tFinal !== app.start.tFinal) parts.push([END, String(values.tFinal)]);
+  if (name !== null) parts.push([RUN, name]);
   return parts.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
 }
 
@@ -35,6 +37,7 @@ function valuesOf(fragment, app) {
     const fine = numbers.length === count && !numbers.some(Number.isNaN);
     if (kind && fine) values[kind][path] = numbers;
     else if (path === END && fine) values.tFinal = numbers[0];
+    else if (path === RUN) app.nameNext(text);
     else unknown.push(path);
   }
   return [values, unknown];
@@ -132,16 +135,35 @@ function asToml(data, app) {
   return [how, ...lines, ""].join("\n");
 }
 
-/** Write all signals of the result as a table, one column for each component. */
+/** Write the signals of the charts as a table, in the units of the model. */
 function asCsv(app) {
   const { time, signals } = app.result;
-  const columns = Object.keys(signals).flatMap((path) => {
-    const signal = app.signals.get(path);
-    return componentsOf(signal).map((name, c) => [name, component(signals[path], signal.size, c)]);
+  const columns = app.shown.flatMap((name) => {
+    const signal = app.signals.get(pathOf(name));
+    const values = signals[signal.path];
+    return values ? [[name, component(values, signal.size, componentAt(name, signal))]] : [];
   });
-  const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replace(/"/g, '""')}"` : name);
-  const rows = Array.from(time, (t, i) => [t, ...columns.map(([, values]) => values[i])].join(","));
-  return [["time", ...columns.map(([name]) => quoted(name))].join(","), ...rows, ""].join("\n");
+  const rows = Array.from(time, (t, i) => [t, ...columns.map(([, values]) => values[i])]);
+  return asRows([["time", ...columns.map(([name]) => name)], ...rows]);
+}
+
+/** Write rows as CSV. */
+function asRows(rows) {
+  const written = (each) => (/[",\n]/.test(each) ? `"${each.replace(/"/g, '""')}"` : each);
+  return [...rows.map((row) => row.map(written).join(",")), ""].join("\n");
+}
+
+/** Return the address that brings values back. */
+function linkOf(app, values = app.values, name = null) {
+  return `#${fragmentOf(app, values, name)}`;
+}
+
+/** Copy the address of the page with a fragment; in a frame without an address, say what to do. */
+function copyLink(fragment) {
+  const address = location.href.split("#")[0];
+  const told = "This frame has no address. Copied what to append to that of the saved page";
+  if (address.startsWith("about:")) copy(fragment, told);
+  else copy(`${address}${fragment}`, "Copied the link");
 }
 
 /** Put the buttons that share values into an element. */
@@ -150,8 +172,8 @@ function mountSharing(place, data, app) {
   if (app.live) {
     place.append(
       button("Reset", () => app.reset()),
-      button("Compare from here", () => (app.keep(), tell("Dotted curves show the values of now"))),
-      button("Copy link", () => copy(`${location.href.split("#")[0]}#${fragmentOf(app)}`, "link")),
+      button("Compare from here", () => (app.compareWith(app.current), tell("Dotted curves show the values of now"))),
+      button("Copy link", () => copyLink(linkOf(app))),
       button("Python", () => showText("These values in Python", asPython(data, app))),
       button("TOML", () => showText("These values for flexure run --params", asToml(data, app))),
     );
@@ -165,7 +187,7 @@ function mountSharing(place, data, app) {
 function showText(title, text) {
   const close = () => dialog.close();
   const area = element("pre", { tabindex: 0 }, text);
-  const copying = { type: "button", class: "main", onclick: () => copy(text, "text") };
+  const copying = { type: "button", class: "main", onclick: () => copy(text, "Copied the text") };
   const dialog = element(
     "dialog",
     { "aria-label": title, onclose: () => dialog.remove() },
@@ -182,7 +204,7 @@ function showText(title, text) {
   dialog.showModal();
 }
 
-async function copy(text, what) {
+async function copy(text, told) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -193,5 +215,5 @@ async function copy(text, what) {
     document.execCommand("copy");
     area.remove();
   }
-  tell(`Copied the ${what}`);
+  tell(told);
 }

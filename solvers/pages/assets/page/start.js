@@ -1,4 +1,4 @@
-// From the data of the page to what people see; charts come when their library is there.
+// From the data of the page to what people see.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const modelText = document.getElementById("model").textContent;
@@ -49,25 +49,6 @@ function showState() {
   document.getElementById("state").textContent = parts.filter(Boolean).join(" in ");
 }
 
-/** Read the library for charts when the first result is to be seen: reading takes long. */
-function readLibraryLater() {
-  const read = () => {
-    clearTimeout(latest);
-    const text = document.getElementById("library").textContent;
-    document.head.append(element("script", {}, text));
-    app.changed("library");
-    document.body.dataset.drawn = "yes";
-    performance.mark("charts");
-  };
-  const latest = setTimeout(read, 700); // for runs that take long, and pages that are not in sight
-  const end = app.on("result", () => {
-    end();
-    performance.mark("drawn");
-    if (!document.body.dataset.drawn)
-      requestAnimationFrame(() => setTimeout(() => document.body.dataset.drawn ?? read()));
-  });
-}
-
 app.on("result", showState);
 if (data.diagram) open("diagram", (place) => mountDiagram(place, data.diagram, app));
 if (data.mechanisms.length) open("mechanism", mountMechanisms);
@@ -75,14 +56,26 @@ if (data.responses.length) open("responses", (place) => mountResponses(place, da
 mountPlayer(document.getElementById("player"), app);
 mountSharing(document.getElementById("sharing"), data, app);
 let foremost = () => null; // panel of the charts
-open("charts", (place) => (foremost = mountCharts(place, data, app)));
+open("charts", (place) => (foremost = mountCharts(place, data, app, model)));
 followColors(app);
-readLibraryLater();
+const endOfFirst = app.on("result", () => {
+  endOfFirst();
+  performance.mark("drawn");
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      performance.mark("painted");
+      document.body.dataset.drawn = "yes";
+      if (data.samples.length) showAgreement(document.getElementById("agreement"), data, app, model);
+    }),
+  );
+});
 if (app.live) {
   open("values", (place) => {
-    mountControls(place, data, app);
+    const controls = mountControls(place, data, app);
+    mountGoals(place, data, app, controls, () => anotherWay(data, model, modelText));
     mountGlance(place, foremost, app);
   });
+  open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
   startRuns(app, data, model, modelText);
 } else {

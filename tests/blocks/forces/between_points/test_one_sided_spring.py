@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.transform import Rotation
 
 import flexure as fx
@@ -20,10 +19,11 @@ from flexure.blocks.forces.between_points.one_sided_spring import (
 from flexure.blocks.math import rotation_about
 from flexure.blocks.multibody.bodies.bodies import Body, Frame
 from flexure.diagrams.values.arrays import FloatArray
+from tests.support.tiers import for_each
 
 TABLE: dict[str, Any] = {"deflections": [0.1, 0.2], "forces": [10.0, 50.0]}
 KINDS = {"cable": (Cable, 1.0), "bumper": (Bumper, -1.0)}
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = for_each("kind", KINDS)
 
 
 def make(kind: str, frame_a: Any = None, frame_b: Any = None, **options: Any) -> OneSidedSpring:
@@ -57,8 +57,8 @@ def numbers(element: OneSidedSpring, context: Any) -> dict[str, float]:
 
 
 @every_kind
-@pytest.mark.parametrize("rate", [0.0, 3.0, -3.0])
-@pytest.mark.parametrize("slack", [0.0, 0.3])
+@for_each("rate", [0.0, 3.0, -3.0])
+@for_each("slack", [0.0, 0.3])
 def test_a_slack_one_does_nothing(kind: str, slack: float, rate: float) -> None:
     link = make(kind, damping=0.5)
     context = stretched(link, 1.0 - KINDS[kind][1] * slack, rate)
@@ -74,7 +74,7 @@ def test_a_slack_one_does_nothing(kind: str, slack: float, rate: float) -> None:
 
 
 @every_kind
-@pytest.mark.parametrize(
+@for_each(
     ("deflection", "load", "energy"),
     [(0.05, 5.0, 0.125), (0.1, 10.0, 0.5), (0.15, 30.0, 1.5), (0.25, 70.0, 0.5 + 3.0 + 3.0)],
 )
@@ -104,7 +104,7 @@ def test_a_bumper_pushes_its_ends_apart() -> None:
 
 
 @every_kind
-@pytest.mark.parametrize(("closing", "load"), [(1.0, 45.0), (-1.0, 15.0), (-2.0, 0.0), (-9.0, 0.0)])
+@for_each(("closing", "load"), [(1.0, 45.0), (-1.0, 15.0), (-2.0, 0.0), (-9.0, 0.0)])
 def test_damping_acts_while_engaged_and_never_turns_the_force(
     kind: str, closing: float, load: float
 ) -> None:
@@ -143,8 +143,8 @@ LINEAR: dict[str, dict[str, Any]] = {
 
 
 @every_kind
-@pytest.mark.parametrize("way", LINEAR)
-@pytest.mark.parametrize("x", [0.0, 1e-3, 0.5, 0.9])
+@for_each("way", LINEAR)
+@for_each("x", [0.0, 1e-3, 0.5, 0.9])
 def test_a_stiffness_or_a_single_point_makes_it_linear(kind: str, way: str, x: float) -> None:
     link, side = make(kind, damping=0.5, **LINEAR[way]), KINDS[kind][1]
     context = stretched(link, 1.0 + side * x, side * 3.0)
@@ -199,7 +199,7 @@ def in_space(kind: str, seed: int) -> tuple[OneSidedSpring, Any, list[tuple[Any,
 
 
 @every_kind
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_in_space_length_forces_and_powers_fit_together(kind: str, seed: int) -> None:
     link, context, motions = in_space(kind, seed)
     points, velocities = [], []
@@ -312,7 +312,7 @@ def test_constants_can_be_changed_in_a_context() -> None:
 
 
 @every_kind
-@pytest.mark.parametrize(
+@for_each(
     ("options", "text"),
     [
         ({"deflections": [0.0, 0.1]}, "increase strictly, from zero; found"),
@@ -328,7 +328,7 @@ def test_impossible_tables_are_refused(kind: str, options: dict[str, Any], text:
         make(kind, **options)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "text"),
     [
         ({"stiffness": 1.0}, "no table beside it; found 'deflections', 'forces'"),
@@ -361,7 +361,7 @@ def test_elements_between_points_name_their_places_alike() -> None:
         np.testing.assert_array_equal(link.p_BQ.default, np.ones(3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("forces", [-1.0, 2.0]),

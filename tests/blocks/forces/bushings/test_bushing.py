@@ -27,6 +27,7 @@ from tests.support.mechanics.force_elements import (
     random_pair,
     world,
 )
+from tests.support.tiers import for_each
 
 CONSTANTS: dict[str, Any] = {
     "torque_stiffness": [30.0, 50.0, 70.0],
@@ -46,10 +47,10 @@ UNITS = {
     "force_damping": "N s/m",
 }
 
-every_kind = pytest.mark.parametrize("kind", KINDS)
-every_class = pytest.mark.parametrize("cls", [LinearBushingRollPitchYaw, LinearBushing])
-every_constant = pytest.mark.parametrize("name", CONSTANTS)
-seeds = pytest.mark.parametrize("seed", range(5))
+every_kind = for_each("kind", KINDS)
+every_class = for_each("cls", [LinearBushingRollPitchYaw, LinearBushing])
+every_constant = for_each("name", CONSTANTS)
+seeds = for_each("seed", range(5))
 
 
 def make(kind: str, frame_a: Any, frame_c: Any, **constants: Any) -> Bushing:
@@ -222,7 +223,7 @@ def test_energy_and_place_need_no_velocities(kind: str) -> None:
     assert reading == {port.name for port in mount.output_ports} - of_poses
 
 
-@pytest.mark.parametrize("missing", ["wheel", None])
+@for_each("missing", ["wheel", None])
 @every_class
 def test_what_is_no_frame_is_refused(cls: type[Bushing], missing: Any) -> None:
     with pytest.raises(fx.errors.DeclarationError, match=r"Cannot attach 'mount'.*a Frame or"):
@@ -259,9 +260,7 @@ def test_forces_follow_the_constants_of_the_context(kind: str) -> None:
 
 @every_class
 @every_constant
-@pytest.mark.parametrize(
-    "bad", [-1e-12, [1.0, -1.0, 1.0], np.nan, np.inf, [1.0, 2.0], "soft", None]
-)
+@for_each("bad", [-1e-12, [1.0, -1.0, 1.0], np.nan, np.inf, [1.0, 2.0], "soft", None])
 def test_bad_constants_are_refused_at_construction(cls: type[Bushing], name: str, bad: Any) -> None:
     constants = {**CONSTANTS, name: bad}
     with pytest.raises(fx.errors.ValueRefusedError, match=f"'mount.{name}'"):
@@ -308,7 +307,7 @@ def test_the_constants_of_a_mount_make_a_bushing(kind: str) -> None:
 LOCKED = BodyMotion(fm.RigidTransform(fm.y_rotation(0.5 * np.pi), np.ones(3)), np.ones(6))
 
 
-@pytest.mark.parametrize("kind", ["drake", "consistent"])
+@for_each("kind", ["drake", "consistent"])
 def test_gimbal_lock_is_refused_with_the_path_of_the_bushing(kind: str) -> None:
     zeros = dict.fromkeys(CONSTANTS, 0.0)
     mount = make(kind, world(), Body("engine"), **zeros)

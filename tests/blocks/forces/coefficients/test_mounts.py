@@ -7,8 +7,7 @@ from dataclasses import FrozenInstanceError, asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import flexure as fx
 from flexure import compliance

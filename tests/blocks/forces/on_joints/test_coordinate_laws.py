@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from scipy.integrate import fixed_quad, solve_ivp
 
 from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpringLaw

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia

@@ -56,7 +56,7 @@ def test_a_joint_is_not_copied(name: str) -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("index", [-1, 7, 0.5, "q"])
+@for_each("index", [-1, 7, 0.5, "q"])
 def test_there_are_names_only_for_the_coordinates_there_are(name: str, index: Any) -> None:
     joint = KINDS[name].make()
     with pytest.raises(ValueRefusedError, match=r"Cannot name position.*'hip'"):
@@ -74,7 +74,7 @@ def test_without_damping_it_is_zero(name: str) -> None:
     np.testing.assert_array_equal(joint.default_damping_vector, np.zeros(joint.num_velocities))
 
 
-@pytest.mark.parametrize("name", [n for n in KINDS if "weld" not in n and "floating" not in n])
+@for_each("name", [n for n in KINDS if "weld" not in n and "floating" not in n])
 def test_one_damping_is_that_of_all_velocities(name: str) -> None:
     joint: Any = KINDS[name].make(damping=0.5)
     np.testing.assert_array_equal(joint.default_damping_vector, [0.5] * joint.num_velocities)
@@ -83,7 +83,7 @@ def test_one_damping_is_that_of_all_velocities(name: str) -> None:
     np.testing.assert_array_equal(joint.default_damping, 0.25)
 
 
-@pytest.mark.parametrize("name", ["rpy floating", "quaternion floating"])
+@for_each("name", ["rpy floating", "quaternion floating"])
 def test_floating_joints_are_damped_in_rotation_and_in_translation(name: str) -> None:
     joint: Any = KINDS[name].make(angular_damping=0.2, translational_damping=0.3)
     np.testing.assert_array_equal(joint.default_damping_vector, [0.2] * 3 + [0.3] * 3)
@@ -93,7 +93,7 @@ def test_floating_joints_are_damped_in_rotation_and_in_translation(name: str) ->
     assert (joint.default_angular_damping, joint.default_translational_damping) == (0.4, 0.5)
 
 
-@pytest.mark.parametrize("name", ["planar", "ball rpy", "ball quaternion"])
+@for_each("name", ["planar", "ball rpy", "ball quaternion"])
 def test_each_velocity_can_have_a_damping_of_its_own(name: str) -> None:
     joint: Any = KINDS[name].make(damping=(1.0, 5.0, 7.0))
     np.testing.assert_array_equal(joint.default_damping_vector, [1.0, 5.0, 7.0])
@@ -103,7 +103,7 @@ def test_each_velocity_can_have_a_damping_of_its_own(name: str) -> None:
 WRONG_DAMPING = [-1.0, [1.0, 1.0, -1e-300], np.nan, np.inf, [1.0, 2.0], None, "much"]
 
 
-@pytest.mark.parametrize("damping", WRONG_DAMPING, ids=str)
+@for_each("damping", WRONG_DAMPING)
 def test_wrong_damping_is_refused(damping: Any) -> None:
     with pytest.raises(ValueRefusedError, match="damping of joint 'hip'"):
         BALL(damping=damping)
@@ -113,8 +113,8 @@ def test_wrong_damping_is_refused(damping: Any) -> None:
     np.testing.assert_array_equal(joint.default_damping_vector, [2.0] * 3)
 
 
-@pytest.mark.parametrize("damping", [-1.0, np.nan, [1.0, 2.0, 3.0], None])
-@pytest.mark.parametrize("which", ["angular", "translational"])
+@for_each("damping", [-1.0, np.nan, [1.0, 2.0, 3.0], None])
+@for_each("which", ["angular", "translational"])
 def test_wrong_damping_of_a_floating_joint_is_refused(which: str, damping: Any) -> None:
     with pytest.raises(ValueRefusedError, match="'hip'"):
         joint_of(fx.RpyFloatingJoint)(**{f"{which}_damping": damping})
@@ -140,7 +140,7 @@ def test_without_limits_they_are_infinite(name: str) -> None:
 
 
 @moving
-@pytest.mark.parametrize("what", ["position", "velocity", "acceleration"])
+@for_each("what", ["position", "velocity", "acceleration"])
 def test_limits_are_numbers_or_vectors(name: str, what: str) -> None:
     kind = KINDS[name]
     size = len(kind.positions.split() if what == "position" else kind.velocities.split())
@@ -151,7 +151,7 @@ def test_limits_are_numbers_or_vectors(name: str, what: str) -> None:
     np.testing.assert_array_equal(getattr(joint, f"{what}_lower_limits"), [-2.0] * size)
 
 
-@pytest.mark.parametrize("name", [n for n in KINDS if KINDS[n].velocities in ("w", "v")])
+@for_each("name", [n for n in KINDS if KINDS[n].velocities in ("w", "v")])
 def test_limits_of_one_coordinate_are_numbers_too(name: str) -> None:
     joint: Any = KINDS[name].make(
         position_limits=(-1.0, 2.0), velocity_limits=(-3.0, 4.0), acceleration_limits=(-5.0, 6.0)
@@ -171,8 +171,8 @@ WRONG_LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("limits", WRONG_LIMITS, ids=str)
-@pytest.mark.parametrize("what", ["position", "velocity", "acceleration"])
+@for_each("limits", WRONG_LIMITS)
+@for_each("what", ["position", "velocity", "acceleration"])
 def test_wrong_limits_are_refused(what: str, limits: Any) -> None:
     with pytest.raises(ValueRefusedError, match=f"{what} limits of joint 'hip'"):
         BALL(**{f"{what}_limits": limits})
@@ -183,7 +183,7 @@ def test_wrong_limits_are_refused(what: str, limits: Any) -> None:
     np.testing.assert_array_equal(getattr(joint, f"{what}_upper_limits"), [2.0] * 3)
 
 
-@pytest.mark.parametrize("limits", [1.0, (1.0, 2.0, 3.0), "no"])
+@for_each("limits", [1.0, (1.0, 2.0, 3.0), "no"])
 def test_limits_come_in_pairs(limits: Any) -> None:
     with pytest.raises(ValueRefusedError, match=r"'hip'.*a pair \(lower, upper\)"):
         BALL(position_limits=limits)
@@ -217,7 +217,7 @@ DEFAULTS = [
     ("quaternion floating", "default_quaternion", [0, 0, 1, 0], [0, 0, 1, 0, 0, 0, 0]),
     ("quaternion floating", "default_translation", [1, 2, 3], [1, 0, 0, 0, 1, 2, 3]),
 ]
-every_default = pytest.mark.parametrize(("name", "default", "value", "positions"), DEFAULTS)
+every_default = for_each(("name", "default", "value", "positions"), DEFAULTS)
 
 
 @every_default
@@ -231,7 +231,7 @@ def test_parts_of_the_default_positions_have_names(
 
 
 @every_default
-@pytest.mark.parametrize("wrong", [np.nan, [1.0] * 5, None, "up"], ids=str)
+@for_each("wrong", [np.nan, [1.0] * 5, None, "up"])
 def test_wrong_default_positions_are_refused(
     name: str, default: str, value: Any, positions: Any, wrong: Any
 ) -> None:
@@ -286,14 +286,14 @@ WRONG_POSES = [
 ]
 
 
-@pytest.mark.parametrize(("pose", "expected"), WRONG_POSES)
+@for_each(("pose", "expected"), WRONG_POSES)
 def test_wrong_default_poses_are_refused(pose: Any, expected: str) -> None:
     joint = BALL()
     with pytest.raises(ValueRefusedError, match=f"default pose of joint 'hip'.*{expected}"):
         joint.default_pose = pose
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pair", "expected"),
     [
         (([0.0] * 4, [0.0] * 3), "quaternion"),
@@ -344,7 +344,7 @@ DISTRIBUTIONS = [
     ("quaternion floating", "translation", 3, [4, 5, 6]),
     ("quaternion floating", "positions", 7, [0, 1, 2, 3, 4, 5, 6]),
 ]
-every_distribution = pytest.mark.parametrize(("name", "what", "size", "places"), DISTRIBUTIONS)
+every_distribution = for_each(("name", "what", "size", "places"), DISTRIBUTIONS)
 
 
 @every_distribution
@@ -377,7 +377,7 @@ def test_orientation_and_position_are_drawn_independently() -> None:
     np.testing.assert_array_equal(q, [0.1, 0.2, 0.3, 1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("drawn", [[1.0, 2.0], [np.nan] * 3, None])
+@for_each("drawn", [[1.0, 2.0], [np.nan] * 3, None])
 def test_what_is_drawn_wrongly_is_refused(drawn: Any) -> None:
     joint = joint_of(fx.RpyFloatingJoint)()
     joint.set_random_angles_distribution(lambda rng: drawn)
@@ -385,7 +385,7 @@ def test_what_is_drawn_wrongly_is_refused(drawn: Any) -> None:
         joint.random_positions_distribution(np.random.default_rng())
 
 
-@pytest.mark.parametrize("name", ["ball quaternion", "quaternion floating"])
+@for_each("name", ["ball quaternion", "quaternion floating"])
 def test_uniform_orientations_prefer_no_direction(name: str) -> None:
     joint: Any = KINDS[name].make()
     joint.set_random_quaternion_distribution_to_uniform()
@@ -400,7 +400,7 @@ def test_uniform_orientations_prefer_no_direction(name: str) -> None:
 
 
 @every_kind
-@pytest.mark.parametrize(
+@for_each(
     "use",
     [
         lambda joint: joint.positions.get(None),
@@ -411,7 +411,6 @@ def test_uniform_orientations_prefer_no_direction(name: str) -> None:
         lambda joint: joint.position_start,
         lambda joint: joint.parent_plant,
     ],
-    ids=["get", "set", "pose", "lock", "damping", "start", "plant"],
 )
 def test_contexts_come_with_a_plant(name: str, use: Any) -> None:
     with pytest.raises((DeclarationError, ContextError), match=r"'hip'.*build\(\) first"):

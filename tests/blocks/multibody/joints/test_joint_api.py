@@ -18,13 +18,14 @@ from flexure.blocks.math import (
 )
 from tests.blocks.math.samples import EPS
 from tests.blocks.multibody.joints.samples import KINDS, POSE, every_kind, random_state
+from tests.support.tiers import for_each
 
 ContextError, DeclarationError = fx.errors.ContextError, fx.errors.DeclarationError
 ValueRefusedError = fx.errors.ValueRefusedError
 
 MOVING = [name for name in KINDS if "weld" not in name]
 ONE_DOF = [name for name in KINDS if KINDS[name].velocities in ("w", "v")]
-every_moving_kind = pytest.mark.parametrize("name", MOVING)
+every_moving_kind = for_each("name", MOVING)
 
 
 class Leg(NamedTuple):
@@ -115,7 +116,7 @@ HANDLES = [
     ("quaternion floating", "quaternion", "angular_velocity", [0.1, 0.2, 0.3, 0.4]),
     ("quaternion floating", "translation", "translational_velocity", [0.1, 0.2, 0.3]),
 ]
-every_handle = pytest.mark.parametrize(("name", "position", "velocity", "value"), HANDLES)
+every_handle = for_each(("name", "position", "velocity", "value"), HANDLES)
 
 
 @every_handle
@@ -131,9 +132,7 @@ def test_parts_of_positions_and_velocities_have_names(
     assert np.shape(getattr(hip, position).get(context)) == np.shape(value)
 
 
-@pytest.mark.parametrize(
-    "name", ["revolute", "prismatic", "screw", "universal", "ball rpy", "ball quaternion"]
-)
+@for_each("name", ["revolute", "prismatic", "screw", "universal", "ball rpy", "ball quaternion"])
 def test_outputs_of_a_joint_have_handles_of_the_same_name(name: str) -> None:
     plant, hip, _, context = leg(name)
     q, v = random_state(hip, 3)
@@ -173,7 +172,7 @@ def test_parts_are_those_of_the_pose_and_the_motion(
 
 
 @every_handle
-@pytest.mark.parametrize("wrong", [np.nan, [1.0] * 5, None, "up"], ids=str)
+@for_each("wrong", [np.nan, [1.0] * 5, None, "up"])
 def test_wrong_values_are_refused(
     name: str, position: str, velocity: str, value: Any, wrong: Any
 ) -> None:
@@ -193,7 +192,7 @@ def test_wrong_values_are_refused(
     np.testing.assert_array_equal(values(plant, context), before)
 
 
-@pytest.mark.parametrize("name", ["ball quaternion", "quaternion floating"])
+@for_each("name", ["ball quaternion", "quaternion floating"])
 def test_a_quaternion_of_zeros_is_refused(name: str) -> None:
     _, hip, _, context = leg(name)
     before = hip.positions.get(context)
@@ -203,8 +202,8 @@ def test_a_quaternion_of_zeros_is_refused(name: str) -> None:
     np.testing.assert_array_equal(hip.positions.get(context), before)
 
 
-@pytest.mark.parametrize("name", ["ball quaternion", "quaternion floating"])
-@pytest.mark.parametrize("component", [0.0, 1e-17, 1e17])
+@for_each("name", ["ball quaternion", "quaternion floating"])
+@for_each("component", [0.0, 1e-17, 1e17])
 def test_a_quaternion_without_a_direction_is_refused_in_the_state_as_well(
     name: str, component: float
 ) -> None:
@@ -224,7 +223,7 @@ def test_a_quaternion_without_a_direction_is_refused_in_the_state_as_well(
     assert context == before
 
 
-@pytest.mark.parametrize("length", [1e-10, 0.5, 1e10])
+@for_each("length", [1e-10, 0.5, 1e10])
 def test_a_quaternion_of_another_length_is_kept_as_it_is(length: float) -> None:
     _, hip, _, context = leg("ball quaternion")
     context.set("hip.quaternion", [length, 0.0, 0.0, 0.0])
@@ -255,14 +254,14 @@ def test_without_pitch_a_screw_cannot_be_set_by_its_advance() -> None:
     assert (hip.translation.get(context), hip.translational_velocity.get(context)) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("name", ONE_DOF)
+@for_each("name", ONE_DOF)
 def test_the_one_position_and_velocity(name: str) -> None:
     _, hip, _, context = leg(name)
     assert hip.get_one_position(context) == hip.positions.get(context)[0]
     assert hip.get_one_velocity(context) == hip.velocities.get(context)[0]
 
 
-@pytest.mark.parametrize("name", sorted({*KINDS} - {*ONE_DOF}))
+@for_each("name", sorted({*KINDS} - {*ONE_DOF}))
 def test_there_is_no_one_position_of_many_or_none(name: str) -> None:
     _, hip, _, context = leg(name)
     count = hip.num_positions
@@ -316,7 +315,7 @@ def test_the_motion_that_is_set_is_matched_as_well_as_can_be(name: str) -> None:
         np.testing.assert_array_equal(found, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("name", ["ball rpy", "rpy floating", "quaternion floating"])
+@for_each("name", ["ball rpy", "rpy floating", "quaternion floating"])
 def test_a_pose_can_be_given_by_a_quaternion(name: str) -> None:
     _, hip, _, context = leg(name)
     hip.pose_pair.set(context, ([-1.2, 0.0, 1.6, 0.0], [1.0, 2.0, 3.0]))
@@ -325,7 +324,7 @@ def test_a_pose_can_be_given_by_a_quaternion(name: str) -> None:
     np.testing.assert_array_equal(position, np.zeros(3) if name == "ball rpy" else [1, 2, 3])
 
 
-@pytest.mark.parametrize("name", ["ball rpy", "ball quaternion", "rpy floating"])
+@for_each("name", ["ball rpy", "ball quaternion", "rpy floating"])
 def test_an_orientation_can_be_set_alone(name: str) -> None:
     _, hip, _, context = leg(name)
     before = hip.pose.get(context).p
@@ -338,7 +337,7 @@ def test_an_orientation_can_be_set_alone(name: str) -> None:
         hip.orientation.set(context, -np.eye(3))
 
 
-@pytest.mark.parametrize("name", ["ball rpy", "rpy floating"])
+@for_each("name", ["ball rpy", "rpy floating"])
 def test_gimbal_lock_ends_the_equations_with_the_name_of_the_joint(name: str) -> None:
     plant, hip, _, context = leg(name)
     hip.angles.set(context, [0.0, np.pi / 2, 0.0])
@@ -366,7 +365,7 @@ def test_damping_is_a_parameter_of_the_context(name: str) -> None:
 
 
 @every_moving_kind
-@pytest.mark.parametrize("wrong", [-1.0, np.nan, [1.0] * 7, "much"], ids=str)
+@for_each("wrong", [-1.0, np.nan, [1.0] * 7, "much"])
 def test_wrong_damping_is_refused(name: str, wrong: Any) -> None:
     _, hip, _, context = leg(name)
     before = hip.damping.get(context)
@@ -563,7 +562,7 @@ def test_random_contexts_draw_positions_and_start_at_rest(name: str) -> None:
     assert knee.angle.get(first) == 0.0
 
 
-@pytest.mark.parametrize("drawn", [[0.0] * 7, [np.nan] * 7, [1.0] * 6], ids=str)
+@for_each("drawn", [[0.0] * 7, [np.nan] * 7, [1.0] * 6])
 def test_what_is_drawn_wrongly_is_refused(drawn: list[float]) -> None:
     def prepare(hip: Any) -> None:
         hip.set_random_positions_distribution(lambda rng: drawn)

@@ -13,13 +13,13 @@ import flexure as fx
 class Book(fx.JointForceElement):
     """A spring of 3 N/m and a damper of 2 N s/m, whose powers are written down as one likes."""
 
-    def __init__(self, kept: float = 1.0, lost: float = 1.0) -> None:
+    def __init__(self, kept: float = 1.0, lost: float = 1.0, pushed: float = 1.0) -> None:
         joint = fx.PrismaticJoint("rail", fx.Body("bench"), fx.Body("cart"), axis=(1, 0, 0))
         super().__init__("book", joint)
-        self.kept, self.lost = kept, lost
+        self.kept, self.lost, self.pushed = kept, lost, pushed
 
     def calc_generalized_force(self, context: Any) -> Any:
-        return -3.0 * self.position(context) - 2.0 * self.velocity(context)
+        return -3.0 * self.position(context) - 2.0 * self.pushed * self.velocity(context)
 
     def calc_stored_energy(self, context: Any) -> Any:
         return 1.5 * self.position(context) ** 2
@@ -56,6 +56,7 @@ def test_an_honest_book_balances() -> None:
     report = fx.check_passivity(Book())
     assert report.is_passive
     assert report.greatest_mismatch < 1e-9 * report.power_scale
+    assert report.greatest_unaccounted < 1e-14 * report.power_scale
 
 
 def test_a_wrong_conservative_power_is_a_mismatch() -> None:
@@ -65,12 +66,34 @@ def test_a_wrong_conservative_power_is_a_mismatch() -> None:
 
 
 def test_a_damper_that_gives_power_is_not_passive() -> None:
-    report = fx.check_passivity(Book(lost=-1.0))
+    report = fx.check_passivity(Book(lost=-1.0, pushed=-1.0))
     assert not report.is_passive
     assert report.greatest_mismatch < 1e-9 * report.power_scale
     assert report.worst is not None
     (rate,) = report.worst.get("velocity")
     assert report.greatest_power == pytest.approx(2.0 * rate**2)
+
+
+@pytest.mark.parametrize("pushed", [-1.0, 0.999, np.nan])
+def test_a_force_whose_power_is_not_in_the_books_is_not_passive(pushed: float) -> None:
+    report = fx.check_passivity(Book(pushed=pushed))
+    assert not report.is_passive
+    assert not report.greatest_unaccounted <= 1e-5 * report.power_scale
+
+
+@pytest.mark.parametrize("book", [{"kept": np.nan}, {"lost": np.nan}, {"lost": np.inf}])
+def test_powers_that_are_no_numbers_are_not_passive(book: dict[str, float]) -> None:
+    report = fx.check_passivity(Book(**book))
+    assert not report.is_passive
+    assert report.worst is not None
+
+
+def test_a_force_that_never_acts_is_not_called_passive_without_a_warning() -> None:
+    ends = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("ball", "wall")]
+    points = (ends[0], (0, 0, 0), ends[1], (0, 0, 0))
+    bumper = fx.Bumper("bumper", *points, free_length=1e-9, stiffness=1.0)
+    with pytest.warns(UserWarning, match="'bumper' exerts no force in 500 motions"):
+        fx.check_passivity(bumper)
 
 
 def test_the_energy_changes_with_the_turning_of_a_body() -> None:
@@ -96,7 +119,7 @@ def test_scales_are_positive(name: str, scale: Any) -> None:
 
 
 def test_a_report_says_in_one_line_what_was_found() -> None:
-    assert repr(fx.check_passivity(Book(lost=0.0), num_motions=7)).startswith(
+    assert repr(fx.check_passivity(Book(lost=0.0, pushed=0.0), num_motions=7)).startswith(
         "<PassivityReport: passive in 7 motions, P_nc <= 0 W, |P_c + dV/dt| <= "
     )
     assert "not passive" in repr(fx.check_passivity(Book(lost=-1.0), num_motions=7))

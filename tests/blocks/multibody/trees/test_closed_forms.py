@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flexure.blocks.math import rotation_from_rpy
 from flexure.blocks.multibody.bodies.bodies import Body, Frame

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal
+from scipy import optimize, signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import ValueRefusedError
@@ -322,6 +322,141 @@ def test_at_the_margins_the_closed_loop_is_at_its_boundary(seed: int, period: An
         assert found.disk_margin == pytest.approx(disk, rel=1e-3)
 
 
+# Several wires -----------------------------------------------------------------------------------
+
+
+def satellite(a: float) -> fx.Diagram:
+    """A spinning satellite, each of whose axes is held by feedback of its own rate."""
+    builder = fx.DiagramBuilder("satellite")
+    builder.add_all(
+        fx.StateSpace("plant", [[0.0, a], [-a, 0.0]], np.eye(2), [[1.0, a], [-a, 1.0]]),
+        fx.Gain("controller", [-1.0, -1.0]),
+    )
+    builder.connect_chain("plant", "controller", "plant")
+    return builder.build()
+
+
+@pytest.mark.parametrize("a", [0.3, 10.0])
+def test_each_loop_of_a_spinning_satellite_is_robust_and_both_together_are_not(a: float) -> None:
+    """S - I/2 = I/2 - (I + a J) / (s + 1) is normal, so μ is its largest eigenvalue."""
+    diagram = satellite(a)
+    found = fx.margins(fx.loop_gain(diagram, "plant.u"))
+    w = np.linspace(0.0, 12.0, 400_001)
+    mu = np.sqrt((0.25 + (w / 2.0 + a) ** 2) / (1.0 + w**2))
+    distance = (np.abs(1.0 - (1.0 + 1j * a) / (1.0 + 1j * np.concatenate([w, -w])))).max()
+    assert found.disk_margin == pytest.approx(1.0 / mu.max(), rel=1e-8)
+    assert found.worst_disk_margin == pytest.approx(found.disk_margin, rel=1e-8)
+    assert found.modulus_margin == pytest.approx(1.0 / distance, rel=1e-8)
+    peak = fx.norms(fx.complementary_sensitivity(diagram, "plant.u")).h_infinity
+    assert peak == pytest.approx(math.hypot(1.0, a), rel=1e-12)
+    assert found.wires == ("plant.u[0]", "plant.u[1]")
+    for k, loop in enumerate(found.loops):
+        assert loop.disk_margin == pytest.approx(2.0, rel=1e-9)  # 1/s
+        assert loop.gain_margin == math.inf
+        own = fx.margins(fx.loop_gain(diagram, f"plant.u[{k}]"))
+        assert own.disk_margin == pytest.approx(loop.disk_margin, rel=1e-12)
+        assert own.phase_margin == pytest.approx(found.phase_margin, rel=1e-12)
+    text = str(found)
+    assert "stable, 2 wires" in text
+    assert "at 'plant.u[1]'  gain 1, phase" in text
+
+
+def several_loops(seed: int, period: float | None) -> fx.LinearModel:
+    """A random stable loop gain of two to five wires."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 9)), int(rng.integers(2, 6))
+    A = rng.normal(size=(n, n)) - 3.0 * np.eye(n)
+    B, C = rng.normal(size=(n, m)), rng.normal(size=(m, n)) * 10.0 ** rng.uniform(-0.5, 0.5)
+    D = 0.2 * rng.normal(size=(m, m))
+    if period is None:
+        return fx.LinearModel.from_scipy(signal.StateSpace(A, B, C, D))
+    return fx.LinearModel.from_scipy(
+        signal.StateSpace(*signal.cont2discrete((A, B, C, D), period)[:4], dt=period)
+    )
+
+
+@for_each("seed", range(8))
+@for_each("period", [None, 0.05])
+def test_factors_within_the_disk_keep_loops_stable_and_the_worst_ones_do_not(
+    seed: int, period: Any
+) -> None:
+    model = several_loops(200 + seed, period)
+    found = fx.margins(model)
+    m = len(model.D)
+    if not found.is_stable:
+        assert np.isnan(
+            [found.disk_margin, found.modulus_margin, *np.abs(found.worst_factors)]
+        ).all()
+        assert found.loops == ()
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(100):  # on the border of the disk of 2 (f - 1) / (f + 1), as everywhere inside
+        change = 0.999 * found.disk_margin * np.exp(1j * rng.uniform(-np.pi, np.pi, m))
+        F = np.diag((1.0 + 0.5 * change) / (1.0 - 0.5 * change))
+        back = np.linalg.solve(np.eye(m) + F @ model.D, F @ model.C)
+        poles = np.linalg.eigvals(model.A - model.B @ back)
+        assert (poles.real.max() if period is None else np.abs(poles).max() - 1.0) < 0.0
+    assert found.disk_margin <= found.worst_disk_margin * (1.0 + 1e-9)
+    if m <= 3:
+        assert found.worst_disk_margin == pytest.approx(found.disk_margin, rel=1e-6)
+    changes = 2.0 * (found.worst_factors - 1.0) / (found.worst_factors + 1.0)
+    if np.isfinite(changes).all() and np.isfinite(found.disk_frequency):
+        np.testing.assert_allclose(np.abs(changes), found.worst_disk_margin, rtol=1e-6)
+        there = np.eye(m) + model.frequency_response(found.disk_frequency) * found.worst_factors
+        assert np.linalg.svd(there, compute_uv=False)[-1] < 1e-7
+        np.testing.assert_allclose(found.worst_gains, np.abs(found.worst_factors))
+    # The least upper bound on a grid, minimized without slopes.
+    top = 2.0 * np.pi if period is None else np.pi / period
+    grid = np.append(np.geomspace(1e-2, top, 12), np.clip(found.disk_frequency, 0.0, top))
+    for w in grid:
+        S = np.linalg.inv(np.eye(m) + model.frequency_response(w)) - 0.5 * np.eye(m)
+
+        def bound(x: Any, S: Any = S) -> float:
+            d = np.exp(np.append(x, 0.0))
+            return float(np.linalg.norm(S * d[:, np.newaxis] / d, 2))
+
+        least = optimize.minimize(bound, np.zeros(m - 1), method="Nelder-Mead").fun
+        assert 1.0 / least >= found.disk_margin * (1.0 - 1e-4)
+        if w == found.disk_frequency:
+            assert 1.0 / least == pytest.approx(found.disk_margin, rel=1e-3)
+
+
+def test_a_real_system_with_the_worst_gains_and_phases_is_at_its_boundary() -> None:
+    """All-passes g (b - s) / (b + s) have these phases at the frequency of the margin."""
+    model = fx.loop_gain(satellite(2.0), ["plant.u[0]", "plant.u[1]"])
+    found = fx.margins(model)
+    w, (g1, g2), phases = found.disk_frequency, found.worst_gains, found.worst_phases
+    lags = np.where(phases > 0.0, phases - np.pi, phases)  # and -g where a phase leads
+    b, g = w / np.tan(-lags / 2.0), np.where(phases > 0.0, -1.0, 1.0) * [g1, g2]
+    A = np.block(
+        [[model.A - model.B @ np.diag(-g) @ model.C, np.zeros((2, 2))], [np.zeros((2, 4))]]
+    )
+    A[:2, 2:] = -model.B @ np.diag(2.0 * b)  # f = g (-1 + 2 b / (s + b))
+    A[2:, :2], A[2:, 2:] = np.diag(g) @ model.C, -np.diag(b)
+    assert np.abs(np.linalg.eigvals(A) - 1j * w).min() < 1e-7
+
+
+def test_loops_that_are_stable_one_by_one_may_be_unstable_together() -> None:
+    lag = signal.StateSpace(-np.eye(2), np.eye(2), [[1.0, 3.0], [3.0, 1.0]], np.zeros((2, 2)))
+    model = fx.LinearModel.from_scipy(lag)  # eigenvalues 4 / (s + 1) and -2 / (s + 1)
+    assert all(fx.margins(ratio(1.0, S + 1.0)).is_stable for _ in range(2))
+    found = fx.margins(model)
+    assert not found.is_stable
+    assert math.isnan(found.disk_margin)
+    assert str(found).startswith("closed loop     not stable")
+    fast = dataclasses.replace(model, D=-np.eye(2))  # I + L(∞) = 0
+    assert not fx.margins(fast).is_stable
+
+
+def test_static_loops_at_several_wires_have_the_margins_of_a_matrix() -> None:
+    gains = np.array([[0.5, 0.2], [-0.1, 0.3]])
+    empty = np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((2, 0))
+    found = fx.margins(fx.LinearModel.from_scipy(signal.StateSpace(*empty, gains)))
+    S = np.linalg.inv(np.eye(2) + gains)
+    assert found.modulus_margin == pytest.approx(1.0 / np.linalg.norm(S, 2), rel=1e-12)
+    assert np.linalg.det(np.eye(2) + gains * found.worst_factors) == pytest.approx(0.0, abs=1e-9)
+
+
 # What is refused ---------------------------------------------------------------------------------
 
 
@@ -335,7 +470,7 @@ def test_the_result_prints_all_and_stays_as_it_is() -> None:
 def test_no_loop_gain_is_refused() -> None:
     model = ratio([1.0], [1.0, 1.0])
     both = dataclasses.replace(model, C=np.ones((2, 1)), D=np.zeros((2, 1)))
-    with pytest.raises(ValueRefusedError, match=r"one input and one output.*plant\.y\[0\]"):
+    with pytest.raises(ValueRefusedError, match=r"as many inputs as outputs.*plant\.y\[1\]"):
         fx.margins(both)
     with pytest.raises(ValueRefusedError, match="LinearModel"):
         fx.margins("plant")  # type: ignore[arg-type]

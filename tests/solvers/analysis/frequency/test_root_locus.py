@@ -224,7 +224,7 @@ def test_a_sampled_locus_is_drawn_over_the_unit_circle() -> None:
 
 def sampled_servo(plant: fx.LeafSystem) -> fx.Diagram:
     builder = fx.DiagramBuilder("servo")
-    pid = fx.SampledPIDController("pid", kp=1.5, ki=0.8, kd=0.5, period=0.1)
+    pid = fx.PIDController("pid", kp=1.5, ki=0.8, kd=0.5, period=0.1)
     builder.add_all(fx.Constant("target", 0.0), pid, plant)
     builder.connect_chain("target", "pid.setpoint")
     builder.connect("pid.u", plant.input_ports[0])

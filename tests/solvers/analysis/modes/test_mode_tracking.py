@@ -166,6 +166,9 @@ def test_an_animated_plant_swings_along_the_shape(tmp_path: Path) -> None:
             frames.append(np.asarray(movie.convert("L"), dtype=float))
     assert np.any(frames[0] != frames[1])
     assert np.any(frames[0] != frames[2])
+    ax = fx.modes(plant).plot_mechanism(1)
+    assert ax.get_title(loc="left").startswith("oscillation, ")
+    plt.close("all")
 
 
 def test_what_cannot_be_animated_is_refused() -> None:

@@ -56,7 +56,7 @@ def servo(
     controller = (
         fx.PIDController("pid", **gains)
         if period is None
-        else fx.SampledPIDController("pid", period, **gains)
+        else fx.PIDController("pid", period=period, **gains)
     )
     builder.add_all(plant.build(), fx.Step("target", at=0.5, to=target), controller)
     builder.connect("target.y", "pid.setpoint")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
 import flexure as fx
+from flexure.solvers.analysis.statics.buckling_drawings import buckling_shape
 from tests.support.mechanics.beams import cantilever
 
 DOWN = (0.0, 0.0, 0.0, 0.0, 0.0, -1.0)
@@ -69,6 +71,24 @@ def test_a_column_of_two_links_buckles_in_the_golden_ratio() -> None:
     first = found[0].shape
     assert first["joint0.angle"] == 1.0
     assert first["joint1.angle"] == pytest.approx((np.sqrt(5.0) - 1.0) / 2.0, rel=1e-9)
+
+
+@pytest.mark.full
+def test_shapes_are_drawn_over_the_critical_state_and_swing_about_it(tmp_path: Path) -> None:
+    plant = column(2)
+    found = fx.buckling(plant, {"push": DOWN})
+    shape = buckling_shape(found[0], None, "Cannot draw")
+    still, bent = shape._seen(np.array([0.0, 1.0])).poses[:, :, 9:]
+    first, whole = np.diff((bent - still)[1:, 0])  # along x, of the ends of links of 1 m
+    angle = np.arcsin(first)
+    assert (np.arcsin(whole) - angle) / angle == pytest.approx((np.sqrt(5.0) - 1.0) / 2.0)
+    ax = found.plot(1, path=tmp_path / "second.png")
+    assert (tmp_path / "second.png").stat().st_size > 0
+    assert ax.get_title(loc="left") == "bifurcation, factor 2.618"
+    found.animate(path=tmp_path / "first.gif", fps=2)
+    assert (tmp_path / "first.gif").stat().st_size > 0
+    with pytest.raises(fx.errors.ValueRefusedError, match="one of 2 critical loads"):
+        found.plot(2)
 
 
 def test_factors_multiply_the_load_whatever_its_size_and_sign() -> None:

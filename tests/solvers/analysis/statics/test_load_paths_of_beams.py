@@ -19,8 +19,7 @@ import flexure as fx
 from flexure.blocks.math import rotation_about, skew
 from flexure.solvers.analysis.forces_at_rest import exact_forces, static_equations
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
-from tests.support.mechanics.beams import UNIT, tip_position
-from tests.support.mechanics.beams import cantilever as unit_cantilever
+from tests.support.mechanics.beams import UNIT, cantilever as unit_cantilever, tip_position
 
 #: Motions in a plane are compared with the theory of plane beams.
 pytestmark = pytest.mark.filterwarnings("ignore:.*holds in a plane:UserWarning")

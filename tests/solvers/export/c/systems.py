@@ -50,9 +50,7 @@ def controller() -> fx.Diagram:
     """Return a sampled controller with limits, with its setpoint and measurement as inputs."""
     builder = fx.DiagramBuilder("controller")
     builder.add_all(
-        fx.SampledPIDController(
-            "pid", period=0.01, kp=60.0, ki=60.0, kd=12.0, lower=-20.0, upper=20.0
-        ),
+        fx.PIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0, lower=-20.0, upper=20.0),
         fx.Constant("feedforward", 0.0),
     )
     builder.connect("feedforward.y", "pid.feedforward")

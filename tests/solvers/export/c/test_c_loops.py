@@ -34,7 +34,7 @@ def servo(controller: fx.LeafSystem) -> fx.Diagram:
 
 def systems() -> dict[str, tuple[fx.System, list[str]]]:
     found = ["door.axis.angle", "pid.u"]
-    sampled = fx.SampledPIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0)
+    sampled = fx.PIDController("pid", period=0.01, kp=60.0, ki=60.0, kd=12.0)
     return {
         "smooth": (servo(fx.PIDController("pid", kp=60.0, ki=60.0, kd=12.0)), found),
         "sampled": (

@@ -59,7 +59,7 @@ def test_the_runs_are_those_of_the_simulation(tmp_path: Path) -> None:
     """A sampled controller with limits, in a loop with its plant, against `fx.simulate`."""
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
-        fx.SampledPIDController("pid", period=0.1, kp=4.0, ki=2.0, lower=-1.0, upper=1.0),
+        fx.PIDController("pid", period=0.1, kp=4.0, ki=2.0, lower=-1.0, upper=1.0),
         fx.Step("target", at=0.5, to=2.0),
         fx.FirstOrderLag("plant", time_constant=0.7),
         fx.Relay("relay", 1.0, 0.5),
@@ -169,7 +169,7 @@ class Foreign(fx.LeafSystem):
 
 
 def sampled() -> fx.System:
-    return fx.SampledPIDController("pid", period=0.01, kp=2.0)
+    return fx.PIDController("pid", period=0.01, kp=2.0)
 
 
 @pytest.mark.parametrize(

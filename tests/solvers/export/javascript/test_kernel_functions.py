@@ -24,8 +24,7 @@ from flexure.solvers.integration.guard.progress_kernel import (
 )
 from flexure.solvers.integration.methods import tableaus
 from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
-from flexure.solvers.native.kernels.parts import arithmetic as numbers
-from flexure.solvers.native.kernels.parts import linear_solves, zero_search
+from flexure.solvers.native.kernels.parts import arithmetic as numbers, linear_solves, zero_search
 from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.runs import pile_ups
 from flexure.solvers.native.kernels.steps import explicit, rosenbrock

@@ -75,7 +75,7 @@ def limited() -> fx.System:
 
 
 def stateless() -> fx.System:
-    hold, total = fx.ZeroOrderHold("hold", period=0.1), fx.DiscreteIntegrator("total", period=0.25)
+    hold, total = fx.ZeroOrderHold("hold", period=0.1), fx.Integrator("total", period=0.25)
     return wired(fx.Sine("wave", frequency=0.5), hold, total, hold="wave", total="hold")
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
@@ -109,7 +108,7 @@ def test_derivatives_take_a_fraction_of_the_operations_and_stay_the_same() -> No
     arm = Arm("arm")
     program = Program(arm.layout)
     recorded = depth_first(trace_derivatives(arm.layout), {})
-    assert program.operations < len(recorded) / 4
+    assert program.trace.operations < len(recorded) / 4
     for seed in range(5):
         context = shaken(arm.create_default_context(), seed)
         assert_close(call(program.rhs, 6, program, context), context.store.time_derivatives())
@@ -162,7 +161,11 @@ def test_every_function_of_a_program_is_simplified() -> None:
     assert np.all(np.isnan(context.store.time_derivatives()[:1]))
     assert call(program.rhs, 2, program, context).tolist() == [2.25, 1.0]
     assert entries.tolist() == [9.0]
-    functions = [program.witness, program.signal, *map(program.update_address, program.updates)]
+    functions = [
+        program.witness,
+        program.signal,
+        *map(program.update_address, program.trace.updates),
+    ]
     assert len(functions) == 4
     for function in functions:
         assert function is not None

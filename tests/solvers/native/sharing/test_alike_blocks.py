@@ -194,8 +194,8 @@ def test_what_derivatives_do_not_depend_on_is_left_out() -> None:
         with sharing(True):
             program = Program(system.layout)
         assert shares_code(program)
-        assert program.timed is timed
-        assert program.operations == operations(system, everywhere=False)
+        assert program.trace.timed is timed
+        assert program.trace.operations == operations(system, everywhere=False)
 
 
 # How much is traced and written -------------------------------------------------------------------

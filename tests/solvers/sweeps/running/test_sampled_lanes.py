@@ -22,8 +22,8 @@ SAMPLED: dict[str, Callable[[], fx.System]] = {
     "state space": lambda: fx.StateSpace(
         "sampled", [[0.5, 0.1], [0.0, 0.8]], [[0.3], [0.2]], [[1.0, 1.0]], [[0.1]], period=0.04
     ),
-    "integrator": lambda: fx.DiscreteIntegrator("sampled", 0.03),
-    "rate limiter": lambda: fx.DiscreteRateLimiter("sampled", 1.0, 1.5, 0.05),
+    "integrator": lambda: fx.Integrator("sampled", period=0.03),
+    "rate limiter": lambda: fx.RateLimiter("sampled", 1.5, 0.05, period=1.0),
     "transfer function": lambda: fx.TransferFunction(
         "sampled", [0.2, 0.1], [1.0, -0.7], period=0.05
     ),

@@ -25,7 +25,7 @@ def noisy_loop() -> fx.System:
         fx.Noise("noise", 1, 0.05, standard_deviation=0.1),
         fx.Sum("measured", "++"),
         fx.Step("target", at=0.5, to=1.0),
-        fx.SampledPIDController("pid", period=0.05, kp=8.0, ki=6.0, kd=2.0),
+        fx.PIDController("pid", period=0.05, kp=8.0, ki=6.0, kd=2.0),
     )
     builder.connect("plant.y", "measured.u1")
     builder.connect("noise.y", "measured.u2")

@@ -1,0 +1,106 @@
+"""Blocks, tags and wires at their places in a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flexure.diagrams.drawing.arrangement.channels import Point
+from flexure.diagrams.drawing.arrangement.content import Row
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.ports import Port
+from flexure.diagrams.systems.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block, or the frame of an opened diagram.
+
+    Attributes
+    ----------
+    system : System
+        The block.
+    x, y, width, height : float
+        Upper left corner and size.
+    ports : mapping
+        Position of each shown port or line of others, on the left or the right edge.
+    inside : Picture or None
+        What is in the frame, relative to its upper left corner.
+    """
+
+    system: System
+    x: float
+    y: int
+    width: float
+    height: int
+    ports: Mapping[Row, Point]
+    inside: Picture | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tag:
+    """The marker of an exported port, or of others, at the edge of the diagram that exports it."""
+
+    port: Row
+    x: float
+    y: int
+    width: float
+    height: int
+
+
+@dataclass(frozen=True, eq=False)
+class Wire:
+    """A wire from a port to a port.
+
+    Attributes
+    ----------
+    source, target : Port
+        The ports.
+    points : tuple of Point
+        The corners, ends included; pieces are alternately horizontal and vertical.
+    goes_back : bool
+        Whether the wire leads back, against the flow of the drawing.
+    """
+
+    source: Port
+    target: Port
+    points: tuple[Point, ...]
+    goes_back: bool
+
+
+@dataclass(eq=False)
+class Picture:
+    """The drawing of one opened diagram.
+
+    Attributes
+    ----------
+    system : Diagram
+        The diagram.
+    width, height : float
+        Size.
+    blocks, tags, wires : list
+        Blocks and frames, markers of exported ports, and wires.
+    dots : dict
+        For each port where wires start, the points where they branch.
+    """
+
+    system: Diagram
+    width: float = 0.0
+    height: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    tags: list[Tag] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    dots: dict[Port, list[Point]] = field(default_factory=dict)
+
+
+def without_straights(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Leave out repeated points and those in the middle of a straight piece."""
+    kept = [*points[:1]]
+    for point in points[1:]:
+        while len(kept) > 1 and (
+            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
+        ):
+            kept.pop()
+        if point != kept[-1]:
+            kept.append(point)
+    return tuple(kept)

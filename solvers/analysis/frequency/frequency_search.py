@@ -1,0 +1,188 @@
+"""Search over all frequencies: the highest value of a function of jω, and where it has a level.
+
+Where such a function has a given value, s = jω solves a generalized eigenvalue problem: that of
+the model together with its adjoint, x and p. The eigenvalues are only used as places to look at:
+between two neighbors nothing can happen unnoticed, however sharp a resonance is.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.linear_models.realizations import scaling
+
+#: Complex numbers over frequency.
+Curve = npt.NDArray[np.complex128]
+
+_LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
+_REGULAR = 1e8  # condition up to which the input is eliminated
+
+
+class FrequencySearch(ABC):
+    """A function of the frequency response of a model, whose highest value is searched.
+
+    Parameters
+    ----------
+    A, B, C, D : ndarray, shapes (n, n), (n, m), (p, n) and (p, m)
+        The model; hidden states only cost time.
+    period : float or None
+        In s, of a sampled model.
+    rotated : bool
+        Whether the matrices come from orthogonal transformations, which spread rounding over all
+        entries: then zeros among them are not exact.
+
+    Attributes
+    ----------
+    end : float
+        The highest frequency in rad/s.
+    natural : ndarray
+        The natural frequencies of the poles, in ascending order.
+    """
+
+    #: Size of differences that count, where values may be zero.
+    scale = 0.0
+
+    def __init__(
+        self,
+        A: FloatArray,
+        B: FloatArray,
+        C: FloatArray,
+        D: FloatArray,
+        period: float | None,
+        *,
+        rotated: bool = False,
+    ) -> None:
+        from scipy.linalg import schur
+
+        unit = np.ones(len(A)) if rotated else scaling(A, B, C)
+        self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
+        self.D, self.period = D, period
+        self.end = np.inf if period is None else np.pi / period
+        triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
+        self._triangle: Curve = np.asarray(triangle, dtype=complex)
+        self._turn: Curve = np.asarray(turn, dtype=complex)
+        poles = np.diagonal(triangle).astype(complex)
+        moving = poles[poles != 0.0]
+        sizes = np.abs(moving if period is None else np.log(moving) / period)
+        sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
+        self.natural = np.union1d(self._frequencies(poles), sizes)
+
+    @abstractmethod
+    def sizes(self, frequency: FloatArray) -> FloatArray:
+        """Return the values of the function at frequencies in rad/s."""
+
+    @abstractmethod
+    def end_sizes(self) -> Sequence[tuple[float, float]]:
+        """Return the values at zero and at the highest frequency, each with the frequency."""
+
+    @abstractmethod
+    def where_level(self, level: float) -> FloatArray:
+        """Return the frequencies at which the function may have a value."""
+
+    def peak(self) -> tuple[float, float]:
+        """Return the highest value, and the frequency: inf when it is approached there."""
+        best, where = max(self.end_sizes(), key=lambda end: end[0])
+        places = self.natural
+        for attempt in range(50):
+            value, frequency = self._highest(self.between(places))
+            if value > self._raised(best):
+                best, where = value, frequency
+            elif attempt > 0:
+                break
+            if best == self.scale == 0.0 or not np.isfinite(best):
+                break
+            places = self.where_level(self._raised(best))
+        return best, where
+
+    def _raised(self, best: float) -> float:
+        """Return a value above the best by more than rounding."""
+        if not np.isfinite(best):
+            return best
+        return best + _LEVEL_STEP * max(abs(best), self.scale)
+
+    def _highest(self, points: FloatArray) -> tuple[float, float]:
+        """Return the highest value near points, found by looking closer and closer, and where."""
+        value, frequency = -np.inf, 0.0
+        while len(points) > 2:
+            values = self.sizes(points)
+            k = int(values.argmax())
+            if values[k] > value:
+                value, frequency = float(values[k]), float(points[k])
+            low, high = points[max(k - 1, 0)], points[min(k + 1, len(points) - 1)]
+            # Around a maximum, half of the digits of the frequency make no difference.
+            points = np.linspace(low, high, 17) if high - low > 1e-9 * high else points[:0]
+        return value, frequency
+
+    def _points(self, frequency: FloatArray) -> Curve:
+        """Return s or z on the boundary of stability."""
+        if self.period is None:
+            return np.asarray(1j * frequency)
+        return np.asarray(np.exp(1j * self.period * frequency))
+
+    def _frequencies(self, eigenvalues: Curve) -> FloatArray:
+        """Return the frequencies that belong to eigenvalues, in between the ends, in order."""
+        found = eigenvalues[np.isfinite(eigenvalues)]
+        turns = found.imag if self.period is None else np.angle(found) / self.period
+        frequency = np.unique(np.abs(turns))
+        return frequency[(frequency > 0.0) & (frequency < self.end)]
+
+    def between(self, frequency: FloatArray) -> FloatArray:
+        """Return frequencies, one in between each two of them, and some on both sides."""
+        if not len(frequency):
+            frequency = np.array([1.0 if self.period is None else 0.5 * self.end])
+        low, high = frequency[0], frequency[-1]
+        ends = [low * 1e-6, low * 0.1, low * 0.5]
+        beyond = [2.0 * high, 10.0 * high, 1e6 * high]
+        if self.period is not None:
+            beyond = [high + share * (self.end - high) for share in (0.1, 0.5, 1.0 - 1e-6)]
+        middle = np.sqrt(frequency[1:] * frequency[:-1])
+        return np.unique(np.concatenate([ends, frequency, middle, beyond]))
+
+    def _pencil(self, driven: FloatArray, balance: Sequence[FloatArray]) -> FloatArray:
+        """Return the frequencies of the eigenvalues of the states x, the adjoint ones p, and u.
+
+        x follows A x + B u, p follows backwards in time, with C and what drives it by x and u; and
+        the balance of x, p and u is zero. Where the balance can be solved for u, it is.
+        """
+        from scipy.linalg import eig
+
+        n, m = self.B.shape
+        if n == 0:
+            return np.zeros(0)
+        zero, one, column = np.zeros((n, n)), np.eye(n), np.zeros((n, m))
+        by_x, by_u = driven[:, :n], driven[:, n:]
+        balanced = np.hstack(balance)
+        if self.period is None:
+            left = np.block([[self.A, zero, self.B], [-by_x, -self.A.T, -by_u], [balanced]])
+            right = np.block([[one, zero, column], [zero, one, column], [np.zeros((m, 2 * n + m))]])
+            direct = balanced[:, 2 * n :]
+            if m > 1 and np.linalg.cond(direct) < _REGULAR:
+                solved = np.linalg.solve(direct, balanced[:, : 2 * n])
+                whole = left[: 2 * n, : 2 * n] - left[: 2 * n, 2 * n :] @ solved
+                return self._frequencies(np.linalg.eigvals(whole))
+        else:
+            left = np.block([[self.A, zero, self.B], [zero, one, column], [balanced]])
+            right = np.block(
+                [[one, zero, column], [by_x, self.A.T, by_u], [np.zeros((m, 2 * n + m))]]
+            )
+        with np.errstate(all="ignore"):
+            return self._frequencies(eig(left, right, right=False))
+
+    def _solved(self, away: Curve, right: Curve) -> Curve:
+        """Return (s - T)⁻¹ right for the upper triangle T, given s minus its diagonal.
+
+        ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
+        """
+        T = self._triangle
+        away = away.reshape(*away.shape, *[1] * (right.ndim - 2))
+        x = np.zeros(np.broadcast_shapes(away.shape, right.shape), dtype=complex)
+        flat = x.reshape(len(T), math.prod(x.shape[1:]))
+        for k in reversed(range(len(T))):
+            x[k] = (right[k] + (T[k, k + 1 :] @ flat[k + 1 :]).reshape(x.shape[1:])) / away[k]
+        return x

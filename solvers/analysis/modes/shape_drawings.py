@@ -1,0 +1,219 @@
+"""Shapes of mechanisms, such as mode shapes, drawn on them and animated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks import Plant
+from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
+from flexure.diagrams.drawing.formats.style import check_file
+from flexure.diagrams.values.arrays import FloatArray, bounded
+from flexure.solvers.analysis.modes.spectrum import ComplexArray
+from flexure.solvers.results.mechanisms.animation_files import target_of
+from flexure.solvers.results.mechanisms.animations import play
+from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.mechanism_lines import points_on
+from flexure.solvers.results.mechanisms.pictures import (
+    Motion,
+    Picture,
+    only_plant,
+    poses_in,
+    require_plant,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+
+    from flexure.solvers.analysis.modes.modes import Mode, Modes
+
+_PERIOD = 2.0  # of an animated shape, in seconds
+_REACH = 0.12  # of the largest motion of a point, as a part of the size of the mechanism
+_WIDEST = 0.5  # turn of a body, in rad
+_STILL = 1e-9  # of a displacement
+_NEARBY = 1e-6  # of the amplitude with which motions of points are measured
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A shape of a plant about a context.
+
+    Attributes
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        The state that it moves about.
+    motion : ndarray
+        Amplitudes, complex for a mode whose points do not move in step.
+    move : callable
+        Returns a context that is moved by real amplitudes.
+    caption : str
+        The text above the picture.
+    attempt : str
+        For errors.
+    """
+
+    plant: Plant
+    context: Context
+    motion: ComplexArray
+    move: Callable[[FloatArray], Context]
+    caption: str
+    attempt: str
+
+    def animate(self, *, path: str | Path | None, view: View, fps: int) -> FuncAnimation:
+        """Return an animation of one period."""
+        bounded(fps, self.attempt, lower=1.0, upper=1000.0)
+        target = None if path is None else target_of(path)
+        count = max(2, round(_PERIOD * fps))
+        turns = np.exp(2j * np.pi * np.arange(count) / count)
+        return play(self._seen(turns), target=target, view=view, fps=fps)
+
+    def plot(self, *, view: View, ax: Axes | None, path: str | Path | None) -> Axes:
+        """Draw the shape over the state that it moves about."""
+        check_axes(ax, self.attempt)
+        check_file(path, self.attempt)
+        own = ax is None
+        ax = axes_or_new(ax)
+        picture = Picture(self._seen(np.array([0.0, 1.0])), ax, view=view)
+        if own:
+            ax.figure.figure.set_size_inches(*picture.inches)
+        picture.show_all()
+        return saved(ax, path)
+
+    def _seen(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> Motion:
+        """Return the mechanism at some phases of the shape, large enough to be seen."""
+        motion = self.motion * self._amplitude()
+        moved = [self.move((motion * turn).real) for turn in turns]
+        captions = [self.caption] * len(moved)
+        return Motion(self.plant, self.context, poses_in(self.plant, moved), captions)
+
+    def _amplitude(self) -> float:
+        """Return the factor with which a shape can be seen, but does not tear the mechanism."""
+        plant, context = self.plant, self.context
+        step = _NEARBY / float(np.max(np.abs(self.motion)))
+        parts = [step * part for part in (self.motion.real, self.motion.imag)]
+        poses = poses_in(plant, [context, *map(self.move, parts)])
+        points = np.stack([points_on(plant, context, each) for each in poses])
+        size = float(np.max(np.ptp(points[0], axis=0))) or 1.0
+        moved = np.max(np.linalg.norm(points - points[0], axis=2)) / step
+        turned = np.max(np.linalg.norm(poses[:, :, :9] - poses[0, :, :9], axis=2)) / step
+        angle = turned / np.sqrt(2.0)  # of a rotation matrix, √2 times the angle changes
+        return float(1.0 / max(moved / (_REACH * size), angle / _WIDEST))
+
+
+def plot_mode_shape(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    view: View = "auto",
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a mode shape on the mechanism, over its equilibrium.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    view, ax, path
+        As in `plot_mechanism`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    The amplitude is as in `animate`. Where points do not move in step, what is drawn is the moment
+    at which the phase of the mode is zero.
+    """
+    attempt = f"Cannot draw a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).plot(view=view, ax=ax, path=path)
+
+
+def animate_mode(
+    modes: Modes,
+    index: int,
+    plant: Plant | None = None,
+    *,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+) -> FuncAnimation:
+    """Animate a mode shape of a plant.
+
+    Parameters
+    ----------
+    index : int
+        Number of the mode.
+    plant : Plant, optional
+        The plant; it may be omitted when the system is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it, as for `animate`.
+    view : str or tuple of float
+        As in `plot_mechanism`.
+    fps : int
+        Pictures per second.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no such mode, or it does not move the plant.
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+
+    Notes
+    -----
+    Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+    it can be seen: about an eighth of the size of the mechanism.
+    """
+    attempt = f"Cannot animate a mode of '{modes.system.label}'"
+    return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
+
+
+def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:
+    """Return the shape of a mode."""
+    plant = only_plant(modes.system, "plot_mechanism(0, plant)") if plant is None else plant
+    require_plant(plant)
+    leaf = modes.context.find_leaf(plant.tree)
+    motion = mode.vector[leaf.x_slice][: plant.tree.state.num_q]
+    if np.max(np.abs(motion), initial=0.0) <= _STILL * np.max(np.abs(mode.vector)):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"a mode that moves '{plant.label}'",
+            found=f"{mode!r}, in which it does not move",
+            remedy="The attribute shape of a mode shows what moves",
+        )
+
+    def move(part: FloatArray) -> Context:
+        twin = modes.context.clone()
+        plant.set_positions(twin, plant.get_positions(modes.context) + part)
+        return twin
+
+    caption = f"{mode.kind}, {mode.frequency:.4g} Hz, damping ratio {mode.damping_ratio:.3g}"
+    caption = mode.kind if np.isnan(mode.damping_ratio) else caption
+    return Shape(plant, modes.context, motion, move, caption, attempt)
