@@ -429,7 +429,7 @@ def test_steps_end_and_fail_as_the_standard_says(
 
 
 def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_path: Path) -> None:
-    _, path = units("sampled", "3.0")
+    system, path = units("sampled", "3.0")
     description = fmpy.read_model_description(path)
     unpacked = fmpy.extract(path, unzipdir=tmp_path / "unpacked")
     identifier = description.coSimulation.modelIdentifier
@@ -438,11 +438,14 @@ def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_pa
         instanceName="one",
     )  # fmt: skip
     seen: list[float] = []
+    values: list[Any] = []
+    references = {each.name: each.valueReference for each in description.modelVariables}
 
     def update(_: Any, time: float, *rest: Any) -> None:
         seen.append(time)
-        assert rest[:4] == (False, True, True, True)  # a finished step, at which tools may stop
-        if time > 0.11:
+        values.append(unit.getFloat64([references["door.axis.angle"]])[0])
+        assert rest[:4] == (False, True, True, time < 1.0)  # a finished step, where tools may stop
+        if time > 0.71:
             rest[4][0] = True
             rest[5][0] = time
 
@@ -451,5 +454,13 @@ def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_pa
     unit.exitInitializationMode()
     _, terminate, early, time = unit.doStep(0.0, 1.0)
     assert (terminate, early) == (False, True)
-    np.testing.assert_allclose(seen, 0.02 * np.arange(1, 7), rtol=1e-12)  # the ticks
-    assert time == seen[-1]
+    ticks = 0.02 * np.arange(1, 36)
+    assert np.abs(np.subtract.outer(ticks, seen)).min(axis=1).max() < 1e-12
+    assert len(seen) > len(ticks) + 3  # and steps of the integrator between them
+    assert 0.71 < time == seen[-1] < 0.73
+    exact = fx.simulate(system, 1.0, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(values, exact.sample("door.axis.angle", seen), atol=1e-7)
+    while time < 1.0:  # on from where it returned
+        time = unit.doStep(time, 1.0 - time)[3]
+    angle = unit.getFloat64([references["door.axis.angle"]])[0]
+    assert angle == pytest.approx(exact["door.axis.angle"][-1], abs=1e-6)
