@@ -474,6 +474,8 @@ def method_calls() -> dict[str, Make]:
         ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
+        "Sweep.to_mat": method(swept, "to_mat", path="study.mat"),
+        "Sweep.to_parquet": method(swept, "to_parquet", path="study.parquet"),
         "Sweep.context": method(swept, "context", index=0),
         "Sweep.simulate": method(swept, "simulate", index=0),
         "Sweep.rerun": method(swept, "rerun", index=0, signals=["lag.x[0]"]),
