@@ -34,6 +34,7 @@ SCRIPTS = (
     "charts/responses.js",
     "page/goals.js",
     "page/agreement.js",
+    "page/inside.js",
     "page/player.js",
     "page/sharing.js",
     "diagram/diagram_stage.js",

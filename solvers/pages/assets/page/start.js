@@ -26,7 +26,8 @@ function mountMechanisms(place) {
     const view = element("div", { style: several ? { height: "320px" } : {} });
     if (several) place.append(element("h3", {}, each.name));
     place.append(view);
-    mountMechanism(view, each, app);
+    const mechanism = mountMechanism(view, each, app);
+    mountInside(place, each, mechanism, view.querySelector("canvas"), app);
   }
 }
 
