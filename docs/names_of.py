@@ -57,7 +57,7 @@ def tables() -> list[Table]:
                 names = match["names"].split()
                 found.append(Table(page, heading, rooms, match["options"], names))
     listed = {name for table in found for name in table.names}
-    for name in flexure.__all__:
+    for name in vars(flexure)["__all__"]:
         module = getattr(getattr(flexure, name), "__module__", "")
         near = [(room, table) for table in found for room in table.rooms if _is_in(module, room)]
         if near and name not in listed:

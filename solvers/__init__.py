@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript
+    from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
+    from flexure.solvers.live_runs.live import live as live
+    from flexure.solvers.live_runs.partners import UDP as UDP
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations as compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block as inspect_block
     from flexure.solvers.pages.pages import page as page

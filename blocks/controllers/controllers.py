@@ -13,7 +13,7 @@ from flexure.blocks.signals.continuous_or_sampled import sampling
 from flexure.diagrams.checks.arguments import is_one_of
 from flexure.diagrams.checks.errors import quoted
 from flexure.diagrams.systems.leaf import LeafSystem, LinearizeAs
-from flexure.diagrams.systems.ports import CacheEntry, InputPort
+from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.values.arrays import Array, FloatArray, check_size, show
 from flexure.diagrams.values.events import Initialization, Periodic
 from flexure.diagrams.values.handles import Handle
@@ -182,7 +182,7 @@ class PIDController(LeafSystem):
     ki: NumericParameter
     kd: NumericParameter | None
     x: ContinuousState
-    integral: CacheEntry | DiscreteState
+    integral: DiscreteState  # in continuous time a cache entry
     started: DiscreteState
 
     def __init__(
@@ -276,9 +276,10 @@ class PIDController(LeafSystem):
         if self.has_filter:
             self.started = self.declare_discrete_state("started", 0.0)
             self.declare_unrestricted_update(self.start, Initialization())
-        self.integral = self.declare_cache_entry(
+        integral: Any = self.declare_cache_entry(
             "integral", self.calc_integral, prerequisites=[self.x]
         )
+        self.integral = integral
         self.command = self.declare_cache_entry(
             "command",
             self.calc_command,

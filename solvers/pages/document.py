@@ -119,18 +119,18 @@ def document(
         "model": _script(model),
         "script": _script(_joined(outline)),
     }
-    hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
+    hashes = " ".join(f"'sha256-{hash_of(text)}'" for text in scripts.values())
     policy = {
         "default-src": "'none'",
         "script-src": hashes,
-        "style-src": f"'sha256-{_hash(_style(outline.styles))}'",
+        "style-src": f"'sha256-{hash_of(joined_style(outline.styles))}'",
         "img-src": "data: blob:",
         "worker-src": "blob:",
         "connect-src": "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    body = Template(_asset(outline.html)).substitute(
+    body = Template(asset(outline.html)).substitute(
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
@@ -138,7 +138,7 @@ def document(
         data=_json(data),
         **scripts,
     )
-    return _framed(title, policy, outline.styles, body, schemes="light dark")
+    return framed(title, policy, joined_style(outline.styles), body, schemes="light dark")
 
 
 def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
@@ -164,22 +164,20 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
         for k, (name, inside) in enumerate(sections)
     ]
     links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
-    body = Template(_asset("report/report.html")).substitute(
+    body = Template(asset("report/report.html")).substitute(
         title=_plain(title), contents=" ".join(links), sections="\n".join(parts)
     )
-    return _framed(title, policy, ["report/report.css"], body, schemes="light")
+    return framed(title, policy, joined_style(["report/report.css"]), body, schemes="light")
 
 
-def _framed(
-    title: str, policy: dict[str, str], styles: Sequence[str], body: str, *, schemes: str
-) -> str:
+def framed(title: str, policy: dict[str, str], style: str, body: str, *, schemes: str) -> str:
     """Return a document of HTML with a policy, styles and a body, for color schemes."""
-    return Template(_asset("page/frame.html")).substitute(
+    return Template(asset("page/frame.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
         schemes=schemes,
         title=_plain(title),
-        style=_style(styles),
+        style=style,
         body=body,
     )
 
@@ -201,20 +199,23 @@ def _script(text: str) -> str:
 
 
 @functools.lru_cache(8)
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the hash of a script or style, as a policy has it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _joined(outline: Outline) -> str:
     """Return the scripts of a page as one, in which nothing is global."""
     texts = [view_script()] if outline.moving else []
-    texts += map(_asset, outline.scripts)
+    texts += map(asset, outline.scripts)
     return "(() => {\n" + "\n".join(texts) + "})();"
 
 
-def _style(names: Sequence[str]) -> str:
-    return "\n".join(map(_asset, names))
+def joined_style(names: Sequence[str]) -> str:
+    """Return the text of several style sheets."""
+    return "\n".join(map(asset, names))
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of an asset."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

@@ -60,7 +60,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import prepare_start
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
-from flexure.diagrams.values.events import Terminate
+from flexure.diagrams.values.events import Periodic, Terminate
 from flexure.diagrams.values.handles import require_root
 from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
@@ -259,6 +259,22 @@ class Simulator:
         """Take over the values of another context, for another run."""
         self.context.copy_from(context)
         self._left_at = None
+
+    def _go_on_from(self, context: Context) -> None:
+        """Take over all values of another context, and go on without initialization events."""
+        self._begin_anew(context)
+        self.initialize()
+        self.context.copy_from(context)
+
+    @property
+    def _has_pending_updates(self) -> bool:
+        """Whether updates wait for the next advance, or follow from values that were set."""
+        return bool(self._state.events.pending or self._state.agenda.settling)
+
+    @property
+    def _clocks(self) -> list[Periodic]:
+        """The clocks of periodic events."""
+        return [clock for clock, _ in self._state.agenda.clocks]
 
     def advance_to(self, time: float) -> None:
         """Advance the context to a time, or until a publish or the monitor terminates.

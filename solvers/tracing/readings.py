@@ -59,6 +59,10 @@ class Reading:
             self._compile(time, x, value)
         return value
 
+    def prepare(self) -> None:
+        """Compile at the next evaluation, for who cannot wait later."""
+        self._left = min(self._left, 1)
+
     def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
         self._store.set_motion(float(time), freeze(np.array(x)))
         return np.array(self._read(self._store), dtype=float)

@@ -591,7 +591,9 @@ CATALOG: dict[str, Recipe] = {
 #: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for kind in (getattr(fx.blocks, name) for name in sorted({*fx.blocks.__all__} - {"FMUBlock"}))
+    for kind in (
+        getattr(fx.blocks, name) for name in sorted({*vars(fx.blocks)["__all__"]} - {"FMUBlock"})
+    )
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]
 

@@ -1,4 +1,4 @@
-"""Mode shapes and buckling shapes, drawn on the mechanism and animated."""
+"""Shapes of mechanisms, such as mode shapes, drawn on them and animated."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_file
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import StaticCoordinates
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
 from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from flexure.solvers.analysis.modes.modes import Mode, Modes
-    from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad
 
 _PERIOD = 2.0  # of an animated shape, in seconds
 _REACH = 0.12  # of the largest motion of a point, as a part of the size of the mechanism
@@ -74,7 +72,7 @@ class Shape:
 
     def animate(self, *, path: str | Path | None, view: View, fps: int) -> FuncAnimation:
         """Return an animation of one period."""
-        check_bounds(as_number(fps, (), self.attempt), self.attempt, lower=1.0, upper=1000.0)
+        bounded(fps, self.attempt, lower=1.0, upper=1000.0)
         target = None if path is None else target_of(path)
         count = max(2, round(_PERIOD * fps))
         turns = np.exp(2j * np.pi * np.arange(count) / count)
@@ -197,81 +195,6 @@ def animate_mode(
     return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
 
 
-def plot_buckling_shape(
-    found: Buckling,
-    index: int = 0,
-    plant: Plant | None = None,
-    *,
-    view: View = "auto",
-    ax: Axes | None = None,
-    path: str | Path | None = None,
-) -> Axes:
-    """Draw a buckling shape on the mechanism, over the critical state.
-
-    Parameters
-    ----------
-    index : int
-        Number of the critical load.
-    plant : Plant, optional
-        The plant; it may be omitted when the system is one or contains exactly one.
-    view, ax, path
-        As in `plot_mechanism`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ValueRefusedError
-        When there is no such critical load.
-    UnknownNameError
-        When there is no plant, or it is not clear which one is meant.
-
-    Notes
-    -----
-    The amplitude is chosen so that the shape can be seen: about an eighth of the size of the
-    mechanism.
-    """
-    attempt = f"Cannot draw a buckling shape of '{found.context.system.label}'"
-    return buckling_shape(found[index], plant, attempt).plot(view=view, ax=ax, path=path)
-
-
-def animate_buckling(
-    found: Buckling,
-    index: int = 0,
-    plant: Plant | None = None,
-    *,
-    path: str | Path | None = None,
-    view: View = "auto",
-    fps: int = 25,
-) -> FuncAnimation:
-    """Animate a buckling shape about the critical state.
-
-    Parameters
-    ----------
-    index : int
-        Number of the critical load.
-    plant : Plant, optional
-        The plant; it may be omitted when the system is one or contains exactly one.
-    path, view, fps
-        As in `animate`.
-
-    Returns
-    -------
-    matplotlib.animation.FuncAnimation
-
-    Raises
-    ------
-    ValueRefusedError
-        When there is no such critical load.
-    UnknownNameError
-        When there is no plant, or it is not clear which one is meant.
-    """
-    attempt = f"Cannot animate a buckling shape of '{found.context.system.label}'"
-    return buckling_shape(found[index], plant, attempt).animate(path=path, view=view, fps=fps)
-
-
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:
     """Return the shape of a mode."""
     plant = only_plant(modes.system, "plot_mechanism(0, plant)") if plant is None else plant
@@ -294,22 +217,3 @@ def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> S
     caption = f"{mode.kind}, {mode.frequency:.4g} Hz, damping ratio {mode.damping_ratio:.3g}"
     caption = mode.kind if np.isnan(mode.damping_ratio) else caption
     return Shape(plant, modes.context, motion, move, caption, attempt)
-
-
-def buckling_shape(critical: CriticalLoad, plant: Plant | None, attempt: str) -> Shape:
-    """Return the shape in which a mechanism loses its stiffness."""
-    context = critical.context
-    plant = only_plant(context.system, "plot(0, plant)") if plant is None else plant
-    require_plant(plant)
-    coordinates = StaticCoordinates(context)
-    motion = np.array([critical.shape[name] for name in coordinates.names])
-    x = context.continuous_state
-
-    def move(part: FloatArray) -> Context:
-        twin = context.clone()
-        twin.continuous_state = coordinates.moved(x, part)
-        return twin
-
-    factor = critical.linear_factor if np.isnan(critical.factor) else critical.factor
-    caption = f"{critical.kind}, factor {factor:.4g}"
-    return Shape(plant, context, motion, move, caption, attempt)

@@ -33,9 +33,9 @@ from flexure.solvers.analysis.statics.free_motions import motion_in_words
 from flexure.solvers.analysis.statics.nearby_equilibrium import settle
 
 if TYPE_CHECKING:
-    from flexure.solvers.analysis.modes import shape_drawings
+    from flexure.solvers.analysis.statics import buckling_drawings
 else:
-    shape_drawings = Deferred("flexure.solvers.analysis.modes.shape_drawings")
+    buckling_drawings = Deferred("flexure.solvers.analysis.statics.buckling_drawings")
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one
@@ -167,8 +167,8 @@ class Buckling(Answer):
         ]
         return Table(("factor", "linear_factor", "kind", "moves"), rows)
 
-    plot = shape_drawings.plot_buckling_shape
-    animate = shape_drawings.animate_buckling
+    plot = buckling_drawings.plot_buckling_shape
+    animate = buckling_drawings.animate_buckling
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)

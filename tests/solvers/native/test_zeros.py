@@ -67,7 +67,7 @@ def test_zeros_of_sparse_parameters_cost_nothing() -> None:
     # Six products, two sums of two, and four leaks with a product and a difference each.
     assert program.trace.operations == 6 + 2 + 8
     everything = program_with(context.store.layout, frozenset())
-    assert everything.operations == 16 + 12 + 8
+    assert everything.trace.operations == 16 + 12 + 8
     np.testing.assert_allclose(native(context), interpreted(context), rtol=1e-12, atol=1e-12)
 
 

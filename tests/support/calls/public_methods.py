@@ -16,6 +16,7 @@ from tests.support.calls.body_calls import body_calls
 from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
+from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
@@ -581,13 +582,14 @@ CALLS: dict[str, Make] = (
     | flexure_calls()
     | mount_calls()
     | result_calls()
+    | live_calls()
     | method_calls()
 )
 
 #: Names that people do not call with arguments: constants, namespaces, what the library makes for
 #: them, base classes, and laws and equations, which by design check nothing.
 NOT_CALLED = {
-    *("TIME", *(name for name in fx.__all__ if inspect.ismodule(getattr(fx, name)))),
+    *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),

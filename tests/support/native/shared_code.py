@@ -135,7 +135,7 @@ def written_out(context: fx.Context, zeros: Collection[Key] = ()) -> FloatArray:
 def operations(system: fx.System, *, everywhere: bool) -> int:
     """Return how many operations the derivatives take, with code that is shared or written out."""
     with sharing(everywhere):
-        return Program(system.layout).operations
+        return Program(system.layout).trace.operations
 
 
 def size_of_code(system: fx.System) -> int:

@@ -164,7 +164,9 @@ class Position(property, Generic[_T]):
 
     if TYPE_CHECKING:
 
-        def __get__(self, joint: Any, owner: type | None = None) -> JointComponents[_T]: ...
+        def __get__(  # type: ignore[override]
+            self, joint: Any, owner: type | None = None
+        ) -> JointComponents[_T]: ...
 
 
 class Velocity(Position[_T]):
@@ -200,5 +202,7 @@ class Default(property, Generic[_T]):
 
     if TYPE_CHECKING:
 
-        def __get__(self, joint: Any, owner: type | None = None) -> _T: ...
+        def __get__(  # type: ignore[override]
+            self, joint: Any, owner: type | None = None
+        ) -> _T: ...
         def __set__(self, joint: Any, values: npt.ArrayLike) -> None: ...

@@ -52,3 +52,19 @@ function widened(scale, value) {
   const [least, greatest] = [Math.min(scale.least, value), Math.max(scale.greatest, value)];
   return scale.logarithmic && least > 0 ? ratios(least, greatest) : differences(least, greatest);
 }
+
+function clamped(number, [least, greatest]) {
+  return Math.min(Math.max(number, least), greatest);
+}
+
+/** Return the last of ascending times that is not after a time: after a jump, where it is. */
+function placeOf(times, time) {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (times[middle] <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

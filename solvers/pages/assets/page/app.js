@@ -217,10 +217,6 @@ function copied({ parameters, initial, inputs, tFinal }) {
   return { parameters: { ...parameters }, initial: { ...initial }, inputs: { ...inputs }, tFinal };
 }
 
-function clamped(number, [least, greatest]) {
-  return Math.min(Math.max(number, least), greatest);
-}
-
 /** Return the path of a signal without the component: "plant.x[1]" is of "plant.x". */
 function pathOf(signal) {
   let path = signal;
@@ -253,18 +249,6 @@ function componentAt(name, signal) {
   const label = name.slice(signal.path.length + 1, -1);
   const place = signal.labels.map(String).indexOf(label);
   return place < 0 ? Number(label) : place;
-}
-
-/** Return the last of ascending times that is not after a time: after a jump, where it is. */
-function placeOf(times, time) {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (times[middle] <= time) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 /** Return the components of a signal at a time, linear between samples; held if it is sampled. */

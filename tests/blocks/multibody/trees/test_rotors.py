@@ -143,7 +143,7 @@ def test_native_code_does_no_work_for_rotors_that_are_not_there() -> None:
         for k, inertia in enumerate(rotors):
             builder.add_actuator(f"m{k}", axis, gear_ratio=3.0, rotor_inertia=inertia)
         context = builder.build().create_default_context()
-        operations.append(program_of(context.store).operations)
+        operations.append(program_of(context.store).trace.operations)
     none, one, two, heavy = operations
     assert (one - none, two - none) == (1, 2)  # their efforts are added
     assert heavy > one

@@ -1,0 +1,1 @@
+"""Live runs: diagrams that follow a clock, their partners, their page, the widget of notebooks."""

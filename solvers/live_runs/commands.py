@@ -1,0 +1,92 @@
+"""Commands to a live run: from any thread, carried out by the run between two of its steps."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from flexure.diagrams.checks.errors import ContextError
+
+_WAITING, _AT_ONCE = 256, 16  # that wait, and that are carried out before a step
+
+
+class Commands:
+    """Commands to one run.
+
+    Parameters
+    ----------
+    attempt : str
+        What fails, for messages.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while a command or a step changes values.
+    runner : int or None
+        The thread that runs.
+    """
+
+    def __init__(self, attempt: str) -> None:
+        self.lock = threading.RLock()
+        self.runner: int | None = None
+        self._attempt = attempt
+        self._waiting: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = queue.Queue(_WAITING)
+
+    def begin(self) -> None:
+        """Let this thread run, and no other."""
+        with self.lock:
+            if self.runner is not None:
+                raise ContextError(
+                    self._attempt, expected="one run at a time", found="a run that goes on"
+                )
+            self.runner = threading.get_ident()
+
+    def end(self) -> None:
+        """Let other threads run."""
+        self.runner = None
+        self.obey(every=True)
+
+    def do(self, command: Callable[[], Any]) -> Any:
+        """Carry a command out: at once, or before the next step of a run in another thread."""
+        answer = self.order(command)
+        while True:
+            try:
+                return answer.result(timeout=0.1)
+            except TimeoutError:
+                if self.runner is None:  # the run has ended meanwhile
+                    self.obey(every=True)
+
+    def order(self, command: Callable[[], Any]) -> Future[Any]:
+        """Let a command be carried out, without waiting for it."""
+        answer: Future[Any] = Future()
+        if self.runner in (None, threading.get_ident()):
+            self._carry_out(command, answer)
+            return answer
+        try:
+            self._waiting.put_nowait((command, answer))
+        except queue.Full:
+            expected = f"at most {_WAITING} commands that wait"
+            answer.set_exception(ContextError(self._attempt, expected=expected, found="more"))
+        return answer
+
+    def obey(self, *, every: bool = False) -> None:
+        """Carry out commands that wait, a few at a time."""
+        for _ in itertools.count() if every else range(_AT_ONCE):
+            try:
+                command, answer = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            self._carry_out(command, answer)
+
+    def _carry_out(self, command: Callable[[], Any], answer: Future[Any]) -> None:
+        try:
+            with self.lock:
+                found = command()
+        except Exception as error:
+            answer.set_exception(error)
+        else:
+            answer.set_result(found)
