@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -76,7 +76,7 @@ def mechanism_data(
     return about | {"inside": [_inside(each.stress_port.system, path_of) for each in bent]}
 
 
-def _inside(flexure: LeafSystem, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:
+def _inside(flexure: System, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:
     """Return the path of a flexure, and those of its greatest stress and its safety."""
     ports = [each for each in flexure.output_ports if each.name in ("greatest_stress", "safety")]
     return {"path": flexure.path, "signals": [path_of(port) for port in ports]}

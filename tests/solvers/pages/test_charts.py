@@ -23,7 +23,7 @@ ASSETS = files("flexure.solvers.pages").joinpath("assets")
 
 def computed(expression: str, *assets: str) -> Any:
     """Return the value of an expression of JavaScript over functions of assets."""
-    names = ("page/elements.js", "page/app.js", "charts/axes.js", *assets)
+    names = ("page/elements.js", "charts/scales.js", "page/app.js", "charts/axes.js", *assets)
     texts = [ASSETS.joinpath(name).read_text(encoding="utf-8") for name in names]
     return run_javascript("\n".join([*texts, f"console.log(JSON.stringify({expression}));"]))
 
