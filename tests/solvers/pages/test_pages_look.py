@@ -79,7 +79,7 @@ def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     page = fx.page(door(), 10.0)
     with opened(browser, page, tmp_path_factory.mktemp("door")) as found:
         found.enter("pid.kp", "75")
-        found.page.locator("summary").first.click()
+        found.page.locator("summary", has_text="more values").click()
         yield found
 
 
