@@ -20,6 +20,12 @@ from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
+from tests.support.calls.part_calls import (
+    handle_call,
+    joint_call,
+    of_plant,
+    plant_call,
+)
 from tests.support.calls.public_calls import (
     SWEEP,
     Make,
@@ -42,41 +48,6 @@ from tests.support.calls.stiffness_calls import stiffness_calls
 def leaf_context() -> tuple[Any, Any]:
     context = Relaxation().create_default_context()
     return context, context.to_dict
-
-
-def handle(name: str) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (getattr(Relaxation(), name), None)
-
-
-def handle_call(name: str, verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        leaf = Relaxation()
-        context = leaf.create_default_context()
-        call = getattr(getattr(leaf, name), verb)
-        return Call(call, {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def joint_call(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, context = plant()
-        call = getattr(made.joint("axis"), verb)
-        return Call(call, {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def plant_call(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, context = plant()
-        return Call(getattr(made, verb), {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def of_plant(name: str) -> Make:
-    return lambda: Call(getattr(plant()[0], name), {"name": "nobody"})
 
 
 def diagram() -> tuple[Any, Any]:
