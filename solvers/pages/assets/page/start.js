@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const modelText = document.getElementById("model").textContent;
 const model = data.live ? flexureModel() : null;
+const way = data.live ? anotherWay(data, model, modelText) : null; // it reads the model meanwhile
 const app = makeApp(data, model?.info ?? null);
 
 /** Fill a section, and show it; a view that fails says so in its place. */
@@ -78,7 +79,7 @@ if (app.live) {
   });
   open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
-  startRuns(app, data, model, modelText);
+  startRuns(app, data, way);
 } else {
   app.finish(revived(data.recorded));
   document.body.dataset.runs = 0;
