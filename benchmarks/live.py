@@ -1,18 +1,18 @@
-"""How well live runs keep their deadlines: 1 kHz for a minute, through UDP, with and without a page.
+"""How well live runs keep deadlines: 1 kHz for a minute through UDP, with and without a page.
 
 Run it with ``python benchmarks/live.py [--quick]``, on a machine that does nothing else. The servo
-is a plant under a sampled PID controller, whose output goes through UDP to the plant. Printed are the
-report of each run, and
+is a plant under a sampled PID controller, whose output goes through UDP to the plant. Printed are
+the report of each run, and
 
 missed
     steps in a thousand that missed their deadlines,
 jitter, 99 %
     milliseconds by which 99 of 100 steps began late at most,
 step / native step
-    the ratio of the time of a step without waiting to that of the same step in `fx.simulate`.
+    the ratio of the time of a step without waiting to that of the same step of a `Simulator`.
 
-"with a page" has a browser that listens, "with a page that hangs" one that never reads. Both need the
-package websockets.
+"with a page" has a browser that listens, "with a page that hangs" one that never reads. Both need
+the package websockets.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The bench is simulated here, a motor with a spring, in a live run of its own tha
 only, as a real one would be. Both runs share a clock that moves to the next step when both wait, so
 that the example is fast and always the same. Without ``clock=``, it drives a bench in real time.
 
-Run it with ``python examples/identification_bench.py``. It saves ``identification_bench.png`` and the
-recording ``identification_bench.npz``.
+Run it with ``python examples/identification_bench.py``. It saves ``identification_bench.png`` and
+the recording ``identification_bench.npz``.
 """
 
 from __future__ import annotations

@@ -191,7 +191,9 @@ def test_the_page_shows_a_run_that_goes_on_and_looks_back() -> None:
             view.on("pageerror", lambda error: errors.append(str(error)))
             view.on("console", lambda told: errors.append(told.text))
             view.goto(page.url)
-            view.wait_for_function("Number(document.getElementById('desk').dataset.drawn) > 10")
+            view.wait_for_function(
+                "() => Number(document.getElementById('desk').dataset.drawn) > 10"
+            )
             curves = view.locator("path.curve").evaluate_all(
                 "paths => paths.map((path) => path.getBBox().width)"
             )
@@ -203,7 +205,7 @@ def test_the_page_shows_a_run_that_goes_on_and_looks_back() -> None:
             field.press("Enter")
             view.get_by_role("button", name="Pause", exact=True).click()
             view.wait_for_function(
-                "document.getElementById('state').textContent.includes('paused')"
+                "() => document.getElementById('state').textContent.includes('paused')"
             )
             assert live.context.get("pid.kp") == 18.5
             end = live.time
