@@ -47,7 +47,7 @@ _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 @dataclass
 class Plan:
-    """What a live run consists of, checked.
+    """The parts of a live run, checked.
 
     Attributes
     ----------
@@ -296,7 +296,8 @@ class Live(Answer):
         if duration is not None:
             number = float(as_number(duration, (), attempt))
             require(0.0 < number < math.inf, duration, attempt, "a duration above 0 s, or None")
-            count = math.ceil(number / self._plan.period - _NEAR)
+            ratio = number / self._plan.period
+            count = math.ceil(ratio - _NEAR) if ratio < 2**53 else math.inf
         self._commands.begin()
         try:
             with Interruption() as interruption:
