@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import shutil
 import sys
@@ -10,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
     if sys.dont_write_bytecode:
         sys.dont_write_bytecode = False
-        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _bytecode_folder(config)
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _kept_folder(config, "bytecode")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
@@ -38,11 +41,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.loadscopereorder = False  # the files at the end are short
 
 
-def _bytecode_folder(config: pytest.Config) -> str:
-    """Return a folder in pytest's own, or a temporary one where that is not to be had."""
-    with suppress(AttributeError, OSError):  # switched off, or not writable
-        return str(config.cache.mkdir("bytecode"))
-    folder = tempfile.mkdtemp(prefix="bytecode")
+def _kept_folder(config: pytest.Config, name: str) -> str:
+    """Return a folder that later runs find again, or a temporary one where none can be kept."""
+    with suppress(AttributeError, OSError):  # without the plugin, and without rights
+        return str(config.cache.mkdir(name))
+    folder = tempfile.mkdtemp(prefix=name)
     config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
     return folder
 
@@ -54,29 +57,26 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_native_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compile into a folder of this run, neither reading nor filling the one of the user."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # several processes run the tests, and share it
-        folder = folder.parent
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLEXURE_CACHE", str(folder / "native_code"))
-        yield
+def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
+    The folder is that of the tier, since LLVM tries less hard in the fast one, and of the
+    code that calls LLVM; on everything else, the names of its files depend. The full tier compiles
+    as users do.
+    """
+    from flexure.solvers.native.llvm import library
 
-@pytest.fixture(scope="session", autouse=True)
-def effort_of_compilers() -> Iterator[None]:
-    """Let LLVM run few of its passes in the fast tier; the full tier compiles as users do."""
-    from flexure.solvers.native.llvm.library import _Machine
+    tier = os.environ["FLEXURE_TIER"]
+    callers = sorted(Path(library.__file__).parent.glob("*.py"))
+    digest = hashlib.blake2b(b"".join(each.read_bytes() for each in callers), digest_size=8)
+    machine, name = library._Machine, f"native_code_{tier}_{digest.hexdigest()}"
+    compile_fully = machine.compile
 
-    compile_fully = _Machine.compile
-
-    def compile_quickly(
-        machine: _Machine, text: str, level: int, passes: int, vectorized: bool
-    ) -> bytes:
-        return compile_fully(machine, text, level, min(passes, 1), vectorized)
+    def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
+        return compile_fully(self, text, min(level, 1), min(passes, 1), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
-        if os.environ["FLEXURE_TIER"] == "fast":
-            patch.setattr(_Machine, "compile", compile_quickly)
+        patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
+        if tier == "fast":
+            patch.setattr(machine, "compile", compile_quickly)
         yield

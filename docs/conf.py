@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
+from sphinx.environment.adapters.toctree import TocTree
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -21,7 +25,7 @@ sys.path.insert(0, str(HERE.parent))  # this checkout, installed or not
 os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
-from docs.gallery import lighten, make_gallery  # noqa: E402
+from docs.gallery import make_gallery, renew  # noqa: E402
 from docs.lesson_notebooks import write_notebooks  # noqa: E402
 from docs.names_of import LISTED, list_names  # noqa: E402
 from docs.samples import name_of, pages, pictures_of, run  # noqa: E402
@@ -133,11 +137,50 @@ def make_pictures(app: Sphinx) -> None:
     """Run the samples of every page that shows pictures; they save them in a folder of the page."""
     for page in pages():
         if pictures_of(page):
-            folder = HERE / "_generated" / name_of(page)
-            folder.mkdir(parents=True, exist_ok=True)
-            run(page, folder)
-            for picture in folder.iterdir():
-                lighten(picture)
+            renew(HERE / "_generated" / name_of(page), page, partial(run, page))
+
+
+_HREF = re.compile(r'href="([^"]*)"')
+_SIDEBAR: dict[str, Any] = {
+    "startdepth": 0,
+    "show_nav_level": 1,
+    "maxdepth": 2,
+    "collapse": True,
+    "includehidden": True,
+    "titles_only": True,
+}
+
+
+class SharedSidebars:
+    """Renders the sidebar once for all pages below the same page that it does not list.
+
+    These are the pages of single names and of sources, four of five pages of the site.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, ...], str] = {}
+
+    def __call__(self, app: Sphinx, page: str, template: str, context: Any, tree: Any) -> None:
+        """Give the template of a page its sidebar."""
+        place = posixpath.dirname(page) or "."
+
+        def from_root(link: re.Match[str]) -> str:
+            return f'href="/{posixpath.normpath(posixpath.join(place, link[1]))}"'
+
+        def from_here(link: re.Match[str]) -> str:
+            return f'href="{posixpath.relpath(link[1], f"/{place}")}"'
+
+        def sidebar() -> str:
+            ancestors = TocTree(app.env).get_toctree_ancestors(page)  # with the page, if any
+            is_listed, branch = 0 < len(ancestors) <= _SIDEBAR["maxdepth"], tuple(ancestors[1:])
+            if is_listed or branch not in self._kept:
+                html = str(context["generate_toctree_html"]("sidebar", **_SIDEBAR))
+                if is_listed:
+                    return html
+                self._kept[branch] = _HREF.sub(from_root, html)
+            return _HREF.sub(from_here, self._kept[branch])
+
+        context["site_pages"] = sidebar
 
 
 def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
@@ -161,3 +204,4 @@ def setup(app: Sphinx) -> None:
     notebooks = HERE / "_generated" / "live" / "notebooks"
     app.connect("builder-inited", lambda app: write_notebooks(notebooks))
     app.connect("missing-reference", find_in_modules)
+    app.connect("html-page-context", SharedSidebars(), priority=400)  # before templates are read

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import os
+import io
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from PIL import Image, ImageOps, ImageSequence
 
@@ -112,7 +114,7 @@ def make_gallery(folder: Path) -> None:
     (folder / "live" / "live").mkdir(parents=True, exist_ok=True)
     cards = []
     for script in sorted(EXAMPLES.glob("*.py")):
-        _run(script, target / script.stem)
+        renew(target / script.stem, script, partial(make_example, script))
         live = sorted(page.name for page in (target / script.stem).glob("*.html"))
         title = _title(script)
         summary, text = _docstring(script)
@@ -181,35 +183,38 @@ def _docstring(script: Path) -> tuple[str, str]:
     return " ".join(summary.split()), text.replace("`fx.", "`flexure.")
 
 
-def _run(script: Path, folder: Path) -> None:
-    """Run an example in a process of its own, which saves its pictures in a folder."""
-    if folder.exists() and folder.stat().st_mtime > script.stat().st_mtime:
+def renew(folder: Path, source: Path, make: Callable[[Path], None]) -> None:
+    """Fill a folder with pictures, unless it is younger than what they are made from.
+
+    It is replaced as a whole, once all pictures are made.
+    """
+    if folder.exists() and folder.stat().st_mtime > source.stat().st_mtime:
         return
-    shutil.rmtree(folder, ignore_errors=True)
     unfinished = folder.with_suffix(".new")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    command = [sys.executable, str(script), "--folder", str(unfinished)]
-    command += _OPTIONS.get(script.stem, [])
-    path = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{script.name} failed:\n{done.stderr}")
-    _make_live(script, unfinished)
+    for each in (folder, unfinished):
+        shutil.rmtree(each, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    make(unfinished)
     for file in unfinished.iterdir():
-        if file.suffix not in (*_PICTURES, ".html"):
-            file.unlink()
-        else:
-            lighten(file)
+        lighten(file)
     unfinished.rename(folder)
 
 
-def _make_live(script: Path, folder: Path) -> None:
-    """Write the page of an example that has one, and writes none itself."""
+def run_here(words: list[str]) -> None:
+    """Run an example in this process, where everything is imported already."""
+    script = importlib.import_module(f"examples.{Path(words[0]).stem}")
+    with patch.object(sys, "argv", words), contextlib.redirect_stdout(io.StringIO()):
+        script.main()
+
+
+def make_example(script: Path, folder: Path, run: Callable[[list[str]], None] = run_here) -> None:
+    """Run an example as a command that saves its pictures in a folder, and make its page."""
+    run([str(script), "--folder", str(folder), *_OPTIONS.get(script.stem, [])])
     if script.stem in _LIVE:
         live_page(script).save(folder / f"{script.stem}.html")
+    for file in folder.iterdir():
+        if file.suffix not in (*_PICTURES, ".html"):
+            file.unlink()
 
 
 def live_page(script: Path) -> fx.results.Page:

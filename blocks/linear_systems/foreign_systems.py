@@ -14,7 +14,7 @@ from numpy.polynomial import polynomial
 
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 
 #: A linear system of python-control, or one of scipy.signal.
 ForeignSystem: TypeAlias = Any
@@ -122,8 +122,9 @@ def period_of(
     """
     told = system.dt
     if period is not None:
-        period = float(as_number(period, (), f"{attempt} with this period"))
-        check_bounds(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+        period = float(
+            bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+        )
     if told is True:
         require(
             period is not None,

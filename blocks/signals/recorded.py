@@ -15,7 +15,7 @@ from flexure.blocks.signals.sources import Trajectory
 from flexure.blocks.signals.table_files import FORMATS, Columns, bare, read_table, spread
 from flexure.diagrams.checks.arguments import file_path, items_of, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError, quoted, warn
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, bounded
 
 #: Columns that are chosen: all, one, several, or several by port.
 _Signals: TypeAlias = str | Iterable[str] | Mapping[str, str] | None
@@ -140,8 +140,7 @@ class Recorded(Trajectory):
         """Name the intervals that are longer than others."""
         longest = _LONG * float(np.median(self._lengths))
         if gap is not None:
-            longest = float(as_number(gap, (), f"{attempt} with this gap"))
-            check_bounds(longest, f"{attempt} with this gap", lower=0.0, unit="s")
+            longest = float(bounded(gap, f"{attempt} with this gap", lower=0.0, unit="s"))
         at = np.flatnonzero(self._lengths > longest)
         if at.size:
             named = [f"{self.times[k]:g} to {self.times[k + 1]:g} s" for k in at[:_MOST_NAMES]]

@@ -21,7 +21,7 @@ from flexure.diagrams.contexts.value_places import Way, can_be_set, find_place
 from flexure.diagrams.interface.completion import Completing, block_paths
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.copying import Household
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds, equal, freeze
+from flexure.diagrams.values.arrays import Array, as_number, bounded, check_bounds, equal, freeze
 from flexure.diagrams.values.handles import Handle, found_twin, require_context
 from flexure.diagrams.values.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 
@@ -78,8 +78,7 @@ class Context(Shown, Completing):
     @time.setter
     def time(self, time: float) -> None:
         attempt = f"Cannot set the time of '{self.root.system.name}' [s]"
-        number = as_number(time, (), attempt)
-        check_bounds(number, attempt, unit="s")
+        number = bounded(time, attempt, unit="s")
         self.store.require_no_onlooker("the time")
         self.store.time = float(number)
         self.store.changed(TIME_KIND)
@@ -93,8 +92,7 @@ class Context(Shown, Completing):
     def accuracy(self, accuracy: float | None) -> None:
         if accuracy is not None:
             attempt = f"Cannot set the accuracy of '{self.root.system.name}'"
-            accuracy = float(as_number(accuracy, (), attempt))
-            check_bounds(accuracy, attempt, lower=0.0, exclusive=True)
+            accuracy = float(bounded(accuracy, attempt, lower=0.0, exclusive=True))
         self.store.accuracy = accuracy
 
     # Continuous state ----------------------------------------------------------------------

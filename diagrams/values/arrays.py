@@ -206,6 +206,13 @@ def check_bounds(
         )
 
 
+def bounded(value: object, attempt: str, **bounds: Any) -> Array:
+    """Return a single number that is within bounds, as `check_bounds` takes them."""
+    number = as_number(value, (), attempt)
+    check_bounds(number, attempt, **bounds)
+    return number
+
+
 def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:
     """Tell whether a bound is the number next to one that is excluded, as which it is shown."""
     return np.ndim(bound) == 0 and float(show(bound)) == np.nextafter(bound, side) != bound

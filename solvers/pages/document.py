@@ -29,6 +29,7 @@ SCRIPTS = (
     "charts/chart.js",
     "charts/charts.js",
     "charts/scope.js",
+    "charts/bode.js",
     "charts/figures.js",
     "charts/responses.js",
     "page/goals.js",

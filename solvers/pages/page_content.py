@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.controllers.controllers import PIDController
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
@@ -31,6 +32,7 @@ from flexure.diagrams.systems.system import System, each_system
 from flexure.diagrams.values.kinds import DISCRETE, PARAMETER
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import DiscreteState
+from flexure.solvers.analysis.equations.equations import refuse_sampled
 from flexure.solvers.results.measures.step_sources import StepFinder
 from flexure.solvers.results.pictures.panels import (
     ENERGIES,
@@ -44,6 +46,7 @@ _PANELS = 6  # of signals that nobody has named
 _IN_ONE_PANEL = 6  # lines that can be told apart
 _FROM_ONE_BLOCK = 4  # parameters at hand that nobody has named
 _AT_HAND = 12
+_MOST_LOOP_STATES = 60
 _SAMPLES = 3  # states at which a page compares itself with Python
 _SHIFT = 1e-3  # by which they are apart, relative
 #: Figures of step responses that goals can bound, and their units, where U is that of the signal.
@@ -329,6 +332,23 @@ def foremost_parameters(
 def _settable(system: System, way: Any, path_of: Paths) -> str:
     place = find_place(system, way)
     return path_of.place(place) if place.part is not None else path_of(place.handle)
+
+
+def loops(signals: PageSignals, context: Context) -> list[dict[str, Any]]:
+    """Return the continuous PID controllers, by whose gains their loops can be opened."""
+    system = signals.system
+    try:
+        refuse_sampled(context, "Cannot show loop gains on a page")
+    except FlexureError:
+        return []
+    found = []
+    if len(context.continuous_state) <= _MOST_LOOP_STATES:
+        path_of = Paths(system)
+        for leaf in system.layout.leaves:
+            if isinstance(leaf, PIDController) and leaf.size == 1 and not leaf.gain_ports:
+                gains = [path_of(gain) for gain in (leaf.kp, leaf.ki, leaf.kd) if gain is not None]
+                found.append({"name": signals.outermost(leaf.u), "gains": gains})
+    return found
 
 
 def samples(system: System, context: Context, paths: Sequence[str]) -> list[dict[str, Any]]:

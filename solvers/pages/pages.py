@@ -35,6 +35,7 @@ from flexure.solvers.pages.page_content import (
     as_text,
     charts,
     foremost_parameters,
+    loops,
     read_goal,
     responses,
     samples,
@@ -376,6 +377,7 @@ class _Content:
             "changed": [],
             "recorded": None,
             "samples": [],
+            "loops": [],
             "diagram": diagram_data(system),
             "mechanisms": self._mechanisms,
         }
@@ -389,6 +391,7 @@ class _Content:
             ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
             data["changed"] = self._changed(known)
+            data["loops"] = loops(self._names, self._context)
             data["samples"] = samples(system, self._context, self._needed())
         elif recorded is not None:
             data["recorded"] = self._record(recorded)

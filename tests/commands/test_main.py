@@ -43,7 +43,7 @@ def in_a_shell(line: str, folder: Path, **environment: str) -> subprocess.Comple
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=110,
         check=False,
     )
 

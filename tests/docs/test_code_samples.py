@@ -9,15 +9,20 @@ another kind.
 
 A page that shows pictures saves them in its samples, as "name.svg", and refers to them as
 _generated/page/name.svg; a page in a folder, as ../_generated/folder/page/name.svg. When the site
-is built, the samples of such a page run in that folder.
+is built, the samples of such a page run in that folder, unless its pictures are younger than the
+page. If the environment variable FLEXURE_PICTURES names the folder _generated, the tests leave the
+pictures there, so that they are made once for tests and site.
 """
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from docs.gallery import renew
 from docs.samples import name_of, pages, pictures_of, run, samples_of
 from tests.support.native.c_models import needed
 from tests.support.tiers import by_tier
@@ -36,8 +41,13 @@ def test_the_pages_hold_samples_with_output() -> None:
 def test_page_prints_what_it_shows_and_saves_its_pictures(page: Path, tmp_path: Path) -> None:
     if page.stem == "out_of_python":
         needed("gcc")
-    run(page, tmp_path)
-    assert pictures_of(page) <= {path.name for path in tmp_path.iterdir()}
+    kept, folder = os.environ.get("FLEXURE_PICTURES"), tmp_path
+    if kept and pictures_of(page):
+        folder = Path(kept, name_of(page))
+        renew(folder, page, partial(run, page))
+    else:
+        run(page, folder)
+    assert pictures_of(page) <= {path.name for path in folder.iterdir()}
 
 
 WRONG_OUTPUT = """\

@@ -1,13 +1,20 @@
-"""Every script in examples/ runs by itself, in an empty folder, and confirms its own result."""
+"""Every script in examples/ runs by itself, in an empty folder, and confirms its own result.
+
+If the environment variable FLEXURE_PICTURES names the folder _generated of the site, the pictures
+and pages of the gallery are left there, so that they are made once for tests and site.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from docs.gallery import make_example, renew
 
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
@@ -25,14 +32,22 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
 def test_example_confirms_its_own_result(script: Path, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    outcome = subprocess.run(
-        [sys.executable, script, *ARGUMENTS.get(script.stem, [])],
-        cwd=tmp_path,
-        env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert outcome.returncode == 0, outcome.stdout
+
+    def run(words: list[str]) -> None:
+        outcome = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert outcome.returncode == 0, outcome.stdout
+
+    if kept := os.environ.get("FLEXURE_PICTURES"):
+        folder = Path(kept, "examples", script.stem)
+        renew(folder, script, partial(make_example, script, run=run))
+    else:
+        run([str(script), *ARGUMENTS.get(script.stem, [])])

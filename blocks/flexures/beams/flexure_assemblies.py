@@ -14,7 +14,7 @@ from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import as_number, check_bounds, check_name
+from flexure.diagrams.values.arrays import bounded, check_name
 
 
 class FlexureAssembly(PartGroup):
@@ -143,8 +143,7 @@ class CrossPivot(FlexureAssembly):
         L = _positive(length, f"{attempt} with length", "m")
         part = _between(crossing, 1.0, f"{attempt} with crossing")
         half = 0.5 * _between(angle, np.pi, f"{attempt} with angle")
-        offset = as_number(gap, (), f"{attempt} with gap")
-        check_bounds(offset, f"{attempt} with gap", unit="m")
+        offset = bounded(gap, f"{attempt} with gap", unit="m")
         options = {"width": width, "thickness": thickness, "material": material, **options}
         leaves = []
         for number, sign in ((1, 1.0), (2, -1.0)):
@@ -360,13 +359,9 @@ class FoldedGuide(FlexureAssembly):
 
 def _positive(value: float, attempt: str, unit: str) -> float:
     """Return a number that is positive."""
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, lower=0.0, exclusive=True, unit=unit)
-    return float(number)
+    return float(bounded(value, attempt, lower=0.0, exclusive=True, unit=unit))
 
 
 def _between(value: float, upper: float, attempt: str) -> float:
     """Return a number between zero and something."""
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, lower=0.0, upper=upper, exclusive=True)
-    return float(number)
+    return float(bounded(value, attempt, lower=0.0, upper=upper, exclusive=True))

@@ -11,7 +11,7 @@ import numpy as np
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds
+from flexure.diagrams.values.arrays import Array, as_number, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 
 _S = TypeVar("_S")
@@ -145,8 +145,6 @@ def time_of_damping(
             expected="damping_time alone, or loss_factor with at_frequency",
             found=", ".join(name for name, value in given.items() if value is not None),
         )
-    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
-    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
-    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
-    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
+    factor = bounded(loss_factor, f"{attempt} with loss_factor", lower=0.0)
+    hertz = bounded(frequency, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
     return float(factor / (2.0 * np.pi * hertz))

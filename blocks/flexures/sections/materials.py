@@ -8,7 +8,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import bounded
 
 _ATTEMPT = "Cannot make Material"
 #: Shear modulus over Young's modulus of what does not change its volume, the least of all.
@@ -129,9 +129,7 @@ class Material:
 def _positive(key: str, value: object, lower: float = 0.0) -> float:
     """Return a number when it is finite, and positive or above a bound."""
     attempt = f"{_ATTEMPT} with {key}"
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, lower=lower, exclusive=True)
-    return float(number)
+    return float(bounded(value, attempt, lower=lower, exclusive=True))
 
 
 def _strength(key: str, value: object) -> float | None:
@@ -164,9 +162,7 @@ def _shear_constants(
 def _checked_ratio(value: object) -> float:
     """Return Poisson's ratio when it leaves the material stable."""
     attempt = f"{_ATTEMPT} with poissons_ratio"
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5)
-    return float(number)
+    return float(bounded(value, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5))
 
 
 #: The materials of `Material.common` by name.

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.scalars import is_symbolic, refuse_where
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, bounded, show
 
 # ruff: noqa: RUF009 - what the calls return are fields
 
@@ -30,8 +30,7 @@ def check_dimensions(shape: Any) -> None:
         value = getattr(shape, each.name)
         if not is_symbolic(value):
             attempt = f"Cannot make {type(shape).__name__} with {each.name}"
-            number = as_number(value, (), attempt)
-            check_bounds(number, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
+            number = bounded(value, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
             object.__setattr__(shape, each.name, float(number))
 
 

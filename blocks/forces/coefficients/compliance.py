@@ -21,7 +21,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import one_of
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.values.arrays import Array, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import Array, as_numbers, bounded, check_bounds
 
 #: Damping ratios beyond it are no physics, and their squares overflow.
 _LARGEST_ZETA = 1e100
@@ -538,9 +538,7 @@ def _creeping(zeta: float, fraction: float) -> float:
 def _single(value: float, name: str, attempt: str, upper: float = np.inf) -> float:
     """Return one number when it is in (0, upper)."""
     attempt = f"{attempt} from {name}"
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt, lower=0.0, upper=upper, exclusive=True)
-    return float(number)
+    return float(bounded(value, attempt, lower=0.0, upper=upper, exclusive=True))
 
 
 def _positive(value: npt.ArrayLike, name: str, attempt: str) -> Array:

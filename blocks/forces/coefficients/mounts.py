@@ -17,7 +17,7 @@ from flexure.blocks.multibody.joints.base.checks import spread
 from flexure.blocks.signals.coordinate_axes import Axis, is_axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.interface.option_names import AnswersOtherWords, answers_other_words
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 
 #: One number for each axis.
 Triple: TypeAlias = tuple[float, float, float]
@@ -273,8 +273,7 @@ class BushingConstants(AnswersOtherWords):
             When T is negative or not finite.
         """
         attempt = "Cannot damp a bushing by time_constant"
-        T = as_number(time_constant, (), attempt)
-        check_bounds(T, attempt, lower=0.0, unit="s")
+        T = bounded(time_constant, attempt, lower=0.0, unit="s")
         return self._with_damping(
             T * np.array(self.torque_stiffness), T * np.array(self.force_stiffness)
         )

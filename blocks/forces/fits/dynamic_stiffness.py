@@ -15,7 +15,7 @@ from flexure.blocks.forces.coefficients.passive_matrix import DIRECTIONS
 from flexure.diagrams.checks.arguments import flag, items_of, mapping, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.interface.lazy_names import Deferred
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, bounded, check_bounds
 
 if TYPE_CHECKING:
     from flexure.blocks.forces.fits import dynamic_stiffness_figure
@@ -109,8 +109,7 @@ class DynamicStiffness:
         DynamicStiffness(stiffness=50.0, ..., branches=((30.0, 0.01), (20.0, 1.0)), ...)
         """
         attempt = "Cannot make a Prony series"
-        k = as_number(stiffness, (), f"{attempt} with stiffness")
-        check_bounds(k, f"{attempt} with stiffness", lower=0.0)
+        k = bounded(stiffness, f"{attempt} with stiffness", lower=0.0)
         g, T = (as_numbers(each, f"{attempt} with {what}") for each, what in
                 ((moduli, "moduli"), (times, "times")))  # fmt: skip
         fits = g.ndim == 1 and g.shape == T.shape
@@ -242,8 +241,7 @@ class DynamicStiffness:
         for each in (low, high):
             check_bounds(each, f"{attempt} with band", lower=0.0, exclusive=True, unit="Hz")
         require(low < high, band, f"{attempt} with band", "frequencies that increase")
-        allowed = as_number(error, (), f"{attempt} with error")
-        check_bounds(allowed, f"{attempt} with error", lower=1e-4, upper=0.5)
+        allowed = bounded(error, f"{attempt} with error", lower=1e-4, upper=0.5)
         if self.fractional is None:
             return self
         factor, exponent = self.fractional

@@ -13,7 +13,7 @@ from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of
 from flexure.diagrams.interface.html import Shown, heading, note
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import require_context
 from flexure.diagrams.values.tables import Table
 
@@ -152,8 +152,7 @@ class FitReport(Shown):
             When the share is not between 0 and 1.
         """
         attempt = "Cannot compute intervals of this confidence"
-        share = float(as_number(confidence, (), attempt))
-        check_bounds(share, attempt, lower=0.0, upper=1.0, exclusive=True)
+        share = float(bounded(confidence, attempt, lower=0.0, upper=1.0, exclusive=True))
         from scipy.special import stdtrit
 
         quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * share))

@@ -23,7 +23,7 @@ from flexure.blocks.forces.fits.least_squares import (
 )
 from flexure.diagrams.checks.arguments import items_of, mapping, require, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds
 
 _ATTEMPT = "Cannot fit constants"
 #: Bounds of constants by name, as they are declared or given.
@@ -307,6 +307,4 @@ def known_names(names: Iterable[str], given: Iterable[str]) -> list[str]:
 def _number(value: object, what: str) -> float:
     """Return a finite number."""
     attempt = f"{_ATTEMPT} with {what}"
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt)
-    return float(number)
+    return float(bounded(value, attempt))

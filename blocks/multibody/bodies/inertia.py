@@ -21,7 +21,7 @@ from flexure.blocks.multibody.bodies.unit_inertia import (
 )
 from flexure.blocks.signals.coordinate_axes import Axis
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds, show
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -157,8 +157,7 @@ class SpatialInertia:
             )
         if mass is None:
             what = f"{attempt} with the density"
-            rho = as_number(density, (), what)
-            check_bounds(rho, what, lower=0.0, unit="kg/m^3")
+            rho = bounded(density, what, lower=0.0, unit="kg/m^3")
             mass = rho * solid.volume
         m = checked_mass(mass, attempt)
         return cls._of(m, np.zeros(3), solid.moments, shape_of(solid), attempt)

@@ -16,8 +16,8 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import (
     Array,
     FloatArray,
-    as_number,
     as_numbers,
+    bounded,
     check_bounds,
     show,
 )
@@ -113,9 +113,7 @@ def symmetric_matrix(six: Array) -> Array:
 
 def checked_mass(mass: float, attempt: str) -> float:
     """Return a mass that is finite and not negative, else raise."""
-    number = as_number(mass, (), f"{attempt} with the mass")
-    check_bounds(number, f"{attempt} with the mass", lower=0.0, unit="kg")
-    return float(number)
+    return float(bounded(mass, f"{attempt} with the mass", lower=0.0, unit="kg"))
 
 
 def checked_inertia(inertia: npt.ArrayLike, attempt: str) -> FloatArray:

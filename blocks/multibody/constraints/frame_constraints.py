@@ -35,7 +35,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 
 if TYPE_CHECKING:
@@ -356,8 +356,7 @@ class DistanceConstraint(FrameConstraint):
             name, _point(name, "p_AP", body_a, p_AP), _point(name, "p_BQ", body_b, p_BQ)
         )
         attempt = f"Cannot make constraint '{name}'"
-        number = as_number(distance, (), attempt)
-        check_bounds(number, attempt, lower=0.0, exclusive=True, unit="m")
+        number = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
         self._default_distance = float(number)
         self._distance: NumericParameter | None = None
 

@@ -13,7 +13,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds, show
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds, show
 from flexure.diagrams.values.parameters import NumericParameter
 
 #: A joint with one position, or a joint with the suffix of one of its positions.
@@ -148,8 +148,7 @@ def gearing(
     numbers = as_number(constants, shape, what)
     require(numbers.size == matrix.shape[1], constants, what, _numbers(matrix.shape[1]))
     check_bounds(numbers, what)
-    number = as_number(offset, (), f"{attempt} with this offset")
-    check_bounds(number, f"{attempt} with this offset")
+    number = bounded(offset, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
     made = Gearing(pairs, parameter, numbers, zeros, matrix, float(number), **options)
     if made.excess(numbers) is not None:

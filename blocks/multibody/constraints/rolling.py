@@ -17,7 +17,7 @@ from flexure.blocks.multibody.joints.base.checks import unit_axis
 from flexure.blocks.multibody.joints.base.closure import Demand, two_normals
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import EvaluationError
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds
+from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.parameters import NumericParameter
 
 _FLAT = 1e-6  # sine of the angle between axis and normal at which a disk lies on its side
@@ -65,8 +65,7 @@ class RollingContact(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make constraint '{name}'"
-        number = as_number(radius, (), f"{attempt} with this radius")
-        check_bounds(number, f"{attempt} with this radius", lower=0.0, exclusive=True, unit="m")
+        number = bounded(radius, f"{attempt} with this radius", lower=0.0, exclusive=True, unit="m")
         self._default_radius = float(number)
         self._radius: NumericParameter | None = None
         self.normal = unit_axis(normal, f"{attempt} with this normal")
@@ -244,8 +243,7 @@ class RollingDisk(RollingContact):
         super().__init__(name, frame_a, frame_c, radius, normal=normal)
         attempt = f"Cannot make constraint '{name}'"
         self.axis = unit_axis(axis, f"{attempt} with this axis")
-        crown = as_number(crown_radius, (), f"{attempt} with this crown_radius")
-        check_bounds(crown, f"{attempt} with this crown_radius", lower=0.0, unit="m")
+        crown = bounded(crown_radius, f"{attempt} with this crown_radius", lower=0.0, unit="m")
         self._default_crown_radius = float(crown)
         self._crown_radius: NumericParameter | None = None
 

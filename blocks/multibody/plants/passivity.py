@@ -17,7 +17,7 @@ from flexure.blocks.multibody.force_elements.force_element import (
 from flexure.diagrams.checks.arguments import generator
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, warn
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds, check_size
+from flexure.diagrams.values.arrays import FloatArray, bounded, check_size
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -160,7 +160,7 @@ def check_passivity(
     num_motions = check_size(num_motions, "a number of motions", minimum=1)
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"
-        check_bounds(as_number(scale, (), attempt), attempt, lower=0.0, exclusive=True)
+        bounded(scale, attempt, lower=0.0, exclusive=True)
     if not isinstance(element, ForceElement):
         raise DeclarationError(
             "Cannot check for passivity", expected="a force element", found=repr(element)

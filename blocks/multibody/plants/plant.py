@@ -23,7 +23,7 @@ from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, 
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
 from flexure.diagrams.checks.arguments import generator, is_one_of, items_of, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
-from flexure.diagrams.values.arrays import Array, FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
 from flexure.diagrams.values.parameters import NumericParameter
 
@@ -540,8 +540,7 @@ class Plant(PlantBase):
 
 def _tolerance(tolerance: float, attempt: str) -> float:
     """Return the largest error of constraints that is left, a positive number."""
-    positive = as_number(tolerance, (), attempt)
-    check_bounds(positive, attempt, lower=0.0, exclusive=True)
+    positive = bounded(tolerance, attempt, lower=0.0, exclusive=True)
     return float(positive)
 
 

@@ -40,7 +40,7 @@ from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
-from flexure.diagrams.values.arrays import as_number, check_bounds, check_name
+from flexure.diagrams.values.arrays import as_number, bounded, check_bounds, check_name
 
 _C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)
@@ -382,12 +382,9 @@ class PlantBuilder:
         attempt = f"Cannot add actuator {name!r} to '{self.name}'"
         self._refuse(attempt, check_name(name, "an actuator"), self._inputs)
         self._require_own_joint(attempt, joint)
-        ratio = as_number(gear_ratio, (), attempt)
-        check_bounds(ratio, attempt)
-        inertia = as_number(rotor_inertia, (), attempt)
-        check_bounds(inertia, attempt, lower=0.0)
-        limit = as_number(effort_limit, (), attempt)
-        check_bounds(limit, attempt, lower=0.0, exclusive=True, allow_infinite=True)
+        ratio = bounded(gear_ratio, attempt)
+        inertia = bounded(rotor_inertia, attempt, lower=0.0)
+        limit = bounded(effort_limit, attempt, lower=0.0, exclusive=True, allow_infinite=True)
         actuator = Actuator(name, joint, float(ratio), float(inertia), float(limit))
         self._actuators[name] = actuator
         return actuator

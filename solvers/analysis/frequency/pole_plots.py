@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import COLORS, GREY, check_file, tidy, write_legend
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
 from flexure.solvers.analysis.frequency.picture_style import cross_zero
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
@@ -231,9 +231,7 @@ def _checked_reach(reach: float | None, attempt: str) -> float:
     """Return how far from the origin things are shown."""
     if reach is None:
         return np.inf
-    number = float(as_number(reach, (), f"{attempt} with this reach"))
-    check_bounds(number, f"{attempt} with this reach", lower=0.0, exclusive=True)
-    return number
+    return float(bounded(reach, f"{attempt} with this reach", lower=0.0, exclusive=True))
 
 
 def _default_reach(branches: npt.NDArray[np.complex128]) -> float:

@@ -85,23 +85,21 @@ class QuadraticSearch(FrequencySearch):
         Q, S, R = self._weights
         usable = np.isfinite(responses).all(axis=(1, 2))
         G = responses[usable]
+        noise, lost = np.abs(G).max(axis=(1, 2)), np.zeros(len(G), dtype=bool)
+        if self._of_output:  # in terms of y: u = G⁻¹ y
+            u, sizes, vh = np.linalg.svd(G)
+            lost = sizes[:, -1] <= _LOST * np.maximum(sizes[:, 0], np.finfo(float).tiny)
+            inverse = 1.0 / np.where(lost[:, np.newaxis], 1.0, sizes)
+            G = (vh.conj().transpose(0, 2, 1) * inverse[:, np.newaxis]) @ u.conj().transpose(
+                0, 2, 1
+            )
+            Q, R, noise = R, Q, inverse[:, -1]
         adjoint = G.conj().transpose(0, 2, 1)
-        square, unit = adjoint @ G, np.eye(G.shape[2])
-        form = Q * square + R * unit
-        if S:
-            form = form + S * (G + adjoint)
+        form = Q * (adjoint @ G) + R * np.eye(G.shape[2]) + (S * (G + adjoint) if S else 0.0)
+        values = np.linalg.eigvalsh(form)[:, -1]
+        values = np.where(np.abs(values) < _NOISE * noise, 0.0, values) if S else values
         found = np.full(len(responses), -np.inf if S else np.inf)
-        if self._of_output:
-            sizes, turn = np.linalg.eigh(square)
-            lost = sizes[:, 0] <= _LOST**2 * np.maximum(sizes[:, -1], np.finfo(float).tiny)
-            scaled = turn / np.sqrt(np.where(sizes > 0.0, sizes, 1.0))[:, np.newaxis, :]
-            form = scaled.conj().transpose(0, 2, 1) @ form @ scaled
-            values = np.where(lost, -np.inf, np.linalg.eigvalsh(form)[:, -1])
-            noise = _NOISE / np.sqrt(np.maximum(sizes[:, 0], np.finfo(float).tiny))
-        else:
-            values = np.linalg.eigvalsh(form)[:, -1]
-            noise = _NOISE * np.abs(G).max(axis=(1, 2))
-        found[usable] = np.where(np.abs(values) < noise, 0.0, values) if S else values
+        found[usable] = np.where(lost, -np.inf, values)
         return found
 
     def sizes(self, frequency: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.html import Shown
 from flexure.diagrams.systems.system import System
-from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.equations.tangents import tangent
 from flexure.solvers.analysis.linear_models import exchange
 from flexure.solvers.analysis.linear_models.poles import least_stable_first, stability
@@ -116,8 +116,7 @@ class LinearModel(Shown):
             require(fits, places, "Cannot make a linear model", f"places of states for {name}")
         if self.period is not None:
             attempt = "Cannot make a linear model with this period"
-            period = float(as_number(self.period, (), attempt))
-            check_bounds(period, attempt, lower=0.0, exclusive=True, unit="s")
+            bounded(self.period, attempt, lower=0.0, exclusive=True, unit="s")
 
     @property
     def tangent(self) -> FloatArray:
@@ -311,8 +310,7 @@ class LinearModel(Shown):
         'as scipy.signal has it; 1 of 2 states removed (0 uncontrollable, 1 unobservable)'
         """
         attempt = "Cannot make a minimal model with this tolerance"
-        allowed = float(as_number(tolerance, (), attempt))
-        check_bounds(allowed, attempt, lower=0.0, upper=1.0, exclusive=True)
+        allowed = float(bounded(tolerance, attempt, lower=0.0, upper=1.0, exclusive=True))
         own = self if self.normals is None else self.on_tangent()
         found = reduction(own.A, own.B, own.C, allowed)
         n, r = len(own.A), len(found.A)

@@ -15,7 +15,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Place, Way
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import (
     Equations,
@@ -333,8 +333,9 @@ def _sampled(
     """Return the model from one sample instant to the next."""
     from flexure.solvers.analysis.sampled.sampling import SampledEquations  # which seldom is needed
 
-    length = float(as_number(period, (), f"{attempt} with this period"))
-    check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+    length = float(
+        bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+    )
     as_gain = as_gain and any(gains(entries.context))
     sampled = SampledEquations(entries, places, length, attempt, as_gain=as_gain, frozen=frozen)
     first, shown = len(state_names(entries.context)), _names(places)

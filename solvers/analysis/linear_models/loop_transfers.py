@@ -241,7 +241,7 @@ def _from_wires(
                     "holds it",
                     remedy="Open the loop at the output of a block that samples",
                 )
-    around = _around(context, places)
+    around = around_wires(context, places)
     notes = linear_notes(leaf for leaf in context.leaves() if leaf.position in around)
     is_zero = not model.D.any() and not len(reduction(model.A, model.B, model.C, HIDDEN).A)
     if is_zero and not any(BLOCKS in each for each in notes):
@@ -251,21 +251,26 @@ def _from_wires(
     return replace(model, notes=notes)
 
 
+def approximated_delays(context: Context, around: Collection[int]) -> Iterator[tuple[str, float]]:
+    """Yield what approximates a delay, and up to which frequency, in words and in rad/s."""
+    for leaf in context.leaves():
+        if isinstance(leaf.system, PadeDelay) and leaf.position in around:
+            highest = leaf.system.highest_frequency(leaf)
+            text = f"'{leaf.system.label}' approximates its delay up to {highest:.3g} rad/s"
+            yield text, highest
+
+
 def _beyond_delays(model: LinearModel, context: Context, around: Collection[int]) -> Iterator[str]:
     """Name approximated delays of a loop that has a gain above 1 where their phase is wrong."""
-    for leaf in context.leaves():
-        block = leaf.system
-        if not isinstance(block, PadeDelay) or leaf.position not in around:
-            continue
-        highest = block.highest_frequency(leaf)
+    for text, highest in approximated_delays(context, around):
         above = highest * np.geomspace(1.0, _FAR, _PLACES)
         if model.period is not None:
             above = above[above < np.pi / model.period]
         gains = np.abs(model.frequency_response(above)).ravel()
         if (gains > 1.0).any():
             yield (
-                f"'{block.label}' approximates its delay up to {highest:.3g} rad/s, and the loop "
-                f"has a gain of {gains.max():.3g} above: raise its order, or take a TimeDelay"
+                f"{text}, and the loop has a gain of {gains.max():.3g} above: raise its order, or "
+                "take a TimeDelay"
             )
 
 
@@ -283,7 +288,7 @@ def _closes(model: LinearModel, whole: LinearModel) -> bool:
     return bool(np.allclose(found, wanted, rtol=_SAME, atol=_SAME))
 
 
-def _around(context: Context, places: Sequence[Place]) -> set[int]:
+def around_wires(context: Context, places: Sequence[Place]) -> set[int]:
     """Return the positions of the blocks from wires all the way around to one of them again."""
     layout = context.store.layout
     graph = nx.DiGraph()

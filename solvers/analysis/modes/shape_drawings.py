@@ -16,7 +16,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_file
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
 from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
@@ -72,7 +72,7 @@ class Shape:
 
     def animate(self, *, path: str | Path | None, view: View, fps: int) -> FuncAnimation:
         """Return an animation of one period."""
-        check_bounds(as_number(fps, (), self.attempt), self.attempt, lower=1.0, upper=1000.0)
+        bounded(fps, self.attempt, lower=1.0, upper=1000.0)
         target = None if path is None else target_of(path)
         count = max(2, round(_PERIOD * fps))
         turns = np.exp(2j * np.pi * np.arange(count) / count)

@@ -21,7 +21,7 @@ from flexure.diagrams.contexts.updates import require_start
 from flexure.diagrams.contexts.value_places import Way, find_place, several, shows_state
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.equations import (
@@ -238,8 +238,7 @@ def settled(
     if period is None:
         refuse_sampled(start, attempt, "Pass period= for that of samples, or use the plant only")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
-        number = as_number(value, (), f"{attempt} with this {option}")
-        check_bounds(number, f"{attempt} with this {option}", lower=0.0)
+        bounded(value, f"{attempt} with this {option}", lower=0.0)
     variables = find_variables(start, free, attempt)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     if period is None:

@@ -13,7 +13,7 @@ from flexure.diagrams.checks.arguments import check_axes, require
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import check_file
 from flexure.diagrams.interface.option_names import answers_other_words
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.results.mechanisms.animation_files import target_of
 from flexure.solvers.results.mechanisms.animations import play
 from flexure.solvers.results.mechanisms.camera import View
@@ -143,7 +143,7 @@ def animate_path(
     attempt = f"Cannot animate a load path of '{found.system.label}'"
     plant = only_plant(found.system, "animate(plant)") if plant is None else plant
     require_plant(plant)
-    check_bounds(as_number(fps, (), attempt), attempt, lower=1.0, upper=1000.0)
+    bounded(fps, attempt, lower=1.0, upper=1000.0)
     target = None if path is None else target_of(path)
     numbers = _spread(found, plant, round(_SECONDS * fps))
     captions = [_caption(found, number) for number in numbers]

@@ -15,11 +15,16 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import Shown, fold, heading, lines
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
+from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
+from flexure.solvers.analysis.linear_models.loop_transfers import (
+    approximated_delays,
+    around_wires,
+)
 from flexure.solvers.design.pid.pid_loops import PIDLoop
 from flexure.solvers.design.pid.pid_plants import Controlled, seen
 from flexure.solvers.design.pid.pid_rules import RULES, rule_gains
@@ -58,7 +63,7 @@ class PIDTuning(Shown):
     plant : LinearModel
         From the output of the controller to what it measures, and to its rate where that is an
         input of the controller; sampled for a sampled controller. Its ``notes`` name blocks that
-        are linearized as gains, on which the gains rest.
+        are linearized as gains, and delays whose approximation is wrong at the peak.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
         limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
@@ -338,6 +343,12 @@ def tune_pid(
     stable = loop.is_stable(gains)
     expected = f"a peak of the sensitivity of {bound:g}" if stable else "gains that stabilize"
     require(fits and stable, peak, attempt, expected, remedy=remedy)
+    places = [wire_place(start, controlled.way(block.u), attempt)]
+    notes = [
+        f"{text}, and the peak is at {place:.3g} rad/s: raise its order"
+        for text, highest in approximated_delays(start, around_wires(start, places))
+        if highest < place
+    ]
     tuning = PIDTuning(
         block,
         gains.kp,
@@ -347,7 +358,7 @@ def tune_pid(
         peak,
         place,
         ordered(loop.poles(gains), loop.period),
-        loop.plant,
+        replace(loop.plant, notes=(*loop.plant.notes, *notes)),
         component=controlled.component,
     )
     if step_to is None:
@@ -366,8 +377,7 @@ def tune_pid(
 def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
     """Return a finite number beyond the least or, without one, a number that is not negative."""
     attempt = f"{attempt} with this {name}"
-    number = float(as_number(value, (), attempt))
-    check_bounds(number, attempt, lower=least or 0.0, exclusive=least is not None)
+    number = float(bounded(value, attempt, lower=least or 0.0, exclusive=least is not None))
     require(np.isfinite(number), number, attempt, "a finite number")
     return number
 

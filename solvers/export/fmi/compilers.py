@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import platform
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -46,7 +47,7 @@ PLATFORMS = {
         *("aarch64-linux", "aarch64-linux", ".so", "aarch64-linux-gnu.2.17", "Linux", "aarch64")
     ),
     "macos-arm": _platform(
-        *("aarch64-darwin", "aarch64-darwin", ".dylib", "aarch64-macos", "Darwin", "arm64")
+        *("darwin64", "aarch64-darwin", ".dylib", "aarch64-macos", "Darwin", "arm64")
     ),
 }
 
@@ -89,6 +90,17 @@ def shared_library(texts: Mapping[str, str], name: str, attempt: str) -> bytes:
         found=done.stderr.strip()[:500] or f"exit code {done.returncode}",
         remedy="Write sources alone: platforms=()",
     )
+
+
+def universal(one: bytes, other: bytes) -> bytes:
+    """Return a library of macOS for the processors of two libraries."""
+    page = 2**14
+    head, body = struct.pack(">2I", 0xCAFEBABE, 2), b""
+    for each in (one, other):
+        processor = struct.unpack_from("<2I", each, 4)
+        head += struct.pack(">5I", *processor, page + len(body), len(each), 14)
+        body += each + bytes(-len(each) % page)
+    return head.ljust(page, b"\0") + body
 
 
 def _compiler(name: str, attempt: str) -> list[str]:

@@ -24,7 +24,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import require_root
 from flexure.solvers.export.c.c_model import CModel, Part, Wanted
 from flexure.solvers.export.c.equation_functions import number
-from flexure.solvers.export.fmi.compilers import OPTIONS, PLATFORMS, shared_library
+from flexure.solvers.export.fmi.compilers import OPTIONS, PLATFORMS, shared_library, universal
 from flexure.solvers.export.fmi.description import (
     KINDS,
     NOMINAL,
@@ -105,7 +105,8 @@ class FMU(Answer):
         for each in platforms:
             of = PLATFORMS[each]
             name = f"binaries/{of.folders[version]}/{model.name}{of.ending}"
-            self.files[name] = shared_library(texts, each, attempt)
+            made, other = shared_library(texts, each, attempt), self.files.get(name)
+            self.files[name] = made if other is None else universal(other, made)
         if sources:
             self.files |= {f"sources/{name}": text.encode() for name, text in texts.items()}
             compiled = [name for name in texts if name.endswith(".c")]

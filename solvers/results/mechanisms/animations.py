@@ -13,7 +13,7 @@ from flexure.blocks import Plant
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.drawing.formats.new_figures import new_figure
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import bounded
 from flexure.solvers.results.mechanisms.animation_files import (
     Target,
     mechanism_animation,
@@ -125,7 +125,7 @@ def animate(
     plant = only_plant(result.system, "animate(result, plant)") if plant is None else plant
     require_plant(plant)
     for rate in (fps, speed):
-        check_bounds(as_number(rate, (), _PACE), _PACE, lower=_SLOWEST)
+        bounded(rate, _PACE, lower=_SLOWEST)
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     (traced,) = traced_frames(trace, [plant], plant.label)
     target = None if path is None else target_of(path)

@@ -16,9 +16,10 @@ from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike, as_frame
 from flexure.diagrams.checks.arguments import flag, items_of
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.drawing.arrangement.text import text_width
 from flexure.diagrams.drawing.formats.style import check_title
 from flexure.diagrams.systems.system import System, way_to_a_system
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, bounded, check_bounds
 from flexure.solvers.results.mechanisms.background import (
     Floor,
     draw_axes,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _INCHES = 5.0  # the longer side of what is shown in a new figure
 _ROOM = 0.75  # for numbers and titles
+_TITLE = 10.0  # points
 _FARTHEST = 1e100  # place whose squared distances are numbers, in m
 _LETTERS = 60  # of a title, in one line
 
@@ -125,6 +127,9 @@ class Picture:
             colors = StressColors(scene.ribbons, motion.context, motion.stresses)
             colors.draw_bar(ax)
             self.inches[0] += _ROOM
+        lines = [line for each in motion.captions for line in _folded(each).splitlines()]
+        widest = max((text_width(line, _TITLE) for line in lines), default=0.0)
+        self.inches[0] = max(self.inches[0], _ROOM + widest / 72.0)
         self._new_drawing = partial(
             Drawing,
             scene,
@@ -136,13 +141,12 @@ class Picture:
             colors=colors,
         )
         self.drawing = self._new_drawing()
-        self._caption = ax.set_title("", loc="left", fontsize="medium", color=METAL)
+        self._caption = ax.set_title("", loc="left", fontsize=_TITLE, color=METAL)
 
     def show(self, moment: int) -> list[Any]:
         """Draw a moment, and return nothing that could be drawn by itself."""
         self._move(self.drawing, moment)
-        caption = textwrap.fill(self.motion.captions[moment], _LETTERS, max_lines=3)
-        self._caption.set_text(caption)
+        self._caption.set_text(_folded(self.motion.captions[moment]))
         return []
 
     def show_all(self) -> None:
@@ -162,6 +166,11 @@ class Picture:
             moment,
             None if stresses is None else [each[moment] for each in stresses],
         )
+
+
+def _folded(caption: str) -> str:
+    """Return a caption in lines that are not too long."""
+    return textwrap.fill(caption, _LETTERS, max_lines=3)
 
 
 def _tips(motion: Motion, scene: Scene, scale: float) -> FloatArray:
@@ -225,8 +234,7 @@ def checked_options(
     """Return the options that all pictures of a plant have."""
     attempt = f"Cannot draw '{plant.label}'"
     if ground is not None:
-        ground = float(as_number(ground, (), attempt))
-        check_bounds(ground, attempt)
+        ground = float(bounded(ground, attempt))
     check_title(title, attempt)
     return flag(forces, "forces", attempt), ground, title or ""
 

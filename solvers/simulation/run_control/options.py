@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.values.arrays import as_number, check_bounds
+from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.events import Terminate
 
 #: Whether equations are compiled, and to what.
@@ -23,9 +23,7 @@ def checked_max_record(size: Any) -> float | None:
     if size is None:
         return None
     attempt = "Cannot use this max_record"
-    number = as_number(size, (), attempt)
-    check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
-    return float(number)
+    return float(bounded(size, attempt, lower=0.0, allow_infinite=True, unit="bytes"))
 
 
 def checked_max_steps(max_steps: Any) -> float:

@@ -91,11 +91,14 @@ def _draw_histogram(ax: Axes, column: Column, bins: int | None, without: int) ->
     ax.hist(inside, edges.tolist(), color=COLORS[0], alpha=0.85)
     tidy(ax)
     ax.xaxis.grid(False)
+    marks: dict[str, tuple[float, float]] = {}
     for quantile, value in zip(_QUANTILES, np.quantile(numbers, _QUANTILES), strict=True):
         style = "-" if quantile == 0.5 else "--"
         ax.axvline(value, color=COLORS[1], linewidth=1.2, linestyle=style)
+        marks.setdefault(f"{value:.3g}", (quantile, value))
+    for text, (quantile, value) in marks.items():
         ax.annotate(
-            f"{value:.3g}",
+            text,
             (value, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 2),

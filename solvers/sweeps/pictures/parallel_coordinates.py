@@ -122,12 +122,18 @@ def _centered(numbers: FloatArray) -> FloatArray:
 
 def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:
     """Draw an axis for each column, with its label above and some of its numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    round_numbers = MaxNLocator(_TICKS, steps=[1, 2, 5, 10]).tick_values
     for k, column in enumerate(columns):
         low, high = _ends(column)
         ax.axvline(k, color="black", linewidth=0.8, zorder=3)
-        for share in np.linspace(0.0, 1.0, _TICKS):
+        numbers = np.asarray(round_numbers(low, high))
+        for number in numbers[(numbers >= low) & (numbers <= high)]:
+            share = (number - low) / (high - low)
+            ax.plot([k - 0.015, k + 0.015], [share, share], color="black", linewidth=0.8, zorder=3)
             ax.annotate(
-                f"{low + share * (high - low):.3g}",
+                f"{number:.6g}",
                 (k, share),
                 xytext=(4, 0),
                 textcoords="offset points",

@@ -102,7 +102,7 @@ def test_a_fork_that_waits_leaves_the_interrupt_key_as_it_was(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         check=False,
     )
     assert (found.stdout, found.stderr) == (expected, "")
@@ -134,7 +134,7 @@ def test_a_fork_amid_a_fork_leaves_no_lock_closed() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         check=False,
     )
     assert found.stdout == "[True] False\n", found.stderr

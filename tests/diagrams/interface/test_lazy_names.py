@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from flexure.diagrams.interface.lazy_names import Deferred
 
 FACE = """
 from flexure.diagrams.interface.lazy_names import on_demand
@@ -21,7 +24,11 @@ MODULES = {
     "shapes": "class Circle:\n    def area(self): ...\nclass Square: ...\nclass Hidden: ...\n",
     "inner/__init__": "",
     "inner/colors": "RED = 'red'\n",
-    "extra": "",
+    "extra": (
+        "def measured(square, *, times=1):\n"
+        "    'Return an area.'\n"
+        "    return times * square.side**2\n"
+    ),
     "tools": "def measure(): ...\ndef hidden(): ...\n__all__ = ['measure']\n",
     "faulty": "import no_such_module_at_all\n",
 }
@@ -125,3 +132,24 @@ def test_names_of_machinery_import_nothing(package: ModuleType) -> None:
 def test_a_module_that_cannot_be_imported_says_why(package: ModuleType) -> None:
     with pytest.raises(ModuleNotFoundError, match="'no_such_module_at_all'"):
         _ = package.faulty
+
+
+def test_a_method_may_be_a_function_of_a_module_that_is_imported_at_its_first_use(
+    package: ModuleType,
+) -> None:
+    class Square:
+        measured = Deferred("gallery.extra").measured
+
+        def __init__(self, side: float) -> None:
+            self.side = side
+
+    assert "gallery.extra" not in imported()
+    assert Square(3.0).measured(times=2) == 18.0
+    assert imported() >= {"gallery.extra"}
+    method = Square.measured
+    assert method.__qualname__.endswith("Square.measured")
+    assert method.__doc__ == "Return an area."
+    assert [*inspect.signature(method).parameters] == ["square", "times"]
+    with pytest.raises(TypeError, match=r"Square\.measured\(\) got an unexpected keyword"):
+        Square(3.0).measured(size=1)
+    assert not hasattr(Deferred("gallery.extra"), "__wrapped__")

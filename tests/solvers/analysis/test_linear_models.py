@@ -375,7 +375,7 @@ def test_neither_package_is_imported_to_recognize_its_objects() -> None:
         "print({'control', 'scipy.signal'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", code]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=110)
     assert shown.stdout.strip() == "set()"
 
 

@@ -363,6 +363,22 @@ def test_flutter_of_bodies_without_mass_is_not_known() -> None:
     assert not path.stable[-1]
 
 
+@pytest.mark.parametrize("order", [1, 3])
+def test_gains_that_rest_on_a_rough_delay_say_so(order: int) -> None:
+    builder = fx.DiagramBuilder("loop")
+    delay = fx.PadeDelay("delay", 1.0, order=order)
+    builder.add_all(fx.PIDController("pid"), fx.FirstOrderLag("plant", 0.1), delay)
+    builder.add(fx.Constant("target", 1.0))
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "delay", "pid.measurement")
+    tuning = fx.tune_pid(builder.build(), "pid", parts="PI")
+    s = 1j * np.linspace(0.5, 3.0, 2001)
+    loop = (tuning.kp + tuning.ki / s) / (0.1 * s + 1.0) * np.exp(-s)
+    peak = float(np.max(1.0 / np.abs(1.0 + loop)))
+    assert ("'delay' approximates its delay" in repr(tuning)) == (order == 1)
+    assert (abs(peak - 1.6) < 0.01) == (order == 3)
+
+
 # Responses that are not at rest ------------------------------------------------------------------
 
 

@@ -65,6 +65,7 @@ def cut_into_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> list[int]:
 def test_modules_that_call_each_other_give_the_numbers_of_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("FLEXURE_CACHE", "off")
     system, x = Web(), np.linspace(-1.0, 1.0, N)
     entries = []
     for piece in (10**9, 4000):

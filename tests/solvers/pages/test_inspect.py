@@ -144,12 +144,11 @@ def test_an_element_of_a_plant_has_the_values_of_a_context(
         assert_agree(curves["Torque over rate", "torque"], lambda v: law.torque(0.5, v))
         last = shown.page.locator(".chart").last  # which is not drawn while nobody sees it
         last.scroll_into_view_if_needed()
-        shown.page.wait_for_timeout(100)
         title = last.get_attribute("data-title")
-        drawn = last.locator(".face").evaluate("node => node.data.map(t => [t.name, [...t.y]])")
-        for (chart, name), (_, values) in curves.items():
-            if chart == title:
-                np.testing.assert_array_equal(dict(drawn)[name], values)
+        wanted = {name: list(y) for (chart, name), (_, y) in curves.items() if chart == title}
+        drawn = "[...document.querySelectorAll('.chart')].at(-1).querySelector('.face')"
+        drawn = f"({drawn}.data ?? []).map((trace) => [trace.name, [...trace.y]])"
+        shown.until(drawn, lambda found: {name: dict(found).get(name) for name in wanted} == wanted)
     assert float(context.get("door.hinge.viscous_friction")) != 1.5
     assert block.parent is not None
 

@@ -86,14 +86,7 @@ def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_have_the_contrast_that_accessibility_asks_for(scheme: Any, shown: OpenPage) -> None:
     shown.page.emulate_media(color_scheme=scheme)
-    for _ in range(50):  # the charts are drawn anew a moment later
-        found = shown.page.evaluate(CONTRAST)
-        low = [(ratio, text) for ratio, text in found if ratio < 4.5]
-        if not low:
-            break
-        shown.page.wait_for_timeout(100)
-    assert len(found) > 100
-    assert low == []
+    shown.until(CONTRAST, lambda found: len(found) > 100 and min(r for r, _ in found) >= 4.5)
 
 
 def test_everything_has_a_name_and_is_reached_by_the_keyboard(shown: OpenPage) -> None:
@@ -116,22 +109,15 @@ def test_everything_has_a_name_and_is_reached_by_the_keyboard(shown: OpenPage) -
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(shown: OpenPage) -> None:
     shown.page.set_viewport_size({"width": 400, "height": 800})
-    shown.page.wait_for_timeout(200)  # charts follow
-    width, wide = shown.page.evaluate(WIDER_THAN_THE_WINDOW)
-    assert width <= 400
-    assert wide == []
+    shown.until(WIDER_THAN_THE_WINDOW, lambda found: found[0] <= 400 and found[1] == [])
     shown.page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_a_phone_shows_curves_before_the_figures_of_a_response(shown: OpenPage) -> None:
     shown.page.set_viewport_size({"width": 390, "height": 844})
-    shown.page.wait_for_timeout(200)
-    charts, figures = (
-        shown.page.locator(f"#{name}").bounding_box() for name in ("charts", "responses")
-    )
-    assert charts is not None
-    assert figures is not None
-    assert charts["y"] + charts["height"] <= figures["y"]
+    edges = "['charts', 'responses'].map((id) => document.getElementById(id))"
+    edges += ".map((node) => node.getBoundingClientRect()).map((box) => [box.top, box.bottom])"
+    shown.until(edges, lambda found: found[0][1] <= found[1][0])
     shown.page.set_viewport_size({"width": 1280, "height": 900})
 
 
@@ -176,15 +162,20 @@ def test_a_page_around_it_chooses_light_or_dark(shown: OpenPage) -> None:
     page.emulate_media(color_scheme="light")
     paper = "getComputedStyle(document.body).backgroundColor"
     chart = "getComputedStyle(document.querySelector('#charts .face text')).fill"
-    seen = {}
-    for wanted in ("dark", "sepia", "light"):
-        page.evaluate(f"postMessage({{ colors: '{wanted}' }}, '*')")
-        page.wait_for_timeout(100)
-        seen[wanted] = page.evaluate(f"[{paper}, {chart}]")
-    assert seen["sepia"] == seen["dark"]  # it knows no other words
-    assert all(one != other for one, other in zip(seen["light"], seen["dark"], strict=True))
+    light = page.evaluate(f"[{paper}, {chart}]")
+
+    def is_dark(found: list[str]) -> bool:
+        return all(one != other for one, other in zip(found, light, strict=True))
+
+    page.evaluate("postMessage({ colors: 'dark' }, '*')")
+    shown.until(f"[{paper}, {chart}]", is_dark)
+    page.evaluate("postMessage({ colors: 'sepia' }, '*')")
+    page.wait_for_timeout(100)
+    assert is_dark(page.evaluate(f"[{paper}, {chart}]"))  # it knows no other words
+    page.evaluate("postMessage({ colors: 'light' }, '*')")
+    shown.until(f"[{paper}, {chart}]", light.__eq__)
     page.emulate_media(color_scheme="dark")
-    assert page.evaluate(paper) == seen["light"][0]
+    assert page.evaluate(paper) == light[0]
 
 
 class Odd(fx.LeafSystem):
@@ -219,8 +210,7 @@ def test_texts_of_users_stay_texts(browser: Browser, tmp_path: Path) -> None:
         shown.enter("rate", "2")
         assert shown.page.locator("img, main script").count() == 0
         shown.enter("t_final", "3")  # is not the end of the run
-        shown.page.wait_for_timeout(300)  # the address follows when the hand rests
-        assert shown.page.evaluate("location.hash") == "#rate=2&t_final=3"
+        shown.until("location.hash", "#rate=2&t_final=3".__eq__)  # follows when the hand rests
         table = shown.table()
         assert table["time"][-1] == 2.0
         assert len(table["y"]) > 1000

@@ -122,3 +122,40 @@ def test_a_link_copied_in_a_notebook_says_what_it_is_for(browser: Browser, tmp_p
     inside.get_by_role("button", name="Copy link", exact=True).click()
     inside.locator("#told", has_text="has no address").wait_for()
     visit.close()
+
+
+def test_the_loop_gain_of_the_present_values_is_that_of_a_linear_model(
+    browser: Browser, tmp_path: Path
+) -> None:
+    system = loop()
+    with opened(browser, fx.page(system, 8.0), tmp_path) as shown:
+        shown.enter("pid.kp", "24")
+        shown.press("Bode")
+        gain, phase = shown.page.evaluate(
+            """() => [...document.querySelectorAll(".scope .part:not([hidden]) .face")]
+              .map((face) => face.data.find((line) => !line.quiet)).map(({ x, y }) => ({ x, y }))"""
+        )
+        note = shown.page.locator(".scope .part:not([hidden]) .note")
+        margins = {name: float(note.get_attribute(f"data-{name}") or "nan") for name in MARGINS}
+        shown.enter("pid.ki", "2000")
+        assert "no margins" in note.inner_text()
+        shown.enter("pid.ki", "20")
+        assert "phase margin" in note.inner_text()
+    context = system.create_default_context()
+    context.set("pid.kp", 24.0)
+    model = fx.loop_gain(system, "pid.u", context=context)
+    expected = np.ravel(model.frequency_response(np.array(gain["x"])))
+    ours = np.array(gain["y"]) * np.exp(1j * np.deg2rad(phase["y"]))
+    np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-8)
+    assert np.max(np.abs(np.diff(phase["y"]))) < 30.0
+    found = fx.margins(model)
+    k = np.argmin(np.abs(found.phase_margins))
+    others = [
+        found.phase_margin_frequencies[k],
+        np.rad2deg(abs(found.phase_margins[k])),
+        1.0 / found.modulus_margin,
+    ]
+    np.testing.assert_allclose([*margins.values()], others, rtol=2e-3)
+
+
+MARGINS = ("crossover", "phase-margin", "peak")

@@ -203,7 +203,7 @@ def test_while_an_update_is_tried_out_other_threads_find_everything_as_it_was() 
     ready.acquire(), done.acquire()
 
     def visit() -> None:
-        ready.acquire(timeout=20.0)
+        ready.acquire(timeout=100.0)
         seen.extend([*block.hits, *HITS, Keeper.total, block.note_in_a_method])
         HITS.append(-1.0)
         block.hits.append(-1.0)

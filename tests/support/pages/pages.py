@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,15 @@ class OpenPage:
         before = int(self.page.locator("body").get_attribute("data-runs") or 0)
         yield
         self.page.locator(f'body:not([data-runs="{before}"])').wait_for()
+
+    def until(self, ask: str, holds: Callable[[Any], bool]) -> None:
+        """Wait until something holds for what JavaScript gives, however busy the machine is."""
+        for _ in range(300):
+            found = self.page.evaluate(ask)
+            if holds(found):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"still {found}")
 
     def press(self, name: str) -> None:
         """Press the button of a name."""

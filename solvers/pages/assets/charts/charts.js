@@ -7,7 +7,7 @@ const MARGIN = { l: 58, r: 14, t: 4, b: 6 };
 const FOOT = 24; // below the last panel, where times are written
 
 /** Put panels of the shown signals into an element. */
-function mountCharts(place, data, app) {
+function mountCharts(place, data, app, model) {
   const panels = data.charts.map((names) => ({ names: [...names] }));
   const figure = element("div", {
     class: "charts",
@@ -88,7 +88,7 @@ function mountCharts(place, data, app) {
     width = now;
     draw();
   });
-  mountScope(scope, data, app);
+  mountScope(scope, data, app, model);
   return () => panels[0] ?? null;
 }
 

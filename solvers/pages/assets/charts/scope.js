@@ -1,4 +1,4 @@
-// The scope below the charts: two cursors with statistics between them, and a spectrum.
+// The scope below the charts: two cursors with statistics between them, spectra, and loop gains.
 
 const FIGURES = [
   ["A", ({ a }) => a],
@@ -91,7 +91,7 @@ function linesShown(names, app) {
 }
 
 /** Put the scope into an element. */
-function mountScope(place, data, app) {
+function mountScope(place, data, app, model) {
   const answers = data.responses.map(({ signal }) => signal);
   const foremost = (names) => names.find((name) => answers.includes(name)) ?? names[0] ?? "";
   const table = element("table", { class: "figures" });
@@ -119,6 +119,7 @@ function mountScope(place, data, app) {
     element("div", { class: "scrolling" }, table),
   );
   const spectrum = makeSpectrum(app, foremost);
+  const bode = data.loops.length > 0 ? makeBode(data, app, model) : null;
   const whole = element("button", { type: "button", onclick: () => app.zoom(null) }, "All times");
   const toggle = (name, part, act) => {
     const button = element("button", { type: "button", "aria-pressed": "false" }, name);
@@ -135,13 +136,14 @@ function mountScope(place, data, app) {
     { class: "buttons" },
     toggle("Cursors", cursors, (isOn) => app.measure(isOn)),
     toggle("Spectrum", spectrum.part, draw),
+    bode && toggle("Bode", bode.part, draw),
     whole,
   );
-  place.append(buttons, cursors, spectrum.part);
+  place.append(...[buttons, cursors, spectrum.part, bode?.part].filter(Boolean));
 
   function draw() {
     whole.hidden = app.zoomed === null;
-    if (!spectrum.part.hidden) spectrum.draw();
+    for (const view of [spectrum, bode]) if (view && !view.part.hidden) view.draw();
     if (cursors.hidden || app.marks === null) return;
     const range = [...app.marks].sort((a, b) => a - b);
     app.marks.forEach((time, k) => {

@@ -56,7 +56,7 @@ if (data.responses.length) open("responses", (place) => mountResponses(place, da
 mountPlayer(document.getElementById("player"), app);
 mountSharing(document.getElementById("sharing"), data, app);
 let foremost = () => null; // panel of the charts
-open("charts", (place) => (foremost = mountCharts(place, data, app)));
+open("charts", (place) => (foremost = mountCharts(place, data, app, model)));
 followColors(app);
 const endOfFirst = app.on("result", () => {
   endOfFirst();

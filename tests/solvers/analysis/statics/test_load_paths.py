@@ -354,11 +354,12 @@ def test_the_lag_of_an_actuator_goes_along() -> None:
 
 @pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e8])
 def test_a_slow_integral_controller_is_as_stable_as_its_sign_says(stiffness: float) -> None:
-    def held(ki: float) -> fx.Diagram:
+    def held(ki: float, damping: float) -> fx.Diagram:
         builder = fx.PlantBuilder("stage", gravity=NO_GRAVITY)
         table = builder.add_body("table", POINT, com=(0.001, 0.0, 0.0))
         slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, (1, 0, 0)))
-        builder.add_force_element(fx.JointSpring("spring", slide, stiffness=stiffness))
+        spring = fx.JointSpring("spring", slide, stiffness=stiffness, damping=damping)
+        builder.add_force_element(spring)
         builder.add_actuator("motor", slide)
         outer = fx.DiagramBuilder("held")
         outer.add(builder.build())
@@ -369,9 +370,12 @@ def test_a_slow_integral_controller_is_as_stable_as_its_sign_says(stiffness: flo
         return outer.build()
 
     for ki in (100.0, -100.0):  # poles at about -ki / stiffness, beside those of the spring
-        system = held(ki)
+        system = held(ki, 1.0)
         path = fx.load_path(system, {"target.value": 10.0 / stiffness})
         assert (path.stable == (ki > 0.0)).all(), (stiffness, ki)
+    # With m s³ + k s + ki = 0, the sum of the poles is zero: an undamped spring vibrates ever more.
+    undamped = fx.load_path(held(1e-2 * stiffness**1.5, 0.0), {"target.value": 10.0 / stiffness})
+    assert (undamped.num_unstable == 1).all()
 
 
 def test_a_path_without_traces_has_differences() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import zipfile
@@ -321,6 +322,47 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["parameters"] == ["time_constant", "gain"]
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
+
+
+#: What begins a library: where a number is, how it is packed, and what it is.
+PE, ELF, MACH = [(0, "2s", b"MZ")], [(0, "4s", b"\x7fELF"), (16, "<H", 3)], [(0, "<I", 0xFEEDFACF)]
+FORMATS: dict[str, tuple[str, str, list[tuple[int, str, Any]]]] = {
+    "windows": ("win64", "x86_64-windows/lag.dll", PE),
+    "linux": ("linux64", "x86_64-linux/lag.so", [*ELF, (18, "<H", 62)]),
+    "linux-arm": ("aarch64-linux", "aarch64-linux/lag.so", [*ELF, (18, "<H", 183)]),
+    "macos": ("darwin64", "x86_64-darwin/lag.dylib", [*MACH, (4, "<I", 0x01000007)]),
+    "macos-arm": ("darwin64", "aarch64-darwin/lag.dylib", [*MACH, (4, "<I", 0x0100000C)]),
+}
+
+
+def has_format(library: bytes, fields: list[tuple[int, str, Any]]) -> bool:
+    return all(struct.unpack_from(kind, library, at) == (value,) for at, kind, value in fields)
+
+
+@pytest.mark.full
+def test_units_hold_a_library_of_the_right_format_for_each_platform() -> None:
+    reason = "needs the compiler for other platforms (pip install 'flexure[compiler]')"
+    pytest.importorskip("ziglang", reason=reason)
+    lag = fx.FirstOrderLag("lag", 2.0)
+    files = fx.to_fmu(lag, version="3.0", platforms=FORMATS, sources=False).files
+    for folder, path, fields in FORMATS.values():
+        library = files.pop(f"binaries/{path}")
+        assert has_format(library, fields), path
+        if fields is PE:
+            (at,) = struct.unpack_from("<I", library, 0x3C)
+            assert has_format(library, [(at, "4s", b"PE\0\0"), (at + 4, "<H", 0x8664)])
+        assert b"fmi3DoStep" in library, folder
+    assert not [name for name in files if "binaries" in name]
+    files = fx.to_fmu(lag, platforms=("macos", "windows", "macos-arm"), sources=False).files
+    assert {name for name in files if "binaries" in name} == {
+        f"binaries/{name}" for name in ("win64/lag.dll", "darwin64/lag.dylib")
+    }
+    both = files["binaries/darwin64/lag.dylib"]  # for either processor
+    assert struct.unpack_from(">2I", both) == (0xCAFEBABE, 2)
+    for k, name in enumerate(("macos", "macos-arm")):
+        processor, _, at, size, _ = struct.unpack_from(">5I", both, 8 + 20 * k)
+        assert has_format(both[at : at + size], FORMATS[name][2])
+        assert processor == FORMATS[name][2][1][2]
 
 
 class Escape(fx.LeafSystem):

@@ -119,7 +119,7 @@ def test_an_interrupted_sweep_has_what_came_back() -> None:
 
 
 def test_an_interruption_does_not_wait_for_long_runs_of_threads() -> None:
-    press = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    press = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     began = time.process_time()
     press.start()
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):

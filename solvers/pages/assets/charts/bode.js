@@ -1,0 +1,223 @@
+// The loop gain of controllers at the end of a run, over frequency, from Jacobians of the model.
+//
+// With A the Jacobian of the closed loop, and A0 that with all gains of its controller at zero, by
+// which the loop is open, the return difference is 1 + L(s) = det(s I - A) / det(s I - A0).
+
+const [LOWEST, HIGHEST, PLACES_OF_BODE] = [1e-4, 1e6, 401]; // in rad/s
+const SQUARINGS = 45; // of a matrix, after which its eigenvalues count as on the unit circle
+const SHOWN = 1e4; // gains between this and its inverse are shown
+
+/** Return the logarithm and the angle of the determinant of j ω I - A. */
+function determinantAt(omega, { size, entries }) {
+  const [re, im] = [entries.map((each) => -each), new Float64Array(size * size)];
+  for (let k = 0; k < size; k++) im[k * size + k] = omega;
+  let [log, angle] = [0, 0];
+  for (let k = 0; k < size; k++) {
+    let pivot = k;
+    for (let i = k + 1; i < size; i++) {
+      const [now, best] = [i, pivot].map((row) => Math.hypot(re[row * size + k], im[row * size + k]));
+      if (now > best) pivot = i;
+    }
+    if (pivot !== k) {
+      angle += Math.PI;
+      for (const part of [re, im]) {
+        for (let j = k; j < size; j++) {
+          const [a, b] = [k * size + j, pivot * size + j];
+          [part[a], part[b]] = [part[b], part[a]];
+        }
+      }
+    }
+    const [p, q] = [re[k * size + k], im[k * size + k]];
+    const square = p * p + q * q;
+    log += 0.5 * Math.log(square);
+    angle += Math.atan2(q, p);
+    for (let i = k + 1; i < size; i++) {
+      const [a, b] = [re[i * size + k], im[i * size + k]];
+      if (a === 0 && b === 0) continue;
+      const [c, d] = [(a * p + b * q) / square, (b * p - a * q) / square];
+      for (let j = k; j < size; j++) {
+        const [u, v] = [re[k * size + j], im[k * size + j]];
+        re[i * size + j] -= c * u - d * v;
+        im[i * size + j] -= c * v + d * u;
+      }
+    }
+  }
+  return [log, angle];
+}
+
+/** Tell whether all eigenvalues of a matrix have negative real parts.
+ *
+ * Cayley's transform takes these into the unit circle, where powers of a matrix vanish.
+ */
+function decays({ size, entries }) {
+  const sums = Array.from({ length: size }, (_, i) =>
+    entries.subarray(i * size, (i + 1) * size).reduce((sum, each) => sum + Math.abs(each), 0),
+  );
+  const half = 1 / (Math.max(...sums) || 1);
+  const unit = (k) => (k % (size + 1) === 0 ? 1 : 0);
+  let power = solved(entries.map((each, k) => unit(k) - half * each), entries.map((each, k) => unit(k) + half * each), size);
+  for (let squaring = 0; squaring < SQUARINGS; squaring++) {
+    const next = new Float64Array(size * size);
+    for (let i = 0; i < size; i++) {
+      for (let k = 0; k < size; k++) {
+        const factor = power[i * size + k];
+        for (let j = 0; j < size; j++) next[i * size + j] += factor * power[k * size + j];
+      }
+    }
+    power = next;
+    const largest = power.reduce((most, each) => Math.max(most, Math.abs(each)), 0);
+    if (!(largest < 1e12)) return false;
+    if (largest < 1e-12) return true;
+  }
+  return false;
+}
+
+/** Return the solution of linear equations, whose right sides are the columns of a matrix. */
+function solved(matrix, sides, size) {
+  const [a, b] = [matrix, sides];
+  for (let k = 0; k < size; k++) {
+    let pivot = k;
+    for (let i = k + 1; i < size; i++) {
+      if (Math.abs(a[i * size + k]) > Math.abs(a[pivot * size + k])) pivot = i;
+    }
+    for (let j = 0; j < size; j++) {
+      for (const each of [a, b]) {
+        [each[k * size + j], each[pivot * size + j]] = [each[pivot * size + j], each[k * size + j]];
+      }
+    }
+    for (let i = 0; i < size; i++) {
+      const factor = i === k ? 0 : a[i * size + k] / a[k * size + k];
+      if (factor === 0) continue;
+      for (let j = 0; j < size; j++) {
+        a[i * size + j] -= factor * a[k * size + j];
+        b[i * size + j] -= factor * b[k * size + j];
+      }
+    }
+  }
+  return b.map((each, k) => each / a[Math.floor(k / size) * (size + 1)]);
+}
+
+/** Return {omega, gain, phase, sensitivity, isStable} of a loop with values, at a state and time. */
+function loopOf({ gains }, { values, result }, model, data, app) {
+  const { parameters, inputs } = requestOf(values, data, app);
+  const zeros = Object.fromEntries(gains.map((path) => [path, parameters[path].map(() => 0)]));
+  const at = { time: result.time[result.time.length - 1], state: [...result.state], inputs };
+  const [closed, open] = [parameters, { ...parameters, ...zeros }].map((each) =>
+    denseOf(model.evaluate({ ...at, parameters: each }).jacobian, result.state.length),
+  );
+  const found = { omega: [], gain: [], phase: [], sensitivity: [], isStable: decays(closed) };
+  let [turns, last] = [0, null];
+  for (let k = 0; k < PLACES_OF_BODE; k++) {
+    const omega = LOWEST * (HIGHEST / LOWEST) ** (k / (PLACES_OF_BODE - 1));
+    const [[a, p], [b, q]] = [closed, open].map((each) => determinantAt(omega, each));
+    const size = Math.exp(a - b);
+    const [x, y] = [size * Math.cos(p - q) - 1, size * Math.sin(p - q)];
+    const angle = Math.atan2(y, x);
+    if (last === null) turns = angle > Math.PI / 2 ? -1 : 0;
+    else if (Math.abs(angle - last) > Math.PI) turns += angle > last ? -1 : 1;
+    last = angle;
+    found.omega.push(omega);
+    found.gain.push(Math.hypot(x, y));
+    found.phase.push((180 / Math.PI) * (angle + 2 * Math.PI * turns));
+    found.sensitivity.push(1 / size);
+  }
+  return found;
+}
+
+function denseOf({ rows, columns, values }, size) {
+  const entries = new Float64Array(size * size);
+  rows.forEach((row, k) => (entries[row * size + columns[k]] = values[k]));
+  return { size, entries };
+}
+
+/** Return {crossover, phaseMargin, gainMargin, peak} of a loop; NaN where there is none. */
+function marginsOf({ omega, gain, phase, sensitivity, isStable }) {
+  const found = { crossover: NaN, phaseMargin: NaN, gainMargin: NaN, peak: NaN };
+  if (!isStable) return found;
+  found.peak = Math.max(...sensitivity);
+  for (let k = 1; k < omega.length; k++) {
+    const [g0, g1] = [gain[k - 1], gain[k]].map(Math.log);
+    const between = (share, row) => row[k - 1] + share * (row[k] - row[k - 1]);
+    if (g0 > 0 !== g1 > 0) {
+      const share = g0 / (g0 - g1);
+      const margin = Math.abs(((((between(share, phase) + 180 + 180) % 360) + 360) % 360) - 180);
+      if (!(margin >= found.phaseMargin)) {
+        [found.phaseMargin, found.crossover] = [margin, omega[k - 1] * (omega[k] / omega[k - 1]) ** share];
+      }
+    }
+    const [n0, n1] = [phase[k - 1], phase[k]].map((each) => Math.floor((each + 180) / 360));
+    if (n0 !== n1 && gain[k] > 1e-9) {
+      const level = 360 * Math.max(n0, n1) - 180;
+      const share = (level - phase[k - 1]) / (phase[k] - phase[k - 1]);
+      const factor = Math.exp(-between(share, gain.map(Math.log)));
+      if (!(Math.abs(Math.log(factor)) >= Math.abs(Math.log(found.gainMargin)))) found.gainMargin = factor;
+    }
+  }
+  return found;
+}
+
+/** Make the charts of loop gains. */
+function makeBode(data, app, model) {
+  const choice = element(
+    "select",
+    { "aria-label": "Loop", onchange: () => draw() },
+    data.loops.map(({ name }, k) => element("option", { value: k }, name)),
+  );
+  let zoomed = null;
+  const hands = {
+    zoom: (range) => draw((zoomed = range)),
+    reset: () => draw((zoomed = null)),
+    hover: (at) => charts.forEach((chart) => chart.point(at)),
+  };
+  const charts = [makeChart(hands), makeChart(hands)];
+  const note = element("p", { class: "note" });
+  const canvas = element("div", {}, charts[0].face, charts[1].face);
+  const part = element(
+    "div",
+    { class: "part" },
+    element("p", { class: "ends" }, "Loop gain at ", choice, ", at the end of the run"),
+    canvas,
+    element("p", { class: "axis" }, "frequency [rad/s], above the gain, below the phase [deg]"),
+    note,
+  );
+  let width = 0;
+  followWidth(canvas, (now) => {
+    width = now;
+    draw();
+  });
+  const kept = new WeakMap(); // loops by the results of which they are
+
+  function loopIn(run) {
+    const loop = data.loops[Number(choice.value)];
+    if (!kept.has(run.result)) kept.set(run.result, new Map());
+    const own = kept.get(run.result);
+    if (!own.has(loop.name)) own.set(loop.name, loopOf(loop, run, model, data, app));
+    return own.get(loop.name);
+  }
+  function draw() {
+    if (width === 0 || part.hidden || !app.current?.result.state) return;
+    const runs = [...app.overlays(), { run: app.current }].filter(({ run }) => run.result.state);
+    const found = runs.map(({ run, dash }) => ({ ...loopIn(run), dash }));
+    const now = found[found.length - 1];
+    const seen = now.omega.filter((_, k) => now.gain[k] < SHOWN && now.gain[k] > 1 / SHOWN);
+    const range = zoomed ?? (seen.length > 1 ? [seen[0], seen[seen.length - 1]] : [LOWEST, HIGHEST]);
+    [["gain", ""], ["phase", "deg"]].forEach(([key, unit], c) => {
+      const lines = found.map(({ dash, omega, ...rows }) => {
+        const isBelow = dash !== undefined;
+        const look = { color: "--series-1", width: isBelow ? 1.2 : 1.8, opacity: isBelow ? 0.8 : 1, quiet: isBelow };
+        return { name: key, unit, x: omega, y: rows[key], dash, ...look };
+      });
+      const margin = { ...MARGIN, b: c === 1 ? FOOT : MARGIN.b };
+      const x = { range, logarithmic: true, labels: c === 1 };
+      charts[c].draw({ width, height: 150, margin, x, y: { logarithmic: c === 0 }, lines });
+    });
+    const { crossover, phaseMargin, gainMargin, peak } = marginsOf(now);
+    charts.forEach((chart) => chart.rule("cursor", Number.isNaN(crossover) ? null : crossover));
+    note.textContent = !now.isStable
+      ? "The closed loop does not decay, so that it has no margins"
+      : `Crossover ${format(crossover)} rad/s, phase margin ${format(phaseMargin)}°, ` +
+      `gain margin ${format(gainMargin)}, greatest sensitivity ${format(peak)}`;
+    Object.assign(note.dataset, { crossover, phaseMargin, gainMargin, peak });
+  }
+  return { part, draw };
+}
