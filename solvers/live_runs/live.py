@@ -116,6 +116,7 @@ def live(
     --------
     UDP : Exchange numbers as UDP packets.
     simulate : Run without a clock.
+    widget : Move sliders in a notebook.
 
     Examples
     --------

@@ -85,7 +85,7 @@ function mountDesk(place, link) {
       now = number;
       scale = widened(scale, number);
       field.setAttribute("aria-invalid", "false");
-      if (document.activeElement !== field) field.value = format(number, 6);
+      if (field.getRootNode().activeElement !== field) field.value = format(number, 6);
       slider.value = Math.round(scale.place(number));
       slider.style.setProperty("--part", `${(100 * slider.value) / PLACES}%`);
     };

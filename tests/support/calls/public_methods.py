@@ -595,7 +595,7 @@ NOT_CALLED = {
     *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
     *("Norms", "PassivityIndices"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
-    *("CSize", "LivePage", "Statistics", "StepInfo", "Table"),
+    *("CSize", "LivePage", "Statistics", "Widget", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
