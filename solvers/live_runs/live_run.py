@@ -25,9 +25,8 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.live_runs.channels import Entry, InputChannel, OutputChannel
-from flexure.solvers.live_runs.commands import Commands
+from flexure.solvers.live_runs.commands import Commands, Interruption
 from flexure.solvers.live_runs.desk import columns, sliders
-from flexure.solvers.live_runs.interruption import Interruption
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
 from flexure.solvers.live_runs.recording import Recording
 from flexure.solvers.live_runs.schedule import Clock, Schedule
@@ -491,7 +490,7 @@ class Live(Answer):
         count = len(self.recording)
         if not count:
             return self.recording.rows()
-        first, last = self.recording.rows(0, 1)[0, 0], self.recording.rows(count - 1)[0, 0]
+        first, last = self.recording.time_at(0), self.recording.time_at(count - 1)
         end = first + min(max(share, 0.0), 1.0) * (last - first)
         stop = self.recording.number_at(end) + 1
         start = max(self.recording.number_at(end - span), 0)
@@ -518,9 +517,11 @@ class Live(Answer):
         step = oldest + number
         snapshot = self._snapshots.before(step, oldest) if number >= 0 else None
         if snapshot is None:
-            times = self.recording.rows()[:, 0]
-            span = f"{times[0]:g} to {times[-1]:g} s" if len(times) else "nothing recorded"
-            raise ValueRefusedError(attempt, expected=f"a time in {span}", found=f"{time:g} s")
+            span = "nothing is recorded"
+            if count := len(self.recording):
+                first, last = self.recording.time_at(0), self.recording.time_at(count - 1)
+                span = f"a time in {first:g} to {last:g} s"
+            raise ValueRefusedError(attempt, expected=span, found=f"{time:g} s")
         simulator, context = self._simulator, self.context
         simulator._go_on_from(snapshot.context)
         for each, memory in zip(self._plan.software, snapshot.software, strict=True):

@@ -16,7 +16,6 @@ from tests.support.calls.body_calls import body_calls
 from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
-from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
@@ -582,7 +581,6 @@ CALLS: dict[str, Make] = (
     | flexure_calls()
     | mount_calls()
     | result_calls()
-    | live_calls()
     | method_calls()
 )
 
