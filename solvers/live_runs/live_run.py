@@ -16,6 +16,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.checks.errors import (
+    ContextError,
     UnknownNameError,
     ValueRefusedError,
     suggestion,
@@ -119,6 +120,7 @@ class Live(Answer):
         self._commands = Commands(f"Cannot run '{system.label}'")
         self._paused, self._stopping, self._single = False, False, 0
         self._timed = False  # whether the next step has a deadline
+        self._is_inside = False  # of a step
         self._origin, self._step = self.context.time, 0
         inputs = [(entry.path, entry.size) for channel in plan.inputs for entry in channel.entries]
         self._columns = [*inputs, *plan.reading.names]
@@ -363,7 +365,11 @@ class Live(Answer):
             if stopped():
                 break
             with self._commands.lock:
-                answered = self._advance(schedule)
+                self._is_inside = True
+                try:
+                    answered = self._advance(schedule)
+                finally:
+                    self._is_inside = False
             run.steps += 1
             self._single = max(self._single - 1, 0)
             if not self._timed or self._paused:  # the first step compiles
@@ -512,6 +518,8 @@ class Live(Answer):
         self._stopping = True
 
     def _rewind(self, time: float, attempt: str) -> None:
+        if self._is_inside:
+            raise ContextError(attempt, expected="a call between steps", found="one by a partner")
         number = self.recording.number_at(time) if len(self.recording) else -1
         oldest = self._step - len(self.recording)
         step = oldest + number

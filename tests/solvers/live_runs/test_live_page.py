@@ -210,7 +210,13 @@ def test_the_page_shows_a_run_that_goes_on_and_looks_back() -> None:
             assert live.context.get("pid.kp") == 18.5
             end = live.time
             view.get_by_role("slider", name="Look back").fill("500")
-            view.get_by_role("button", name="Continue from here").click()
+            onward = view.get_by_role("button", name="Continue from here")
+            onward.wait_for(state="visible")
+            boxes = view.locator("#desk .view").evaluate_all(
+                "views => views.map((view) => view.getBoundingClientRect().width)"
+            )
+            assert min(boxes) > 0.7 * min(width, 900)
+            onward.click()
             while live.time > 0.8 * end:
                 time.sleep(0.01)
             view.get_by_role("button", name="Run", exact=True).click()
