@@ -38,7 +38,7 @@ class Margins(Answer):
     If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
     contain all crossings of the curve.
 
-    With several wires, gain, phase and delay margins are those of `loops`, of one wire at a time
+    With several wires, gain, phase and delay margins are those of ``loops``, of one wire at a time
     while the others stay as they are, and the smallest of them counts. Modulus and disk margin, and
     what follows from them, hold for changes at all wires at the same time.
 
@@ -65,10 +65,10 @@ class Margins(Answer):
         `disk_gain_margins` and `disk_phase_margin` say. With several wires ``1 / max μ(S - I/2)``
         of the structured singular value, so that the factors at the wires may differ.
     worst_factors : ndarray of complex, shape (m,)
-        The factors at the wires that take the loop to its boundary at `worst_frequency`, by changes
-        of the size `worst_disk_margin`; see `worst_gains` and `worst_phases`.
+        The factors at the wires that take the loop to its boundary at ``worst_frequency``, by
+        changes of the size ``worst_disk_margin``; see `worst_gains` and `worst_phases`.
     worst_disk_margin : float
-        The size of these changes, at least `disk_margin`, and for up to three wires the same.
+        The size of these changes, at least ``disk_margin``, and for up to three wires the same.
     wires : tuple of str
         The m wires.
     loops : tuple of Margins
@@ -141,12 +141,12 @@ class Margins(Answer):
 
     @property
     def worst_gains(self) -> FloatArray:
-        """The gains of `worst_factors`, one for each wire."""
+        """The gains of ``worst_factors``, one for each wire."""
         return np.abs(self.worst_factors)
 
     @property
     def worst_phases(self) -> FloatArray:
-        """The phases of `worst_factors` in rad, negative for a lag, one for each wire."""
+        """The phases of ``worst_factors`` in rad, negative for a lag, one for each wire."""
         return np.angle(self.worst_factors)
 
     @property
