@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from flexure.solvers.live_runs.live_page import LivePage as LivePage
     from flexure.solvers.live_runs.live_report import LiveReport as LiveReport
     from flexure.solvers.live_runs.live_run import Live as Live
+    from flexure.solvers.live_runs.widget import Widget as Widget
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations as CompiledEquations
     from flexure.solvers.pages.pages import Page as Page
     from flexure.solvers.results.measures.disturbances import (

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
     from flexure.solvers.live_runs.live import live as live
     from flexure.solvers.live_runs.partners import UDP as UDP
+    from flexure.solvers.live_runs.widget import widget as widget
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations as compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block as inspect_block
     from flexure.solvers.pages.pages import page as page

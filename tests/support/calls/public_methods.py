@@ -16,7 +16,6 @@ from tests.support.calls.body_calls import body_calls
 from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
-from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
@@ -474,6 +473,8 @@ def method_calls() -> dict[str, Make]:
         ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
+        "Sweep.to_mat": method(swept, "to_mat", path="study.mat"),
+        "Sweep.to_parquet": method(swept, "to_parquet", path="study.parquet"),
         "Sweep.context": method(swept, "context", index=0),
         "Sweep.simulate": method(swept, "simulate", index=0),
         "Sweep.rerun": method(swept, "rerun", index=0, signals=["lag.x[0]"]),
@@ -553,7 +554,6 @@ CALLS: dict[str, Make] = (
     | flexure_calls()
     | mount_calls()
     | result_calls()
-    | live_calls()
     | method_calls()
 )
 
@@ -566,6 +566,6 @@ NOT_CALLED = {
     *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
     *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
-    *("FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
+    *("FeedbackDesign", "LivePage", "ObserverDesign", "PIDTuning", "Plan", "Regression", "Widget"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
