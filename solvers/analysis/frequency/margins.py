@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import quoted
+from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
@@ -224,6 +224,8 @@ def margins(loop: LinearModel) -> Margins:
     ------
     ValueRefusedError
         When it is no such model, or has other numbers of inputs and of outputs.
+    EvaluationError
+        When the loops of several wires have no solution while one of them is open.
 
     See Also
     --------
@@ -374,7 +376,15 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
     """Return the loop gain at one of several wires, with the loops of the others closed."""
     rest = [j for j in range(len(loop.D)) if j != k]
     B, C, D = loop.B[:, rest], loop.C[rest], loop.D
-    back = np.linalg.inv(np.eye(len(rest)) + D[np.ix_(rest, rest)])
+    direct = np.eye(len(rest)) + D[np.ix_(rest, rest)]
+    if np.linalg.matrix_rank(direct) < len(rest):
+        raise EvaluationError(
+            "Cannot find margins",
+            expected="other loops that have a solution while one of them is open",
+            found=f"none with '{loop.input_names[k]}' open: their gain is -1 at infinite frequency",
+            remedy="Leave this wire out of the loop gain",
+        )
+    back = np.linalg.inv(direct)
     by_rest, from_own = D[[k]][:, rest] @ back, D[rest][:, [k]]
     return replace(
         loop,
