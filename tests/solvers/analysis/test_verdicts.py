@@ -443,9 +443,11 @@ def test_numbers_in_small_units_are_right_or_doubted(unit: float) -> None:
     result = fx.simulate(lag, 5.0, context=context, atol=1e-9 * unit)
     assert result["y"][-1] == pytest.approx(unit * (1.0 - np.exp(-5.0)), rel=1e-5)
     if unit > 1e-15:
-        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-09"):
+        with pytest.warns(UserWarning, match="All states of 'lag' stay so small .*atol = 1e-09"):
             fx.simulate(lag, 5.0, context=context)
-        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-11"):
+        with pytest.warns(UserWarning, match="All states of 'lag' stay so small .*atol = 1e-09"):
+            fx.sweep(lag, {"u": [unit, 2.0 * unit]}, 5.0, metrics=fx.metrics.final("y"))
+        with pytest.warns(UserWarning, match="All states of 'lag' stay so small .*atol = 1e-11"):
             fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context)
     exact = fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context, atol=1e-9 * unit)
     assert exact["time_constant"] == pytest.approx([-5.0 * unit * np.exp(-5.0)], rel=1e-5)
