@@ -24,7 +24,7 @@ from flexure.blocks.forces.fits.least_squares import (
     require_enough,
     warn_of,
 )
-from flexure.diagrams.checks.arguments import items_of, require
+from flexure.diagrams.checks.arguments import is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
@@ -115,7 +115,7 @@ class Fit(Answer, FitReport):
         attempt = "Cannot apply a fit"
         require_root(context, self.system, attempt)
         count = len(self.contexts)
-        fits = _is_whole(record) and 0 <= record < count
+        fits = is_whole(record) and 0 <= record < count
         require(fits, record, attempt, f"the number of a record, 0 to {count - 1}")
         self._set({path: self.contexts[record].get(path) for path in self.parameters}, context)
 
@@ -303,10 +303,6 @@ def fit(
         times=[record.times for record in read],
         contexts=begins,
     )
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _contexts(system: System, context: Any, count: int, attempt: str) -> list[Context]:
