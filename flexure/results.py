@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.statics.stiffness import Stiffness as Stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack as StiffnessTrack
+    from flexure.solvers.design.estimators.consistency import (
+        FilterConsistency as FilterConsistency,
+    )
     from flexure.solvers.design.fits.fits import Fit as Fit
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning

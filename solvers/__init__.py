@@ -39,6 +39,14 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_path import load_path as load_path
     from flexure.solvers.analysis.statics.stiffness import stiffness as stiffness
     from flexure.solvers.analysis.statics.stiffness_track import track_stiffness as track_stiffness
+    from flexure.solvers.design.estimators.consistency import (
+        filter_consistency as filter_consistency,
+    )
+    from flexure.solvers.design.estimators.kalman_filters import (
+        ExtendedKalmanFilter as ExtendedKalmanFilter,
+        KalmanFilter as KalmanFilter,
+        UnscentedKalmanFilter as UnscentedKalmanFilter,
+    )
     from flexure.solvers.design.fits.fits import fit as fit
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
