@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Blocks that move in continuous time or, with a period, from sample to sample: their common part.
-=======
 """Parts shared by blocks that move in continuous time or, with a period, from sample to sample.
->>>>>>> hC
 
 Two conventions meet in sampled blocks. All updates of one instant read the values before any of
 them. So u[k], the k-th sample of a signal, is its value just before the updates of

@@ -47,11 +47,7 @@ _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 @dataclass
 class Plan:
-<<<<<<< HEAD
     """The checked parts of a live run.
-=======
-    """The parts of a live run, checked.
->>>>>>> hF
 
     Attributes
     ----------

@@ -560,7 +560,6 @@ CALLS: dict[str, Make] = (
 #: Constants, namespaces, what the library makes, base classes, and laws that check nothing.
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
-<<<<<<< HEAD
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
@@ -568,15 +567,5 @@ NOT_CALLED = {
     *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
     *("FeedbackDesign", "LivePage", "ObserverDesign", "PIDTuning", "Plan", "Regression", "Widget"),
-=======
-    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("Norms", "PassivityIndices"),
-    *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
-    *("CSize", "LivePage", "Statistics", "Widget", "StepInfo", "Table"),
-    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
->>>>>>> hF
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
