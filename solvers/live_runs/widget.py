@@ -121,7 +121,10 @@ class Widget(Answer):
             self._view.send({"kind": "done"})
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self._view._repr_mimebundle_(**options)
+        found = self._view._repr_mimebundle_(**options)
+        data = found[0] if isinstance(found, tuple) else found
+        data["text/plain"] = repr(self)
+        return found
 
     def __repr__(self) -> str:
         return f"<Widget of '{self.context.system.label}', {self.result.outcome}>"
