@@ -67,6 +67,7 @@ def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyP
         {"kind": "set", "path": "pid.kp", "value": "much"},
         {"kind": "set", "path": "pid.lower", "value": float("nan")},
         {"kind": "set", "path": "motor.x", "value": 1.0},
+        {"kind": "set", "path": [], "value": 1.0},
         {"kind": "else"},
         "text",
         None,
