@@ -118,6 +118,16 @@ def test_a_unit_needs_no_python(units: Units, tmp_path: Path) -> None:
     assert float(shown.stdout) > 0.1
 
 
+def test_units_without_continuous_states_run(tmp_path: Path) -> None:
+    pid = fx.PIDController("pid", period=0.01, kp=2.0, ki=3.0)
+    context = pid.create_default_context()
+    for port, value in (("setpoint", 1.0), ("measurement", 0.4), ("feedforward", 0.0)):
+        context.set(port, value)
+    path = saved(tmp_path, pid, context)
+    for kind in ("me", "cs"):
+        assert worst_error(run(path, kind, 0.1, RTOL), pid, context, ["u"], 0.1) < 1e-12, kind
+
+
 def test_libcosim_steps_a_unit(units: Units) -> None:
     reason = "libcosimpy is not installed (pip install libcosimpy)"
     execution = pytest.importorskip("libcosimpy.CosimExecution", reason=reason).CosimExecution
