@@ -19,7 +19,7 @@ from flexure.solvers.pages.document import asset, joined_style
 from flexure.solvers.pages.page_content import foremost_parameters
 
 _SCRIPTS = ("page/elements.js", "charts/scales.js", "charts/axes.js", "charts/chart.js")
-_STYLES = ("page/colors.css", "page/page.css")
+_STYLES = ("page/colors.css", "charts/charts.css", "page/page.css")
 
 
 def own_asset(name: str) -> str:

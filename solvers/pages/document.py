@@ -20,7 +20,7 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 SCRIPTS = (
     "page/elements.js",
     "page/app.js",
-    "page/runs.js",
+    "runs/runs.js",
     "page/colors.js",
     "page/runner.js",
     "charts/scales.js",
@@ -32,8 +32,9 @@ SCRIPTS = (
     "charts/bode.js",
     "charts/figures.js",
     "charts/responses.js",
-    "page/goals.js",
-    "page/agreement.js",
+    "runs/goals.js",
+    "runs/agreement.js",
+    "runs/inside.js",
     "page/player.js",
     "page/sharing.js",
     "diagram/diagram_stage.js",
@@ -41,7 +42,8 @@ SCRIPTS = (
     "diagram/diagram_view.js",
     "page/start.js",
 )
-STYLES = ("page/colors.css", "page/page.css", "diagram/diagram_view.css")
+_SHARED = ("page/colors.css", "charts/charts.css", "runs/runs.css", "page/page.css")
+STYLES = (*_SHARED, "diagram/diagram_view.css")
 
 
 class Outline(NamedTuple):
@@ -71,7 +73,7 @@ INSPECTOR = Outline(
     (
         "page/elements.js",
         "page/app.js",
-        "page/runs.js",
+        "runs/runs.js",
         "page/colors.js",
         "charts/scales.js",
         "page/controls.js",
@@ -82,7 +84,7 @@ INSPECTOR = Outline(
         "charts/plots.js",
         "inspector/inspector.js",
     ),
-    ("page/colors.css", "page/page.css", "inspector/inspector.css"),
+    (*_SHARED, "inspector/inspector.css"),
 )
 #: What ends a script of HTML, or begins a comment in it.
 _ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)

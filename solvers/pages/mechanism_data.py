@@ -9,6 +9,7 @@ from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
+from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -61,8 +62,9 @@ def mechanism_data(
     acting = [path_of(each.element.force_ports[each.attachment]) for each in arrows]
     motion = Motion(plant, context, poses, [""], traced=traced)
     signals = [None, *map(path_of, ports)]
-    colored = ribbons(plant, context) if look.stress else []
-    return view_data(
+    bent = ribbons(plant, context)
+    colored = bent if look.stress else []
+    about = view_data(
         motion,
         signals=signals,
         forces=acting,
@@ -71,3 +73,10 @@ def mechanism_data(
         view=look.view,
         ground=look.ground,
     )
+    return about | {"inside": [_inside(each.stress_port.system, path_of) for each in bent]}
+
+
+def _inside(flexure: System, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:
+    """Return the path of a flexure, and those of its greatest stress and its safety."""
+    ports = [each for each in flexure.output_ports if each.name in ("greatest_stress", "safety")]
+    return {"path": flexure.path, "signals": [path_of(port) for port in ports]}

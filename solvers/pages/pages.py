@@ -422,6 +422,8 @@ class _Content:
         for plant, frames in zip(plants, traced, strict=True):
             shown = mechanism_data(plant, self._context, self._path_of, look, frames)
             shown["arrows"] = [each for each in shown["arrows"] if each["signal"] in self._signals]
+            for inside in shown["inside"]:
+                inside["signals"] = [path for path in inside["signals"] if path in self._signals]
             for ribbon in shown["ribbons"]:
                 if ribbon["stress"] not in self._signals:
                     ribbon["stress"] = None

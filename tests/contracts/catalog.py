@@ -22,21 +22,6 @@ from tests.support.tiers import by_tier
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
 Recipe: TypeAlias = "partial[fx.LeafSystem]"
 
-# Functions and streams that are handed to blocks are at the top level, so that they can be pickled.
-
-
-def bowl(left: Any, right: Any) -> Any:
-    bent = np.where(right[0] > 0.5, left[1] * right[0], np.abs(left[0]))
-    return [left[0] * left[0] + right[1], bent]
-
-
-def spiral(time: Any, radius: Any) -> Any:
-    return [radius * np.cos(time), radius * np.sin(time)]
-
-
-def foreign_sine(u: Any) -> Any:
-    return math.sin(u[0])
-
 
 def bump(time: Any) -> Any:
     return np.where(time < 1.0, 0.0, np.exp(-((time - 2.0) ** 2)))
@@ -118,11 +103,13 @@ CATALOG: dict[str, Recipe] = {
     "PassThrough of a vector": recipe(fx.PassThrough, size=2),
     "PortSwitch": recipe(fx.PortSwitch),
     "PortSwitch of three vectors": recipe(fx.PortSwitch, num_inputs=3, size=2),
-    "FunctionBlock": recipe(fx.FunctionBlock, bowl, inputs={"left": 2, "right": 2}, output_size=2),
-    "FunctionBlock with time": recipe(
-        fx.FunctionBlock, spiral, inputs={"radius": 1}, output_size=2, with_time=True
+    "FunctionBlock": recipe(
+        fx.FunctionBlock, parts.bowl, inputs={"left": 2, "right": 2}, output_size=2
     ),
-    "FunctionBlock of a foreign function": recipe(fx.FunctionBlock, foreign_sine),
+    "FunctionBlock with time": recipe(
+        fx.FunctionBlock, parts.spiral, inputs={"radius": 1}, output_size=2, with_time=True
+    ),
+    "FunctionBlock of a foreign function": recipe(fx.FunctionBlock, parts.foreign_sine),
     # continuous
     "Integrator": recipe(fx.Integrator),
     "Integrator of a vector": recipe(fx.Integrator, size=2, initial=[1.0, -1.0]),

@@ -1,8 +1,10 @@
-"""Bodies, joints and trees, in no plant, that blocks of the catalog are made of."""
+"""What blocks of the catalog are made of: bodies, joints and trees in no plant, and functions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -159,3 +161,19 @@ def random_unit_inertia(rng: np.random.Generator) -> object:
     points = rng.normal(size=(4, 3))
     moments = np.trace(points.T @ points) * np.eye(3) - points.T @ points
     return [*np.diag(moments), moments[0, 1], moments[0, 2], moments[1, 2]]
+
+
+# Functions that are handed to blocks are at the top level, so that they can be pickled.
+
+
+def bowl(left: Any, right: Any) -> Any:
+    bent = np.where(right[0] > 0.5, left[1] * right[0], np.abs(left[0]))
+    return [left[0] * left[0] + right[1], bent]
+
+
+def spiral(time: Any, radius: Any) -> Any:
+    return [radius * np.cos(time), radius * np.sin(time)]
+
+
+def foreign_sine(u: Any) -> Any:
+    return math.sin(u[0])

@@ -23,7 +23,7 @@ ASSETS = files("flexure.solvers.pages").joinpath("assets")
 
 def computed(expression: str, *assets: str) -> Any:
     """Return the value of an expression of JavaScript over functions of assets."""
-    names = ("page/elements.js", "page/app.js", "charts/axes.js", *assets)
+    names = ("page/elements.js", "charts/scales.js", "page/app.js", "charts/axes.js", *assets)
     texts = [ASSETS.joinpath(name).read_text(encoding="utf-8") for name in names]
     return run_javascript("\n".join([*texts, f"console.log(JSON.stringify({expression}));"]))
 
@@ -224,6 +224,38 @@ def test_two_cursors_measure_what_charts_show(browser: Browser, tmp_path: Path) 
         assert shown.page.locator(".scope .curve").count() == 1
         shown.enter("first.gain", "2")
         assert shown.page.locator(".scope .curve").count() == 2  # and that of the first run
+
+
+def test_fingers_look_and_zoom_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    page = fx.page(decay(), 4.0, signals=["first.y", "second.y"])
+    with opened(browser, page, tmp_path, width=390, height=844) as shown:
+        touch = shown.page.context.new_cdp_session(shown.page)
+        touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        first = shown.page.locator("#charts .face").first
+        clock = shown.page.locator(".clock")
+
+        def fingers(kind: str, *times: float) -> None:
+            points = [dict(zip("xy", place(first, time, 4.0), strict=True)) for time in times]
+            points = [{**point, "id": k} for k, point in enumerate(points)]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            shown.page.evaluate("() => new Promise(requestAnimationFrame)")  # moves wait for frames
+
+        fingers("touchStart", 1.0)
+        fingers("touchEnd")
+        assert float(clock.inner_text()[:-2]) == pytest.approx(1.0, abs=0.03)
+        fingers("touchStart", 1.0)
+        fingers("touchMove", 2.0)
+        fingers("touchMove", 3.0)
+        assert float(clock.inner_text()[:-2]) == pytest.approx(3.0, abs=0.03)
+        fingers("touchEnd")
+        fingers("touchStart", 1.5, 2.5)
+        fingers("touchMove", 1.0, 3.0)
+        fingers("touchEnd")
+        seen = shown.page.evaluate(SEEN)[1]["times"]
+        assert 0.99 < seen[0] <= seen[-1] < 3.01  # twice as wide apart: half of the times
+        assert seen[-1] - seen[0] >= 1.5
+        shown.press("All times")
+        assert shown.page.evaluate(SEEN)[1]["times"][-1] == 4.0
 
 
 def place(face: Any, time: float, end: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from flexure.solvers.pages import document
 from tests.support.mechanics.mechanics import ForeignPendulum
 from tests.support.pages.browser import visiting
 from tests.support.pages.pages import opened
@@ -146,6 +147,19 @@ def test_contexts_of_a_run_are_those_at_its_times() -> None:
 def test_what_a_page_cannot_show_is_refused(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(fx.errors.FlexureError, match=re.escape(reason)):
         fx.page(door(), **arguments)
+
+
+@pytest.mark.parametrize("outline", [document.RUNS, document.INSPECTOR])
+def test_no_script_of_a_page_hides_a_name_of_another(outline: document.Outline) -> None:
+    declared = [
+        name
+        for script in outline.scripts
+        for name in re.findall(
+            r"^(?:async )?(?:function|const|let) (\w+)", document.asset(script), re.MULTILINE
+        )
+    ]
+    assert len(declared) > 50
+    assert sorted(declared) == sorted(set(declared))
 
 
 def test_states_that_a_context_has_changed_are_told_component_by_component(

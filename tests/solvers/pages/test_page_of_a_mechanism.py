@@ -147,6 +147,35 @@ def test_flexures_have_the_colors_of_their_stress_up_to_the_yield_strength_that_
     assert not all(is_red[1])
 
 
+def test_a_flexure_that_is_pressed_shows_its_stress_and_safety(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plant = pushed_leaf(235e6)
+    result = fx.simulate(plant, 0.02, rtol=1e-8)
+    with opened(browser, fx.page(plant, 0.02, forces=True, rtol=1e-8), tmp_path) as shown:
+        canvas = shown.page.locator("#mechanism canvas")
+        box = canvas.bounding_box()
+        seen = shown.page.evaluate(SEEN)
+        assert box is not None
+        assert all(arrow["text"].endswith(" N") for arrow in seen["arrows"])
+        corners = np.mean(seen["faces"][len(seen["faces"]) // 2]["corners"], axis=0)
+        with shown.running():  # which now gives these signals, too
+            shown.page.mouse.click(box["x"] + corners[0], box["y"] + corners[1])
+        assert shown.page.locator(".inside select").input_value() == "0"
+        shown.press("Add to the charts")
+        table = shown.table()
+        tiles = [
+            float(each.get_attribute("data-number") or "nan")
+            for each in shown.page.locator(".inside .tile").all()
+        ]
+        assert shown.page.locator(".inside .curve").count() == 2
+    stress, safety = (result.sample(f"leaf.{name}", table["time"]) for name in
+                      ("greatest_stress", "safety"))  # fmt: skip
+    expected = [stress[0], np.max(stress), safety[0], np.min(safety)]
+    np.testing.assert_allclose(tiles, expected, rtol=1e-4)
+    np.testing.assert_allclose(table["leaf.safety"], safety, rtol=1e-3)
+
+
 def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(
     browser: Browser, tmp_path: Path
 ) -> None:

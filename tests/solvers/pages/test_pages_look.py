@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     page = fx.page(door(), 10.0)
     with opened(browser, page, tmp_path_factory.mktemp("door")) as found:
         found.enter("pid.kp", "75")
-        found.page.locator("summary").first.click()
+        found.page.locator("summary", has_text="more values").click()
         yield found
 
 
@@ -148,13 +149,15 @@ def test_a_phone_shows_the_foremost_curves_while_a_slider_far_below_them_moves(
 
 
 def test_paper_shows_charts_and_figures_without_what_only_hands_use(shown: OpenPage) -> None:
-    shown.page.emulate_media(media="print")
+    shown.page.emulate_media(media="print", color_scheme="dark")
+    ink = shown.page.locator("h1").evaluate("node => getComputedStyle(node).color")
+    assert max(map(int, re.findall(r"\d+", ink))) < 64  # paper is white
     seen = {
         name: shown.page.locator(name).first.is_visible()
         for name in ("#charts .face", ".tiles", "#runs table", "#player", "#sharing", ".picker")
     }
     assert list(seen.values()) == [True, True, True, False, False, False]
-    shown.page.emulate_media(media="screen")
+    shown.page.emulate_media(media="screen", color_scheme="light")
 
 
 def test_a_page_around_it_chooses_light_or_dark(shown: OpenPage) -> None:

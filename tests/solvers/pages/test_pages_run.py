@@ -176,7 +176,7 @@ def test_an_address_brings_the_values_back(
 def test_values_come_as_toml_that_the_command_line_reads(shown: OpenPage) -> None:
     system = door()
     shown.enter("pid.kp", "80")
-    shown.page.locator("summary").click()
+    shown.page.locator("summary", has_text="more values").click()
     shown.enter("door.panel.com", "0.05")
     shown.enter("door.axis.angle", "0.125")
     text = shown.text("TOML")

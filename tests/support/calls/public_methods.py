@@ -16,10 +16,15 @@ from tests.support.calls.body_calls import body_calls
 from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
-from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
+from tests.support.calls.part_calls import (
+    handle_call,
+    joint_call,
+    of_plant,
+    plant_call,
+)
 from tests.support.calls.public_calls import (
     SWEEP,
     Make,
@@ -42,41 +47,6 @@ from tests.support.calls.stiffness_calls import stiffness_calls
 def leaf_context() -> tuple[Any, Any]:
     context = Relaxation().create_default_context()
     return context, context.to_dict
-
-
-def handle(name: str) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (getattr(Relaxation(), name), None)
-
-
-def handle_call(name: str, verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        leaf = Relaxation()
-        context = leaf.create_default_context()
-        call = getattr(getattr(leaf, name), verb)
-        return Call(call, {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def joint_call(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, context = plant()
-        call = getattr(made.joint("axis"), verb)
-        return Call(call, {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def plant_call(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, context = plant()
-        return Call(getattr(made, verb), {"context": context, **arguments}, context.to_dict)
-
-    return make
-
-
-def of_plant(name: str) -> Make:
-    return lambda: Call(getattr(plant()[0], name), {"name": "nobody"})
 
 
 def diagram() -> tuple[Any, Any]:
@@ -584,21 +554,18 @@ CALLS: dict[str, Make] = (
     | flexure_calls()
     | mount_calls()
     | result_calls()
-    | live_calls()
     | method_calls()
 )
 
-#: Names that people do not call with arguments: constants, namespaces, what the library makes for
-#: them, base classes, and laws and equations, which by design check nothing.
+#: Constants, namespaces, what the library makes, base classes, and laws that check nothing.
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
-    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("Norms", "PassivityIndices"),
-    *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
-    *("CSize", "Statistics", "StepInfo", "Table"),
-    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
+    *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
+    *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
+    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
+    *("FeedbackDesign", "LivePage", "ObserverDesign", "PIDTuning", "Plan", "Regression", "Widget"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

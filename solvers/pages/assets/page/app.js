@@ -98,7 +98,10 @@ function makeApp(data, info) {
       app.values = { ...app.values, [kind]: { ...app.values[kind], ...numbersByPath } };
       app.changed("values");
     },
-    settle: () => (app.moving = false),
+    settle() {
+      app.moving = false;
+      app.changed("runs");
+    },
     setFinalTime(seconds) {
       app.gesture++;
       app.values = { ...app.values, tFinal: seconds };

@@ -6,11 +6,11 @@ function followColors(app) {
   const tell = () => app.changed("colors");
   const rules = [...document.styleSheets]
     .flatMap((sheet) => [...sheet.cssRules])
-    .filter((rule) => rule.media?.mediaText === dark.media);
+    .filter((rule) => rule.media?.mediaText.includes(dark.media));
   dark.addEventListener("change", tell);
   addEventListener("message", ({ source, data: wanted }) => {
     if (source !== parent || !["light", "dark"].includes(wanted?.colors)) return;
-    for (const rule of rules) rule.media.mediaText = wanted.colors === "dark" ? "all" : "not all";
+    for (const rule of rules) rule.media.mediaText = wanted.colors === "dark" ? "screen" : "not all";
     document.documentElement.style.colorScheme = wanted.colors;
     tell();
   });

@@ -55,8 +55,10 @@ function mountPlayer(place, app) {
     const share = end > first ? (app.time - first) / (end - first) : 0;
     slider.value = Math.round(NOTCHES * share);
     slider.style.setProperty("--part", `${100 * share}%`);
-    slider.setAttribute("aria-valuetext", `${app.time.toFixed(2)} seconds`);
-    reading.textContent = `${app.time.toFixed(2)} s`;
+    const digits = clamped(2 - Math.ceil(Math.log10(end - first)), [2, 12]);
+    const time = app.time.toFixed(Number.isFinite(digits) ? digits : 2);
+    slider.setAttribute("aria-valuetext", `${time} seconds`);
+    reading.textContent = `${time} s`;
   }
   app.on("time", show);
   app.on("result", show);

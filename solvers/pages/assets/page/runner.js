@@ -120,8 +120,7 @@ const anotherWay = (data, model, modelText) =>
   makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
 
 /** Run whenever values change: while a run is on its way, only the latest of those to come. */
-function startRuns(app, data, model, modelText) {
-  const way = anotherWay(data, model, modelText);
+function startRuns(app, data, way) {
   const sign = makeSign(document.getElementById("busy"), () => way.stop());
   let busy = false;
   let wanted = null; // since when, in milliseconds

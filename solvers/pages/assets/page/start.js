@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const modelText = document.getElementById("model").textContent;
 const model = data.live ? flexureModel() : null;
+const way = data.live ? anotherWay(data, model, modelText) : null; // it reads the model meanwhile
 const app = makeApp(data, model?.info ?? null);
 
 /** Fill a section, and show it; a view that fails says so in its place. */
@@ -26,7 +27,8 @@ function mountMechanisms(place) {
     const view = element("div", { style: several ? { height: "320px" } : {} });
     if (several) place.append(element("h3", {}, each.name));
     place.append(view);
-    mountMechanism(view, each, app);
+    const mechanism = mountMechanism(view, each, app);
+    mountInside(place, each, mechanism, view.querySelector("canvas"), app);
   }
 }
 
@@ -77,7 +79,7 @@ if (app.live) {
   });
   open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
-  startRuns(app, data, model, modelText);
+  startRuns(app, data, way);
 } else {
   app.finish(revived(data.recorded));
   document.body.dataset.runs = 0;

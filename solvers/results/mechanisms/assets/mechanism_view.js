@@ -252,7 +252,7 @@ const mountMechanism = (() => {
     const context = canvas.getContext("2d");
     const bar = document.createElement("div");
     const camera = {azimuth: data.camera[0], elevation: data.camera[1], zoom: 1, pan: [0, 0]};
-    let reach = null, axes = null, shown = {faces: [], order: [], bodies: []};
+    let reach = null, axes = null, shown = {faces: [], order: [], bodies: []}, ribbonOf = () => null;
 
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "img");
@@ -515,8 +515,11 @@ const mountMechanism = (() => {
       drawTraces(at);
 
       const things = data.pieces.map((piece) => seenPiece(piece, poses[piece.body]));
-      for (const ribbon of data.ribbons) {
+      const ribbons = new Map(); // by the number of the thing that is a part of one
+      for (const [k, ribbon] of data.ribbons.entries()) {
+        const first = things.length;
         things.push(...slabsOf(ribbon, poses, colorsOf(ribbon)).map((each) => seenPiece(each, WORLD)));
+        for (let number = first; number < things.length; number++) ribbons.set(number, k);
       }
       const rest = [];
       for (const stroke of data.strokes) {
@@ -536,6 +539,22 @@ const mountMechanism = (() => {
       if (data.stress) drawStressBar(pale);
       const bodies = poses.map((pose) => at(turned(axes, [pose[9], pose[10], pose[11]])));
       shown = {faces, order, bodies, scale, arrows, stress: reach.stress};
+      ribbonOf = (face) => ribbons.get(face.piece) ?? null;
+    }
+
+    // The number of the flexure that is seen at a pixel, or null.
+    function ribbonAt(x, y) {
+      const face = (shown?.faces ?? []).findLast(({corners}) => isInside(corners, x, y));
+      return face ? ribbonOf(face) : null;
+    }
+
+    function isInside(corners, x, y) {
+      let found = false;
+      corners.forEach(([u, v], k) => {
+        const [p, q] = corners[(k + 1) % corners.length];
+        if (v > y !== q > y && x < u + (y - v) / (q - v) * (p - u)) found = !found;
+      });
+      return found;
     }
 
     function seenPiece(piece, pose) {
@@ -634,7 +653,12 @@ const mountMechanism = (() => {
         if (Math.hypot(ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]) < 3) continue;
         line(ends, FORCE, 2);
         arrowHead(...ends, FORCE);
-        drawn.push({signal, ends});
+        const text = `${Number(Math.hypot(...value.slice(3, 6)).toPrecision(3))} N`;
+        context.font = "11px system-ui, sans-serif";
+        context.textAlign = ends[1][0] < ends[0][0] ? "right" : "left";
+        context.fillStyle = FORCE;
+        context.fillText(text, ends[1][0] + (ends[1][0] < ends[0][0] ? -6 : 6), ends[1][1] + 4);
+        drawn.push({signal, ends, text});
       }
       return drawn;
     }
@@ -722,7 +746,7 @@ const mountMechanism = (() => {
     app.on("colors", soon);
     measure();
     draw();
-    canvas.mechanism = {draw, look, seen: () => ({...shown, camera: {...camera}})};
+    canvas.mechanism = {draw, look, ribbonAt, seen: () => ({...shown, camera: {...camera}})};
     return canvas.mechanism;
   };
 })();

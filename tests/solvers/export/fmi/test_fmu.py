@@ -128,6 +128,7 @@ def test_units_without_continuous_states_run(tmp_path: Path) -> None:
         assert worst_error(run(path, kind, 0.1, RTOL), pid, context, ["u"], 0.1) < 1e-12, kind
 
 
+@pytest.mark.full
 def test_libcosim_steps_a_unit(units: Units) -> None:
     reason = "libcosimpy is not installed (pip install libcosimpy)"
     execution = pytest.importorskip("libcosimpy.CosimExecution", reason=reason).CosimExecution

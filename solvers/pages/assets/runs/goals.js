@@ -1,6 +1,7 @@
 // Goals: bounds of figures, as tiles that turn red, and strips that show where all of them hold.
 
 const PARTS = 17; // of a strip
+const LONGEST = 30000; // milliseconds, after which no further strip is begun
 const REST = 250; // milliseconds without a change, after which strips are computed
 const OF_SIGNALS = {
   least: (row) => row.reduce((found, each) => Math.min(found, each), Infinity),
@@ -107,21 +108,24 @@ function mountGoals(place, data, app, controls, makeRunner) {
 /** Make what computes strips: one slider after the other, as soon as hands rest. */
 function makeStrips(data, app, controls, makeRunner) {
   let [timer, turn, way] = [0, 0, null];
+  let running = Promise.resolve(); // a worker does one run after the other
   function soon() {
     clearTimeout(timer);
     turn++;
+    way?.stop();
     if (app.goals.length === 0 && way === null) return;
     for (const { strip } of controls) strip.classList.add("old");
     timer = setTimeout(compute, REST);
   }
   async function compute() {
-    const mine = turn;
+    const [mine, begin] = [turn, performance.now()];
     way ??= makeRunner(); // in a worker of its own, so that the runs of hands do not wait
     const isLate = () => mine !== turn;
     for (const control of controls) {
       const scale = control.scale();
       control.strip.hidden = app.goals.length === 0 || scale === null;
       if (control.strip.hidden || !control.strip.checkVisibility()) continue;
+      if (performance.now() - begin > LONGEST) return;
       const met = [];
       for (let part = 0; part < PARTS; part++) {
         const value = clamped(scale.value(((part + 0.5) * PLACES) / PARTS), [scale.least, scale.greatest]);
@@ -134,7 +138,8 @@ function makeStrips(data, app, controls, makeRunner) {
   /** Tell whether all goals hold with values; false where there is no run with these. */
   async function meetsAll(values) {
     if (values === null) return false;
-    const answer = await way.run(requestOf(values, data, app)).catch(() => null);
+    running = running.then(() => way.run(requestOf(values, data, app))).catch(() => null);
+    const answer = await running;
     if (answer?.outcome !== "completed" && answer?.outcome !== "terminated") return false;
     const result = revived(answer);
     return app.goals.every((goal) => holds(goal, goalNumber(goal, result, data, app)));

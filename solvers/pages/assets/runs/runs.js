@@ -86,6 +86,7 @@ function mountRuns(place, data, app) {
   let drawn = "";
 
   function draw() {
+    if (app.moving) return; // until the slider rests
     const columns = changedPaths(app);
     const responses = data.responses.slice(0, 1);
     const text = (run) => [run.id, run.key, run.name, run.isKept, run.isShown, run === app.reference, run === app.current];

@@ -1,0 +1,73 @@
+// A look inside of flexures: press one for its stress and safety over time.
+
+/** Put the choice of a flexure below a mechanism, and what is known of the chosen one. */
+function mountInside(place, data, mechanism, canvas, app) {
+  const leaves = data.inside.filter(({ signals }) => signals.length > 0);
+  if (leaves.length === 0) return;
+  const choice = element(
+    "select",
+    { "aria-label": `Flexure of ${data.name}`, onchange: () => choose(leaves[choice.value] ?? null) },
+    element("option", { value: "" }, "Press a flexure, or choose one"),
+    leaves.map(({ path }, k) => element("option", { value: k }, path)),
+  );
+  const tiles = element("dl", { class: "tiles" });
+  const charts = element("div");
+  const more = element("button", { type: "button", onclick: () => chosen.signals.forEach((path) => app.show(path)) }, "Add to the charts");
+  const inside = element("div", { hidden: true }, tiles, charts, element("p", { class: "buttons" }, more));
+  place.append(element("div", { class: "inside" }, choice, inside));
+  let [chosen, rows, width] = [null, [], 0];
+
+  function choose(leaf) {
+    chosen = leaf;
+    inside.hidden = leaf === null;
+    choice.value = leaf === null ? "" : leaves.indexOf(leaf);
+    if (leaf === null) return;
+    rows = leaf.signals.map((path) => ({ path, chart: makeChart({ press: (time) => app.seek(time), zoom: app.zoom, reset: () => app.zoom(null) }) }));
+    charts.replaceChildren(
+      ...rows.flatMap(({ path, chart }) => [element("p", { class: "axis" }, titleOfSignal(path)), chart.face]),
+    );
+    app.need(leaf.signals);
+    app.select(leaf.path);
+    draw();
+  }
+  const titleOfSignal = (path) => {
+    const unit = unitText(app.signals.get(path).unit);
+    return `${path.slice(path.lastIndexOf(".") + 1).replace("_", " ")}${unit && ` [${unit}]`}`;
+  };
+  function draw() {
+    if (chosen === null || app.result === null) return;
+    const found = rows.map(({ path }) => linesShown([path], app));
+    rows.forEach(({ chart }, k) => {
+      const lines = found[k].map((line) => ({ ...line, color: "--series-1", width: line.dash ? 1.2 : 1.8, quiet: line.dash !== undefined }));
+      const margin = { ...MARGIN, b: FOOT };
+      if (width > 0) chart.draw({ width, height: 110, margin, x: { range: app.seen() }, y: {}, lines: lines.reverse() });
+      chart.rule("cursor", app.time);
+    });
+    const items = rows.flatMap(({ path }, k) => {
+      const line = found[k].find(({ dash }) => dash === undefined);
+      if (!line) return [];
+      const isSafety = path.endsWith("safety");
+      const extreme = OF_SIGNALS[isSafety ? "least" : "greatest"](line.y);
+      const name = titleOfSignal(path);
+      const tile = (about, number) =>
+        element("div", { class: "tile", data: { number: String(number) } }, element("dt", {}, `${name}, ${about}`), element("dd", {}, element("span", { class: "value" }, format(number))));
+      return [tile("at the cursor", heightAt(line, app.time)), tile(isSafety ? "least of the run" : "greatest of the run", extreme)];
+    });
+    tiles.replaceChildren(...items);
+  }
+
+  let begun = null;
+  canvas.addEventListener("pointerdown", (event) => (begun = [event.clientX, event.clientY]));
+  canvas.addEventListener("pointerup", (event) => {
+    if (begun === null || Math.hypot(event.clientX - begun[0], event.clientY - begun[1]) > TAP) return;
+    const { left, top } = canvas.getBoundingClientRect();
+    const ribbon = mechanism.ribbonAt(event.clientX - left, event.clientY - top);
+    const leaf = ribbon === null ? undefined : leaves.find(({ path }) => path === data.inside[ribbon].path);
+    if (leaf) choose(leaf);
+  });
+  followWidth(place, (now) => {
+    width = now;
+    draw();
+  });
+  for (const topic of ["result", "runs", "zoom", "time"]) app.on(topic, draw);
+}
