@@ -370,6 +370,7 @@ def has_format(library: bytes, fields: list[tuple[int, str, Any]]) -> bool:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(900)  # each platform takes 8 to 17 s when its libraries are compiled first
 def test_units_hold_a_library_of_the_right_format_for_each_platform() -> None:
     reason = "needs the compiler for other platforms (pip install 'flexure[compiler]')"
     pytest.importorskip("ziglang", reason=reason)
