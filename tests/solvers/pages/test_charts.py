@@ -117,6 +117,8 @@ def test_figures_between_cursors_and_spectra_are_those_of_numpy() -> None:
         }  # fmt: skip
         for name, value in expected.items():
             assert found[name] == pytest.approx(value, rel=1e-5, abs=1e-5)
+    line = "{x: [0, 1, 2], y: [Infinity, 2, 4]}"
+    assert computed(f"[heightAt({line}, 0) === Infinity, heightAt({line}, 1.5)]") == [True, 3.0]
     line = json.dumps({"x": t.tolist(), "y": y.tolist()})
     spectrum = computed(f"spectrumOf({line}, [0, 8])", "charts/scope.js")
     x, amplitudes = (np.array(spectrum[key]) for key in ("x", "y"))
