@@ -53,7 +53,7 @@ def _kept_folder(config: pytest.Config, name: str) -> str:
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from passing over modules and tests again and again."""
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 50, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,7 +20,12 @@ import flexure as fx
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: What examples are told beside where to save.
-_OPTIONS = {"door_tolerances": ["--samples", "1000"]}
+_OPTIONS = {
+    "ball_chain": ["--fps", "8"],
+    "dishwasher_door": ["--fps", "8"],
+    "door_tolerances": ["--samples", "1000"],
+    "four_bar_linkage": ["--fps", "10"],
+}
 
 
 @dataclass(frozen=True)

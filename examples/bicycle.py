@@ -87,7 +87,7 @@ def main() -> None:
     print(f"poles at 5 m/s: {np.round(found, 6)}, off by at most {worst:.1e}")
     assert worst < 1e-8, "the poles are not those that were published"
 
-    speeds = np.linspace(0.0, 10.0, 81)
+    speeds = np.linspace(0.0, 10.0, 41)
     poles = np.array([eigenvalues(plant, speed) for speed in speeds])
     stable = speeds[np.all(poles.real < 0.0, axis=1)]
     print(f"it is stable from about {stable[0]:.2f} to {stable[-1]:.2f} m/s")

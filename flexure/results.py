@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.statics.stiffness import Stiffness as Stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack as StiffnessTrack
+    from flexure.solvers.design.estimators.consistency import (
+        FilterConsistency as FilterConsistency,
+    )
     from flexure.solvers.design.fits.fits import Fit as Fit
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from flexure.solvers.live_runs.live_page import LivePage as LivePage
     from flexure.solvers.live_runs.live_report import LiveReport as LiveReport
     from flexure.solvers.live_runs.live_run import Live as Live
+    from flexure.solvers.live_runs.widget import Widget as Widget
     from flexure.solvers.native.runs.scipy_adapter import CompiledEquations as CompiledEquations
     from flexure.solvers.pages.pages import Page as Page
     from flexure.solvers.results.measures.disturbances import (

@@ -59,8 +59,11 @@ NotchFilter: Notch_filter BandStop
 PIDController: PID PidController pid PIDBlock PI PD Controller
 PIDController(..., period=): SampledPIDController DiscretePIDController DiscretePID
 StateFeedback: FullStateFeedback LinearQuadraticRegulator
-LuenbergerObserver: Observer StateObserver KalmanFilter Kalman Estimator SteadyStateKalmanFilter
+LuenbergerObserver: Observer StateObserver Kalman Estimator SteadyStateKalmanFilter
 LuenbergerObserver(..., period=): SampledLuenbergerObserver
+ExtendedKalmanFilter: EKF extendedKalmanFilter MerweScaledSigmaPoints
+UnscentedKalmanFilter: UKF unscentedKalmanFilter
+filter_consistency: NIS nis NEES whiteness
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqg: LQG reg

@@ -39,6 +39,14 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.statics.load_path import load_path as load_path
     from flexure.solvers.analysis.statics.stiffness import stiffness as stiffness
     from flexure.solvers.analysis.statics.stiffness_track import track_stiffness as track_stiffness
+    from flexure.solvers.design.estimators.consistency import (
+        filter_consistency as filter_consistency,
+    )
+    from flexure.solvers.design.estimators.kalman_filters import (
+        ExtendedKalmanFilter as ExtendedKalmanFilter,
+        KalmanFilter as KalmanFilter,
+        UnscentedKalmanFilter as UnscentedKalmanFilter,
+    )
     from flexure.solvers.design.fits.fits import fit as fit
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
@@ -54,6 +62,7 @@ if TYPE_CHECKING:
     from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
     from flexure.solvers.live_runs.live import live as live
     from flexure.solvers.live_runs.partners import UDP as UDP
+    from flexure.solvers.live_runs.widget import widget as widget
     from flexure.solvers.native.runs.scipy_adapter import compiled_equations as compiled_equations
     from flexure.solvers.pages.inspectors import inspect_block as inspect_block
     from flexure.solvers.pages.pages import page as page

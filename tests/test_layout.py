@@ -74,6 +74,7 @@ def test_every_package_is_listed_for_the_wheel() -> None:
     assert set(project["tool"]["setuptools"]["packages"]) == packages
 
 
+@pytest.mark.full
 def test_every_module_is_imported_and_under_one_name_only() -> None:
     outcome = run_python(IMPORT_EVERYTHING)
     assert outcome.returncode == 0, outcome.stderr

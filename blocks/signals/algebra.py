@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.argument_shapes import common_size, flag, numbers, refusal
+from flexure.diagrams.checks.arguments import is_whole
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import TIME, InputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array, check_size, freeze
@@ -371,7 +372,7 @@ class Selector(LeafSystem):
         super().__init__(name)
         self.u = self.declare_vector_input("u", size)
         indices = _entries(self, indices, "indices")
-        if not all(_is_integer(index) and 0 <= index < size for index in indices):
+        if not all(is_whole(index) and 0 <= index < size for index in indices):
             raise refusal(self, f"integer indices from 0 to {size - 1}", repr(indices))
         self.indices: npt.NDArray[np.intp] = freeze(np.array(indices, dtype=np.intp))
         self.y = self.declare_vector_output("y", len(indices), self.calc_y, prerequisites=[self.u])
@@ -460,7 +461,7 @@ class PortSwitch(LeafSystem):
 
     def __init__(self, name: str, num_inputs: int = 2, size: int = 1) -> None:
         super().__init__(name)
-        if not (_is_integer(num_inputs) and num_inputs >= 2):
+        if not (is_whole(num_inputs) and num_inputs >= 2):
             raise refusal(self, "num_inputs to be an integer >= 2", repr(num_inputs))
         count = check_size(num_inputs, f"'{name}'")
         self.inputs = _numbered_inputs(self, [size] * count)
@@ -575,8 +576,3 @@ def _entries(block: LeafSystem, values: object, what: str) -> list[int]:
 def _is_made_of(text: object, letters: Mapping[str, object]) -> bool:
     """Tell whether something is a text of some letters."""
     return isinstance(text, str) and text != "" and set(text) <= set(letters)
-
-
-def _is_integer(value: object) -> bool:
-    """Tell whether a value is an integer and no truth value."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""What blocks have in common that move in continuous time or, with a period, from sample to sample.
+"""Parts shared by blocks that move in continuous time or, with a period, from sample to sample.
 
 Two conventions meet in sampled blocks. All updates of one instant read the values before any of
 them. So u[k], the k-th sample of a signal, is its value just before the updates of

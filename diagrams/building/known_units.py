@@ -10,7 +10,7 @@ from flexure.diagrams.concurrency.threads import Lock
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, each_system
-from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.handles import Handle, root_of
 from flexure.diagrams.values.units import product
 
 #: A component of a port or state.
@@ -46,7 +46,7 @@ class KnownUnits:
         self._links: dict[Handle, list[_Link]] = {}
         self._found: dict[Component, tuple[str, Any]] = {}
         self._lock = Lock()
-        for each in each_system(_root(system)):
+        for each in each_system(root_of(system)):
             for joined in _joined(each):
                 self._join(joined)
 
@@ -122,19 +122,13 @@ class KnownUnits:
 
 def known_units(system: System) -> KnownUnits:
     """Return `KnownUnits` of a system that has contexts, found once for all questions."""
-    kept = _root(system).layout.kept
+    kept = root_of(system).layout.kept
     with kept.lock:
         found: KnownUnits | None = kept.find("units")
         if found is None:
             found = KnownUnits(system)
             kept.put("units", found, found.size)
     return found
-
-
-def _root(system: System) -> System:
-    while system.parent is not None:
-        system = system.parent
-    return system
 
 
 def _joined(system: System) -> Iterator[Sequence[Any]]:

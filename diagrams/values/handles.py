@@ -176,7 +176,7 @@ def found_twin(context: Context, system: System) -> dict[str, str]:
 
     That happens in notebooks, when a cell that builds a diagram has run again.
     """
-    mine, theirs = _root_of(system), context.root.system
+    mine, theirs = root_of(system), context.root.system
     if mine is theirs or mine.name != theirs.name:
         return {}
     return {
@@ -185,7 +185,7 @@ def found_twin(context: Context, system: System) -> dict[str, str]:
     }
 
 
-def _root_of(system: System) -> System:
+def root_of(system: System) -> System:
     """Return the outermost diagram around a system."""
     while system.parent is not None:
         system = system.parent

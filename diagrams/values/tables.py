@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import Shown, note, rows_of
@@ -138,8 +138,7 @@ class Table(Shown):
             How many rows; those in the middle of a longer table are left out, with a note. All when
             omitted.
         """
-        whole = isinstance(most, (int, np.integer)) and not isinstance(most, bool)
-        fits = most is None or (whole and most >= 0)
+        fits = most is None or (is_whole(most) and most >= 0)
         require(fits, most, "Cannot write a table", "the number of rows as an integer >= 0")
         count = len(self) if most is None else min(most, len(self))
         first = self._rows[: count - count // 2]

@@ -53,8 +53,8 @@ class Entry:
         shape = self.place.shape or ()
         with suppress(TypeError, ValueError):  # of what is refused below
             value = np.asarray(value, dtype=float).reshape(shape)
-        found: FloatArray = as_number(value, shape, f"Cannot set '{self.path}'")
-        return found
+        number: FloatArray = as_number(value, shape, f"Cannot set '{self.path}'")
+        return number
 
     def write(self, context: Context, value: Any) -> None:
         """Put a value into a context, with all checks."""

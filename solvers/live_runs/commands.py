@@ -1,9 +1,10 @@
-"""Commands to a live run: from any thread, carried out by the run between two of its steps."""
+"""What steers a live run: commands from any thread between two steps, Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
 import itertools
 import queue
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,6 +12,7 @@ from typing import Any
 
 from flexure.diagrams.checks.errors import ContextError
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _WAITING, _AT_ONCE = 256, 16  # that wait, and that are carried out before a step
 
 
@@ -90,3 +92,44 @@ class Commands:
             answer.set_exception(error)
         else:
             answer.set_result(found)
+
+
+class Interruption:
+    """Takes note of the first signal inside of a ``with`` block; a second one interrupts at once.
+
+    Outside of the main thread, which alone is interrupted, it does nothing.
+
+    Attributes
+    ----------
+    name : str
+        Of the signal; empty when none has come.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                before = signal.getsignal(number)
+                if before not in (None, signal.SIG_IGN):
+                    self._previous[number] = before
+                    signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._previous.items():
+            signal.signal(number, before)
+
+    def _note(self, number: int, _: object) -> None:
+        if self.name:
+            raise KeyboardInterrupt
+        self.name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+
+    def deliver(self) -> None:
+        """End the program, or call its own handler, when it was SIGTERM."""
+        if self.name == "SIGTERM":
+            if self._previous[signal.SIGTERM] is signal.SIG_DFL:
+                raise SystemExit(128 + signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import file_path, mapping, require
+from flexure.diagrams.checks.arguments import file_path, is_one_of, mapping, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -116,6 +116,7 @@ def live(
     --------
     UDP : Exchange numbers as UDP packets.
     simulate : Run without a clock.
+    widget : Move sliders in a notebook.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def live(
     compiled = [
         Software(system, path, _c_model(model, path, attempt), length)
         for path, model in mapping(
-            software or {}, "software to be C models by path", attempt
+            {} if software is None else software, "software to be C models by path", attempt
         ).items()
     ]
     wiring = Wiring(system, start, attempt, compiled)
@@ -148,12 +149,12 @@ def live(
     entries = wiring.entries([ways for ways, _ in sources])
     taken = [path_of(way) for ways, _ in sinks for way in ways]
     paths = [entry.path for group in entries for entry in group]
-    values = by_path(safe or {}, {*paths, *taken}, "safe", attempt)
+    values = by_path({} if safe is None else safe, {*paths, *taken}, "safe", attempt)
     moving = wiring.begin(values)
     reading = wiring.reading([ways for ways, _ in sinks], several(signals))
     plan = Plan(
         period=length,
-        rate=math.inf if rate == "max" else _positive(rate, "rate", attempt),
+        rate=math.inf if is_one_of(rate, ("max",)) else _positive(rate, "rate", attempt),
         clock=ticking,
         record=None if record is None else file_path(record, attempt),
         max_record=_positive(max_record, "max_record", attempt),

@@ -16,6 +16,7 @@ import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.checks.errors import (
+    ContextError,
     UnknownNameError,
     ValueRefusedError,
     suggestion,
@@ -25,9 +26,8 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.live_runs.channels import Entry, InputChannel, OutputChannel
-from flexure.solvers.live_runs.commands import Commands
+from flexure.solvers.live_runs.commands import Commands, Interruption
 from flexure.solvers.live_runs.desk import columns, sliders
-from flexure.solvers.live_runs.interruption import Interruption
 from flexure.solvers.live_runs.live_report import Figures, LiveReport
 from flexure.solvers.live_runs.recording import Recording
 from flexure.solvers.live_runs.schedule import Clock, Schedule
@@ -47,7 +47,7 @@ _NEAR = 1e-6  # of a period, within which the tick of a clock is that of a step
 
 @dataclass
 class Plan:
-    """What a live run consists of, checked.
+    """The checked parts of a live run.
 
     Attributes
     ----------
@@ -120,6 +120,7 @@ class Live(Answer):
         self._commands = Commands(f"Cannot run '{system.label}'")
         self._paused, self._stopping, self._single = False, False, 0
         self._timed = False  # whether the next step has a deadline
+        self._is_inside = False  # of a step
         self._origin, self._step = self.context.time, 0
         inputs = [(entry.path, entry.size) for channel in plan.inputs for entry in channel.entries]
         self._columns = [*inputs, *plan.reading.names]
@@ -296,7 +297,8 @@ class Live(Answer):
         if duration is not None:
             number = float(as_number(duration, (), attempt))
             require(0.0 < number < math.inf, duration, attempt, "a duration above 0 s, or None")
-            count = math.ceil(number / self._plan.period - _NEAR)
+            ratio = number / self._plan.period
+            count = math.ceil(ratio - _NEAR) if ratio < 2**53 else math.inf
         self._commands.begin()
         try:
             with Interruption() as interruption:
@@ -363,7 +365,11 @@ class Live(Answer):
             if stopped():
                 break
             with self._commands.lock:
-                answered = self._advance(schedule)
+                self._is_inside = True
+                try:
+                    answered = self._advance(schedule)
+                finally:
+                    self._is_inside = False
             run.steps += 1
             self._single = max(self._single - 1, 0)
             if not self._timed or self._paused:  # the first step compiles
@@ -490,7 +496,7 @@ class Live(Answer):
         count = len(self.recording)
         if not count:
             return self.recording.rows()
-        first, last = self.recording.rows(0, 1)[0, 0], self.recording.rows(count - 1)[0, 0]
+        first, last = self.recording.time_at(0), self.recording.time_at(count - 1)
         end = first + min(max(share, 0.0), 1.0) * (last - first)
         stop = self.recording.number_at(end) + 1
         start = max(self.recording.number_at(end - span), 0)
@@ -512,14 +518,18 @@ class Live(Answer):
         self._stopping = True
 
     def _rewind(self, time: float, attempt: str) -> None:
+        if self._is_inside:
+            raise ContextError(attempt, expected="a call between steps", found="one by a partner")
         number = self.recording.number_at(time) if len(self.recording) else -1
         oldest = self._step - len(self.recording)
         step = oldest + number
         snapshot = self._snapshots.before(step, oldest) if number >= 0 else None
         if snapshot is None:
-            times = self.recording.rows()[:, 0]
-            span = f"{times[0]:g} to {times[-1]:g} s" if len(times) else "nothing recorded"
-            raise ValueRefusedError(attempt, expected=f"a time in {span}", found=f"{time:g} s")
+            span = "nothing is recorded"
+            if count := len(self.recording):
+                first, last = self.recording.time_at(0), self.recording.time_at(count - 1)
+                span = f"a time in {first:g} to {last:g} s"
+            raise ValueRefusedError(attempt, expected=span, found=f"{time:g} s")
         simulator, context = self._simulator, self.context
         simulator._go_on_from(snapshot.context)
         for each, memory in zip(self._plan.software, snapshot.software, strict=True):

@@ -141,19 +141,23 @@ class UDP(Packets):
         self.host = checked_text(host, "host", attempt)
         self._format = checked_format(format, attempt)
         self._socket: socket.socket | None = None
+        self._address: Any = None  # names are resolved once
 
     def _open(self, role: Role, size: int) -> None:
         self.take_format(size)
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        made = socket.socket(family, socket.SOCK_DGRAM)
+        made = None
         try:
+            found = socket.getaddrinfo(self.host, self._wanted, type=socket.SOCK_DGRAM)
+            family, *_, self._address = found[0]
+            made = socket.socket(family, socket.SOCK_DGRAM)
             made.setblocking(False)
             if role == "input":
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
-                made.bind((self.host, self._wanted))
+                made.bind(self._address)
                 self.port = made.getsockname()[1]
-        except OSError as error:
-            made.close()
+        except (OSError, UnicodeError) as error:
+            if made is not None:
+                made.close()
             raise not_opened(self, "a free port of this machine", error) from error
         self._socket = made
 
@@ -173,7 +177,7 @@ class UDP(Packets):
 
     def _write(self, time: float, values: Sequence[float]) -> None:
         assert self._socket is not None
-        self._socket.sendto(self.encoded(values), (self.host, self.port))
+        self._socket.sendto(self.encoded(values), self._address)
 
     def __repr__(self) -> str:
         return f"UDP({self.port}, {self.host!r}{shown_format(self._format)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from flexure.diagrams.checks.arguments import file_path
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.records.exports import writing
+from flexure.solvers.results.records.history import free_memory
 
-_FIRST = 4096  # rows for which there is room at first
+_MOST = 2**31  # samples
 
 
 class Recording:
@@ -32,11 +34,11 @@ class Recording:
         for name, size in columns:
             self.spans[name] = slice(width, width + size)
             width += size
-        self._most = max(int(limit // (8 * width)), 2)
-        self._rows = np.empty((min(_FIRST, self._most), width))
+        # Memory is taken as samples come, since systems give it page by page.
+        count = int(min(limit, 0.5 * free_memory()) // (8 * width))
+        self._rows = np.empty((min(max(count, 2), _MOST), width))
         self._kept = 0
         self.total = 0  # samples so far, those that gave way included
-        self._shift = 0  # number of the sample in the first row
 
     def __len__(self) -> int:
         return self._kept
@@ -48,26 +50,24 @@ class Recording:
 
     def append(self, time: float, values: FloatArray) -> None:
         """Append a sample."""
-        room = len(self._rows)
-        if self._kept == room and room < self._most:
-            larger = np.empty((min(2 * room, self._most), self._rows.shape[1]))
-            larger[:room] = self.rows()
-            self._rows, self._shift = larger, self.total - room
-            room = len(larger)
-        row = self._rows[(self.total - self._shift) % room]
+        row = self._rows[self.total % len(self._rows)]
         row[0], row[1:] = time, values
         self.total += 1
-        self._kept = min(self._kept + 1, room)
+        self._kept = min(self._kept + 1, len(self._rows))
 
     def rows(self, start: int = 0, stop: int | None = None, stride: int = 1) -> FloatArray:
         """Return samples, shape (k, n), by their numbers among those that are kept."""
         numbers = np.arange(*slice(start, stop, stride).indices(self._kept))
-        first = self.total - self._kept - self._shift
+        first = self.total - self._kept
         return np.array(self._rows[(first + numbers) % len(self._rows)])
 
     def number_at(self, time: float) -> int:
         """Return the number, among those that are kept, of the last sample not after a time."""
-        return int(np.searchsorted(self.rows()[:, 0], time, side="right")) - 1
+        return bisect_right(range(self._kept), time, key=self.time_at) - 1
+
+    def time_at(self, number: int) -> float:
+        """Return the time of a sample that is kept."""
+        return float(self._rows[(self.total - self._kept + number) % len(self._rows), 0])
 
     def cut(self, count: int) -> None:
         """Forget all but the first ones that are kept."""

@@ -18,7 +18,7 @@ _LEAST, _PER_DECADE, _BINS = 1e-7, 100, 1000  # of durations, in seconds
 
 
 class Clock(Protocol):
-    """What a live run follows."""
+    """The clock of a live run."""
 
     def now(self) -> float:
         """Return the time in seconds, from any beginning."""

@@ -20,7 +20,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import as_numbers
-from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.handles import root_of, start_context
 from flexure.solvers.design.fits.records import read_columns
 from flexure.solvers.export.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.block_benches import Bench, round_up, static_bench
@@ -104,7 +104,7 @@ def inspect_block(
     """
     require_system(system, "Cannot inspect anything")
     attempt = f"Cannot inspect '{system.label}'"
-    values = start_context(_root_of(system), context, attempt)
+    values = start_context(root_of(system), context, attempt)
     require(title is None or isinstance(title, str), title, attempt, "a title, a text")
     if isinstance(system, (JointForceElement, BodyForceElement)):
         bench = force_bench(system, values, attempt)
@@ -140,12 +140,6 @@ def inspect_block(
     if path is not None:
         made.save(path)
     return made
-
-
-def _root_of(system: System) -> System:
-    while system.parent is not None:
-        system = system.parent
-    return system
 
 
 def _take_ranges(bench: Bench, ranges: Any, attempt: str) -> None:

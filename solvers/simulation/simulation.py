@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.integration.guard.progress_limits import MOST_STEPS
 from flexure.solvers.results.records.history import History
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.options import Compiled, Monitor
-from flexure.solvers.simulation.run_control.tolerances import Tolerance
+from flexure.solvers.simulation.run_control.tolerances import Tolerance, warn_of_small_states
 from flexure.solvers.simulation.simulator import Simulator
 
 
@@ -68,6 +71,11 @@ monitor, progress, max_record
         When the simulation cannot go on. The attribute ``result`` of the error holds the run up
         to there; so does that of an exception of a block, or of a ``KeyboardInterrupt``.
 
+    Warns
+    -----
+    UserWarning
+        When the motion is so small that the default of ``atol`` leaves its error without control.
+
     See Also
     --------
     Simulator : Step through a run under your own control.
@@ -114,7 +122,16 @@ monitor, progress, max_record
             str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
         )
         raise
+    if atol is None and step is None:
+        warn_of_small_states(_states(simulator), simulator.atol, simulator.context)
     return result_of(simulator)
+
+
+def _states(simulator: Simulator) -> Iterator[FloatArray]:
+    """Yield the states at the end of a run, then those of all its steps."""
+    yield simulator.context.continuous_state[np.newaxis]
+    for rows in simulator.history.ledger().sources if simulator.history else ():
+        yield rows.states(np.arange(len(rows.times)))
 
 
 def result_of(simulator: Simulator) -> SimulationResult:

@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,37 @@ class Sweep(SweepPictures, Answer, HasSignals):
         Units are in ``frame.attrs["units"]``, by column.
         """
         return sweep_tables.to_pandas(self)
+
+    def to_mat(self, path: str | Path) -> None:
+        """Write a MAT file for MATLAB and Octave: a column for each value and metric.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it. Paths become structures, as "pid.kp" ``pid.kp``; units are in the
+            structure ``units``, outcomes and the reasons of failures are texts.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written, or two columns have one name in MATLAB.
+        """
+        sweep_tables.to_mat(self, path)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a Parquet file with the columns of `to_pandas`, and units as metadata of fields.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it. This requires pyarrow.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written.
+        """
+        sweep_tables.to_parquet(self, path)
 
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimensions of the plan.

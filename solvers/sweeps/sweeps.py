@@ -18,10 +18,10 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import flag, items_of, require
+from flexure.diagrams.checks.arguments import flag, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, find_place, is_signal, path_of, several
+from flexure.diagrams.contexts.value_places import Place, find_place, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
@@ -47,7 +47,7 @@ from flexure.solvers.sweeps.running.variants import GivenContexts, SweptContexts
 from flexure.solvers.sweeps.store.storing import Keeper, keeper, not_kept
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.signals import Signal, resolve
+from flexure.solvers.tracing.signals import Signal, can_be_read, resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
 
@@ -270,9 +270,11 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
 def _checked_threads(threads: Any, executor: Executor | None) -> int:
     every = 1 if executor is not None else os.cpu_count() or 1
     count = every if threads is None else threads
-    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
     require(
-        whole and count >= 1, threads, "Cannot use this number of threads", "a positive integer"
+        is_whole(count) and count >= 1,
+        threads,
+        "Cannot use this number of threads",
+        "a positive integer",
     )
     return int(count)
 
@@ -322,13 +324,8 @@ def _run(
 
 def constant(system: System, way: Signal) -> Place | None:
     """Return the place of a parameter, which metrics read as a signal that does not change."""
-    place = find_place(system, way, _can_be_read)
+    place = find_place(system, way, can_be_read)
     return place if isinstance(place.handle, NumericParameter) else None
-
-
-def _can_be_read(handle: Any) -> bool:
-    """Tell whether metrics can read a handle."""
-    return is_signal(handle) or isinstance(handle, NumericParameter)
 
 
 def checked_times(

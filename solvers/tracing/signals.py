@@ -9,6 +9,7 @@ from flexure.diagrams.checks.errors import UnknownNameError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, is_signal
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.parameters import NumericParameter
 
 #: A port or state: its handle, that of a joint's coordinate, or a path like ``"plant.x[0]"``.
 Signal: TypeAlias = Way
@@ -77,3 +78,8 @@ def resolve(system: System, signal: Signal) -> Reader:
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
     return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
+
+
+def can_be_read(handle: Any) -> bool:
+    """Tell whether metrics can read a handle: as a signal, or as a constant."""
+    return is_signal(handle) or isinstance(handle, NumericParameter)

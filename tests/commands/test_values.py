@@ -29,6 +29,7 @@ def test_arrays_come_back(rows: list[list[float]]) -> None:
     assert parsed(word) == (rows if len(rows) > 1 else rows[0])
 
 
+@pytest.mark.full
 @given(st.text())
 def test_any_text_is_a_value_or_refused_as_words_are(text: str) -> None:
     parsed(text)

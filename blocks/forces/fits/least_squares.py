@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.fits.fit_report import FitReport
-from flexure.diagrams.checks.arguments import items_of, one_of, require
+from flexure.diagrams.checks.arguments import is_whole, items_of, one_of, require
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
@@ -428,8 +428,7 @@ def check_options(
 ) -> int | None:
     """Refuse what is no loss, a robust one without deviations, or no number of evaluations."""
     one_of(loss, get_args(Loss), "loss", attempt)
-    whole = isinstance(max_evaluations, (int, np.integer)) and not isinstance(max_evaluations, bool)
-    fits = max_evaluations is None or (whole and max_evaluations >= 1)
+    fits = max_evaluations is None or (is_whole(max_evaluations) and max_evaluations >= 1)
     require(fits, max_evaluations, attempt, "max_evaluations to be an integer >= 1")
     if deviations is None and loss != "linear":
         raise ValueRefusedError(

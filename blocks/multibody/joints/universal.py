@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.base.closure import ClosureEquation, Normal, held_together
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.blocks.multibody.joints.base.joint_quantities import Position, Velocity
+from flexure.blocks.multibody.joints.base.joint_quantities import Default, Position, Velocity
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array, FloatArray
 
@@ -126,14 +126,7 @@ class UniversalJoint(Joint):
         "The rates of the angles in a context, under the name that they have as an output.",
     )
 
-    @property
-    def default_angles(self) -> FloatArray:
-        """The angles in new contexts; they can be set until the plant is built."""
-        return self.default_positions
-
-    @default_angles.setter
-    def default_angles(self, angles: npt.ArrayLike) -> None:
-        self.default_positions = angles
+    default_angles = Default[FloatArray](slice(None), "The angles")
 
     def set_random_angles_distribution(
         self, sampler: Callable[[np.random.Generator], npt.ArrayLike]

@@ -195,7 +195,7 @@ def check_passivity(
         found.append([abs(conservative + rate), abs(unaccounted), largest])
         if worst is None or ((power > greatest or np.isnan(power)) and not np.isnan(greatest)):
             greatest, worst = power, context.clone()
-    mismatch, unaccounted, power_scale = np.max([np.zeros(3), *found], axis=0).tolist()
+    mismatch, unaccounted, power_scale = np.max([[0.0, 0.0, 0.0], *found], axis=0).tolist()
     passive = bool(
         refused < num_motions
         and np.isfinite([greatest, mismatch, unaccounted, power_scale]).all()

@@ -21,7 +21,7 @@ from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblie
 from flexure.blocks.multibody.trees import body_jacobians
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
-from flexure.diagrams.checks.arguments import generator, is_one_of, items_of, require
+from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
@@ -328,10 +328,8 @@ class Plant(PlantBase):
         """
         attempt = f"Cannot find all configurations of '{self.label}'"
         rng = generator(seed, attempt)
-        given: object = starts
-        is_whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
         wanted = "a whole number >= 0"
-        require(is_whole, starts, f"{attempt} with this starts", wanted)
+        require(is_whole(starts), starts, f"{attempt} with this starts", wanted)
         require(starts >= 0, starts, f"{attempt} with this starts", wanted)
         limit = _tolerance(tolerance, attempt)
         freedom = self._freedom(context, fixed, attempt)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.contexts.context import Context
@@ -427,8 +427,7 @@ def _in_words(shares: dict[str, float]) -> str:
 
 def checked_number(number: object, count: int, what: str, attempt: str) -> int:
     """Return the number of an item, which may count from the end."""
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    fits = whole and number in range(-count, count)
+    fits = is_whole(number) and number in range(-count, count)
     require(fits, number, attempt, f"the number of one of {count} {what}")
     return operator.index(number)  # type: ignore[arg-type]
 

@@ -26,12 +26,16 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     refuse_events,
 )
 from flexure.solvers.simulation.run_control.method_selection import Method
-from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
+from flexure.solvers.simulation.run_control.tolerances import (
+    checked_tolerances,
+    warn_of_small_states,
+)
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
 _RTOL = 1e-9  # of these motions
 _STEADY = 0.2  # of what they are off: differences that disagree by more show nothing
 _TOLERATED = 0.02  # of a derivative: by how much differences may be off
+_LOOKS = 200  # instants at which a motion is looked at that may be tiny
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +165,8 @@ def parameter_sensitivity(
     UserWarning
         When the motion will take more than a minute in Python; the text says why, and what to do.
         When the motion crosses a jump of the equations, which the derivatives leave out: two
-        motions along one random direction of the parameters show it.
+        motions along one random direction of the parameters show it. When all states are so small
+        that the default of ``atol`` leaves their error without control.
 
     See Also
     --------
@@ -201,6 +206,19 @@ def parameter_sensitivity(
     run = MotionDerivatives(start, variables, places, attempt)
     beginning = start.clone()
     samples = run.run(float(t_final), grid, method, *tolerances)
+    if atol is None:
+
+        def seen() -> Iterator[FloatArray]:
+            """Yield states at the ends and at the samples, then along a second motion."""
+            ends = [context.continuous_state for context in (beginning, start)]
+            yield np.vstack([*ends, samples.states])
+            end, between = start.clone(), np.linspace(beginning.time, float(t_final), _LOOKS)
+            start.copy_from(beginning)
+            yield run.run(float(t_final), between, method, *tolerances).states
+            start.copy_from(end)
+
+        atols = np.full(samples.states.shape[1], tolerances[1])
+        warn_of_small_states(seen(), atols, beginning)
     if run.may_jump and len(grid) and variables:
         end = start.clone()
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody import MultibodyTree, Plant
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.plants.energy_ledger import EnergyTotals
 from flexure.diagrams.checks.errors import EvaluationError
@@ -110,8 +110,8 @@ def _poles(
     rows = np.vstack([point.normals, point.directions])
     if np.any(rows[:, d:]):
         raise EvaluationError(attempt, found="constraints that other states move")
-    trees = [tree for _, tree in trees_of(static.context)]
-    masses = [tree.parent_plant.calc_mass_matrix(static.context) for tree in trees]
+    plants = [tree.parent_plant for _, tree in trees_of(static.context)]
+    masses = [p.calc_mass_matrix(static.context) for p in plants if isinstance(p, Plant)]
     M, R = block_diag(*masses)[np.ix_(free, free)], allowed_motions(rows[:, :d], rows[:, :d]).R
     reduced = R.T @ M @ R
     size = np.sqrt(np.diag(reduced))

@@ -24,7 +24,7 @@ from flexure.blocks.forces.fits.least_squares import (
     require_enough,
     warn_of,
 )
-from flexure.diagrams.checks.arguments import items_of, require
+from flexure.diagrams.checks.arguments import is_whole, items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
@@ -37,7 +37,7 @@ from flexure.diagrams.values.handles import require_root, start_context
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.fits.fit_doubts import doubts, one_sided, oversized
 from flexure.solvers.design.fits.fit_problem import FitProblem
-from flexure.solvers.design.fits.records import names_of, read_records
+from flexure.solvers.design.fits.records import names_of, read_records, smallest_signal
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 
@@ -115,7 +115,7 @@ class Fit(Answer, FitReport):
         attempt = "Cannot apply a fit"
         require_root(context, self.system, attempt)
         count = len(self.contexts)
-        fits = _is_whole(record) and 0 <= record < count
+        fits = is_whole(record) and 0 <= record < count
         require(fits, record, attempt, f"the number of a record, 0 to {count - 1}")
         self._set({path: self.contexts[record].get(path) for path in self.parameters}, context)
 
@@ -190,7 +190,8 @@ def fit(
         Loss function of the residuals, as in ``scipy.optimize.least_squares``. All but the first
         reduce the weight of residuals beyond one standard deviation; they need ``deviations``.
     method, rtol, atol
-        As for `parameter_sensitivity`.
+        As for `parameter_sensitivity`; the default of ``atol`` is at most ``rtol`` times the
+        largest value of each measured signal.
     max_evaluations : int, optional
         Largest number of simulations of all records in the search.
 
@@ -248,6 +249,8 @@ def fit(
     read = read_records(system, records, signals, attempt)
     begins = _contexts(system, context, len(read), attempt)
     options = (method, *checked_tolerances(rtol, atol, 1e-8, attempt))
+    if atol is None:  # the same part of small signals
+        options = (method, options[1], options[2] * min(1.0, 1e3 * smallest_signal(read)))
     problem = FitProblem(begins, read, parameters, offsets, logarithmic, bounds, options, attempt)
     require_enough(problem.measured.size, len(problem.unknowns), attempt)
     sigma = given_deviations(
@@ -300,10 +303,6 @@ def fit(
         times=[record.times for record in read],
         contexts=begins,
     )
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _contexts(system: System, context: Any, count: int, attempt: str) -> list[Context]:

@@ -63,6 +63,12 @@ class Record:
         return [Drive(slot, self.times, freeze(values)) for slot, values in points.items()]
 
 
+def smallest_signal(records: Iterable[Record]) -> float:
+    """Return the largest value of the measured signal that has the smallest one, but for zero."""
+    sizes = [np.max(np.abs(values)) for record in records for values in record.outputs.values()]
+    return float(min((size for size in sizes if size > 0.0), default=1.0))
+
+
 def read_records(
     system: System, records: Any, signals: Way | Iterable[Way] | None, attempt: str
 ) -> list[Record]:

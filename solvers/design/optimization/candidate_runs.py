@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ExecutorError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, find_place, is_signal, path_of
+from flexure.diagrams.contexts.value_places import Place, find_place, path_of
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
@@ -22,7 +22,7 @@ from flexure.solvers.sweeps.running.metric_columns import Measuring
 from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.sweeps import sweep_candidates
-from flexure.solvers.tracing.signals import resolve
+from flexure.solvers.tracing.signals import can_be_read, resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Study:
     def __post_init__(self) -> None:
         signals, constants = {}, {}
         for way in (each for metric in self.metrics for each in metric.signals):
-            path, place = path_of(way), find_place(self.system, way, _can_be_read)
+            path, place = path_of(way), find_place(self.system, way, can_be_read)
             if isinstance(place.handle, NumericParameter):
                 constants[path] = place
             else:
@@ -167,8 +167,3 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
 def _columns(numbers: Mapping[str, FloatArray]) -> FloatArray:
     """Return the metrics of a study as columns."""
     return np.column_stack(list(numbers.values())).astype(float)
-
-
-def _can_be_read(handle: Any) -> bool:
-    """Tell whether metrics can read a handle: as a signal, or as a constant."""
-    return is_signal(handle) or isinstance(handle, NumericParameter)

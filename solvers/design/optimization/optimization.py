@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import flag, generator, items_of, require
+from flexure.diagrams.checks.arguments import flag, generator, is_whole, items_of, require
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     ExecutorError,
@@ -430,8 +430,7 @@ def _count(number: Any, name: str, least: int, attempt: str) -> int | None:
     """Return a number of runs; None for the usual one."""
     if number is None:
         return None
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    fits = whole and least <= number <= _MOST
+    fits = is_whole(number) and least <= number <= _MOST
     require(fits, number, attempt, f"{name} to be an integer from {least} to {_MOST}")
     return int(number)
 

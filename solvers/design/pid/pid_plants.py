@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.controllers.controllers import PIDController
-from flexure.diagrams.checks.arguments import require, shown
+from flexure.diagrams.checks.arguments import is_whole, require, shown
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
@@ -61,9 +61,8 @@ class Controlled:
                 remedy=f"Say which one of its {block.size} components, as in component=0",
             )
             return cls(block, 0)
-        whole = isinstance(component, (int, np.integer)) and not isinstance(component, bool)
         require(
-            whole and 0 <= component < block.size,
+            is_whole(component) and 0 <= component < block.size,
             component,
             attempt,
             f"the number of a component, from 0 to {block.size - 1}",

@@ -58,12 +58,13 @@ def advance_to(
     run, driver = m.run, m.driver
     if end < run.step.time:
         return BACKWARD
-    refresh(m)
-    if driver.starts > 0 and not assemble(m):
-        return OPEN
-    prepare_run(m, end, rtol, atol)
+    if run.motion.moving == 0:
+        refresh(m)
+        if driver.starts > 0 and not assemble(m):
+            return OPEN
+        prepare_run(m, end, rtol, atol)
     while run.step.time < end or run.motion.moving == 1:
-        run.budget = 1 if driver.steps == 1 else _MANY
+        run.budget = 1 if driver.steps == 1 or driver.pausing == 1 else _MANY
         if driver.steps == 1 and run.motion.moving == 0:
             expect_steps(m)
         if stiff_method is not None and driver.stiff == 1:
@@ -73,7 +74,7 @@ def advance_to(
         found = read_rows(m)
         if found == DONE:
             found = conclude(m, status)
-        if found != DONE:
+        if found != DONE or driver.pausing == 1:
             return found
     return DONE
 
@@ -101,7 +102,13 @@ def adaptive_step(
 def settle_now(m: Instance) -> int:
     """Run what is due now, and would else wait for the next values of inputs."""
     refresh(m)
-    return settle_events(m)
+    return settle_events(m) if m.run.motion.moving == 0 else DONE
+
+
+def pause(m: Instance, inside: int) -> None:
+    """End the motion; later calls return after each step of the integrator, or at the end."""
+    m.driver.pausing = inside
+    m.run.motion.moving = 0
 
 
 def prepare_run(m: Instance, end: float, rtol: float, atol: float) -> None:

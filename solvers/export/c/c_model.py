@@ -59,10 +59,16 @@ class CSize(NamedTuple):
 
 #: Names that C or its library has.
 _TAKEN = (
-    "auto bool break case char const continue default do double else enum exp extern float fma for "
-    "gamma goto if inline int j0 j1 jn log long main memory model pow register restrict return "
-    "round short signed sin sizeof static struct switch tan trunc typedef union unsigned variable "
-    "void volatile while y0 y1 yn instance function"
+    "auto bool break case char const continue default do double else enum extern false float for "
+    "goto if inline int long register restrict return short signed sizeof static struct switch "
+    "true typedef union unsigned void volatile while acos acosh asin asinh atan atanh cbrt ceil "
+    "copysign cos cosh drem erf erfc exp fabs fdim finite floor fma fmax fmin fmod frexp gamma "
+    "hypot ilogb infinity j0 j1 jn ldexp lgamma log logb lrint lround main modf nan nearbyint "
+    "nextafter pow remainder remquo rint round scalb scalbln scalbn significand sin sinh sqrt tan "
+    "tanh tgamma trunc y0 y1 yn abort abs atexit atof atoi atol bsearch calloc daemon div exit "
+    "ffs free getenv heapsort index labs ldiv linux malloc mergesort null qsort radixsort rand "
+    "random realloc remove rename rewind rindex srand stdin stdout stderr strtod system unix "
+    "printf puts scanf va_list"
 )
 
 
@@ -79,6 +85,8 @@ class Wanted:
     parts : frozenset of str
         "step" for a function of steps; "exchange" for derivatives and events, which an integrator
         outside needs; "run" for the adaptive loops; "slopes" for directional derivatives.
+    beside : str
+        C that includes the header, and whose names the model must not have.
     """
 
     signals: Sequence[Signal] | None = None
@@ -89,6 +97,7 @@ class Wanted:
     precision: str = "double"
     name: str = ""
     parts: frozenset[Part] = frozenset(("exchange", "run", "slopes"))
+    beside: str = ""
 
 
 class CModel(Answer):
@@ -124,33 +133,12 @@ class CModel(Answer):
         fixed = _fixed(context, wanted.parameters)
         equations = ModelEquations(context, wanted.signals, target="C", fixed=fixed.keys)
         self.equations = equations
-        self.name = _identifier(wanted.name or context.system.name)
-        parts, method = wanted.parts, wanted.method
-        adaptive = "run" in parts or ("step" in parts and method not in FIXED)
-        methods = _methods(equations, method) if adaptive else ()
-        source = CSource(
-            self.name,
-            context,
-            equations,
-            drives=wanted.inputs,
-            fixed=fixed.paths,
-            adaptive=adaptive,
-            single=wanted.precision == "single",
-        )
-        plan = None
-        if "step" in parts:
-            plan = StepPlan.of(equations, method, wanted.step, adaptive=adaptive)
-        source.memory.take_steps(plan, [METHODS[each] for each in methods])
-        source.write_access()
-        if plan is not None:
-            source.write_steps(plan, methods)
-        if "run" in parts:
-            source.write_loops(methods)
-        if parts & {"exchange", "run"}:
-            source.write_exchange()
-        if "slopes" in parts:
-            source.write_slopes()
-        self.header, self.source = source.text()
+        for name in _identifiers(wanted.name or context.system.name):
+            source = _written(name, context, equations, wanted, fixed.paths)
+            self.header, self.source = source.text()
+            if not _clashes(name, self.source + wanted.beside):
+                break
+        self.name = name
         self.places = source.values.places
         self.drives = source.drives
         self.problems = dict(PROBLEMS)
@@ -403,11 +391,49 @@ def _methods(equations: ModelEquations, method: str) -> tuple[str, ...]:
     return (NONSTIFF_METHOD, STIFF_METHOD) if jacobian is not None else (NONSTIFF_METHOD,)
 
 
-def _identifier(name: str) -> str:
-    """Return a name as C takes it."""
+def _written(
+    name: str, context: Context, equations: ModelEquations, wanted: Wanted, fixed: Sequence[str]
+) -> CSource:
+    """Write a model with a name."""
+    parts, method = wanted.parts, wanted.method
+    adaptive = "run" in parts or ("step" in parts and method not in FIXED)
+    methods = _methods(equations, method) if adaptive else ()
+    source = CSource(
+        name,
+        context,
+        equations,
+        drives=wanted.inputs,
+        fixed=fixed,
+        adaptive=adaptive,
+        single=wanted.precision == "single",
+    )
+    plan = None
+    if "step" in parts:
+        plan = StepPlan.of(equations, method, wanted.step, adaptive=adaptive)
+    source.memory.take_steps(plan, [METHODS[each] for each in methods])
+    source.write_access()
+    if plan is not None:
+        source.write_steps(plan, methods)
+    if "run" in parts:
+        source.write_loops(methods)
+    if parts & {"exchange", "run"}:
+        source.write_exchange()
+    if "slopes" in parts:
+        source.write_slopes()
+    return source
+
+
+def _identifiers(name: str) -> list[str]:
+    """Return a name as C takes it, and one that no text of ours contains."""
     plain = re.sub(r"\W+", "_", name.encode("ascii", "replace").decode()).strip("_").lower()
     taken = plain in _TAKEN.split() or plain[:1].isdigit() or not plain
-    return f"model_{plain}" if taken else plain
+    return [f"model_{plain}"] if taken else [plain, f"model_{plain}"]
+
+
+def _clashes(name: str, text: str) -> bool:
+    """Tell whether C has a name for anything but the structure of a model."""
+    text = re.sub(r'/\*.*?\*/|"(\\.|[^"\\])*"', "", text, flags=re.DOTALL)
+    return re.search(rf"(?<!\w){name}\b(?! \*m\b)", text) is not None
 
 
 def _run(command: Sequence[str], folder: str, attempt: str) -> str:

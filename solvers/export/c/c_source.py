@@ -60,6 +60,7 @@ _EXCHANGED = {
 }
 _BESIDE_LOOPS = {
     "settle_now": "Run what is due now, and would else wait for the next values of inputs.",
+    "pause": "Let calls to go on return after each step of the integrator, or at the end.",
 }
 _ELEMENTARY = ("exp_of", "log_of", "sin_of", "cos_of", "pow_of")
 _SLOPES = {

@@ -88,6 +88,7 @@ class DriverData(Structure):
     watches: Floats  # of witness functions, for those that pile up
     stiff: int  # whether the method for stiff equations goes on
     doubts: int  # tries of one step
+    pausing: int  # whether calls return after each step of the integrator
     directional: Function  # slopes of derivatives and signals by states and inputs
     adjoint: Function
     seed: int  # where their direction is in the environment

@@ -256,7 +256,7 @@ class ModelMemory(Memory):
             self.room(StepData, k=plan.rows * self.n)
             self.put(DriverData, start=plan.start, period=plan.period)
             self.put(DriverData, rtol=plan.rtol, atol=plan.rtol / 1000.0)
-            self.put(DriverData, first=plan.first, every=plan.every)
+            self.put(DriverData, first=plan.first, every=plan.every, pausing=0)
         if methods:
             self._take_adaptive_steps(methods)
         else:

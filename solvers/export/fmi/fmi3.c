@@ -160,11 +160,11 @@ FMI(DoStep)(void *c, double time, double step, bool settled, bool *event, bool *
     double end = time + step;
     int status = OK;
     (void)settled;
+    MODEL(pause)(&s->now.m, s->intermediate != NULL);
     do { /* to the next instant at which a tool may look into the step */
-        double stop = s->intermediate != NULL ? fmin(end, MODEL(next_time)(&s->now.m)) : end;
         bool wanted = false;
         double earliest = end;
-        status = advance(s, stop);
+        status = advance(s, end);
         *last = MODEL(time)(&s->now.m);
         if (status == OK && s->intermediate != NULL)
             ((intermediate3)s->intermediate)(s->environment, *last, false, true, true,

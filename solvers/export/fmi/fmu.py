@@ -316,7 +316,8 @@ def to_fmu(
         context = system.create_default_context()
     require_root(context, system, f"Cannot write an FMU of '{system.label}'")
     signals = None if signals is None else several(signals)
-    model = CModel(_filled(context), Wanted(signals, parts=_PARTS))
+    beside = _asset("instance.c") + _asset(f"fmi{version[0]}.c")
+    model = CModel(_filled(context), Wanted(signals, parts=_PARTS, beside=beside))
     settable = [
         path
         for kind, ways in (("parameters", parameters), ("inputs", inputs))

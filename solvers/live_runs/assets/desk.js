@@ -85,7 +85,7 @@ function mountDesk(place, link) {
       now = number;
       scale = widened(scale, number);
       field.setAttribute("aria-invalid", "false");
-      if (document.activeElement !== field) field.value = format(number, 6);
+      if (field.getRootNode().activeElement !== field) field.value = format(number, 6);
       slider.value = Math.round(scale.place(number));
       slider.style.setProperty("--part", `${(100 * slider.value) / PLACES}%`);
     };
@@ -111,10 +111,11 @@ function mountDesk(place, link) {
       span = Number(choice.value);
       draw();
     } }, SPANS.map((each) => element("option", { value: each, selected: each === span }, `${each} s`)));
-    const back = element("input", { type: "range", min: 0, max: PLACES, step: 1, value: PLACES, "aria-label": "Look back",
+    const back = element("input", { type: "range", min: 0, max: PLACES, step: 1, value: PLACES, "aria-label": "Look back", style: { "--part": "100%" },
       oninput: () => {
+        back.style.setProperty("--part", `${(100 * back.value) / PLACES}%`);
         follows = Number(back.value) === PLACES;
-        place.classList.toggle("back", !follows);
+        place.classList.toggle("looking-back", !follows);
         if (follows) draw();
         else send({ kind: "seek", share: Number(back.value) / PLACES, span });
       } });
@@ -122,6 +123,7 @@ function mountDesk(place, link) {
       send({ kind: "continue", time: from + span });
       back.value = PLACES;
       follows = true;
+      place.classList.remove("looking-back");
       rows.splice(rows.findLastIndex((row) => row[0] <= from + span) + 1);
     }, "Go back to the end of what is in sight, and run from there");
     on.classList.add("onward");
@@ -134,7 +136,7 @@ function mountDesk(place, link) {
   function take({ rows: more, seek, replaces }) {
     if (seek) {
       from = more.length ? more[more.length - 1][0] - span : 0;
-      return plot(more, [from, from + span]);
+      return plot(more, [Math.max(from, more[0]?.[0] ?? 0), from + span]);
     }
     if (replaces) rows.length = 0;
     while (rows.length && more.length && rows[rows.length - 1][0] >= more[0][0]) rows.pop(); // it was rewound

@@ -103,13 +103,7 @@ class SignalTable(NamedTuple):
 
     def to_arrow(self) -> Any:
         """Return a pyarrow Table with the units in the metadata of its fields."""
-        pyarrow = import_extra("pyarrow")
-        columns, units = self.columns(), self.units
-        fields = [
-            pyarrow.field(name, pyarrow.float64(), metadata={"unit": units.get(name, "")})
-            for name in columns
-        ]
-        return pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
+        return arrow_table(self.columns(), self.units)
 
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimension time."""
@@ -123,6 +117,17 @@ class SignalTable(NamedTuple):
             variables[name] = (dims, values, notes)
             coordinates |= dict.fromkeys(dims[1:], reader.labels)
         return xarray.Dataset(variables, coords=coordinates)
+
+
+def arrow_table(columns: Mapping[str, Any], units: Mapping[str, str]) -> Any:
+    """Return a pyarrow Table with the units in the metadata of its fields."""
+    pyarrow = import_extra("pyarrow")
+    arrays = [pyarrow.array(column) for column in columns.values()]
+    fields = [
+        pyarrow.field(name, array.type, metadata={"unit": units.get(name, "")})
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    return pyarrow.table(arrays, schema=pyarrow.schema(fields))
 
 
 class Exported:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,23 +16,33 @@ from flexure.solvers.results.records.exports import SignalTable, writing
 
 def write_mat(table: SignalTable, path: str | Path, form: str) -> None:
     """Write a table; forms are those of `SimulationResult.to_mat`."""
+    one_of(form, ("structures", "modelica"), "form", f"Cannot write signals to '{path}'")
+    if form == "modelica":
+        _save(_trajectories(table), path, format="4")
+    else:
+        columns = {each.name: (each.values, each.reader.unit) for each in table.series}
+        write_structures({"time": (table.time, "s"), **columns}, path)
+
+
+def write_structures(columns: Mapping[str, tuple[Any, str]], path: str | Path) -> None:
+    """Write values with their units by path: one structure per block, and a tree with the units."""
+    _save(_structures(columns, path), path, long_field_names=True, oned_as="column")
+
+
+def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
     from scipy.io import savemat
 
-    one_of(form, ("structures", "modelica"), "form", f"Cannot write signals to '{path}'")
-    is_plain = form == "modelica"
-    content = _trajectories(table) if is_plain else _structures(table, path)
-    options: Any = {"format": "4"} if is_plain else {"long_field_names": True, "oned_as": "column"}
     with writing(path, binary=True) as file:
         savemat(cast("Any", file), content, appendmat=False, **options)
 
 
-def _structures(table: SignalTable, path: str | Path) -> dict[str, Any]:
+def _structures(columns: Mapping[str, tuple[Any, str]], path: str | Path) -> dict[str, Any]:
     """Return one structure per block, and another tree with the units."""
-    content: dict[str, Any] = {"time": table.time}
-    units: dict[str, Any] = {"time": "s"}
-    for each in table.series:
-        *blocks, leaf = [_field(part) for part in each.name.split(".")]
-        for root, value in ((content, each.values), (units, each.reader.unit)):
+    content: dict[str, Any] = {}
+    units: dict[str, Any] = {}
+    for name, pair in columns.items():
+        *blocks, leaf = [_field(part) for part in name.split(".")]
+        for root, value in zip((content, units), pair, strict=True):
             tree: Any = root
             for block in blocks:
                 tree = tree.setdefault(block, {}) if isinstance(tree, dict) else tree
@@ -39,7 +50,7 @@ def _structures(table: SignalTable, path: str | Path) -> dict[str, Any]:
                 raise RecordFileError(
                     f"Cannot write signals to '{path}'",
                     expected="signals with different names in MATLAB",
-                    found=f"'{each.name}' and another one of the same name",
+                    found=f"'{name}' and another one of the same name",
                     remedy="Leave one out with signals=, or pass form='modelica'",
                 )
             tree[leaf] = value

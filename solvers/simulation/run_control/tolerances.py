@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.checks.arguments import mapping, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray, as_number
 
@@ -17,6 +17,8 @@ from flexure.diagrams.values.arrays import FloatArray, as_number
 Tolerance: TypeAlias = float | Mapping[str, float]
 #: Relative tolerances from here on are refused.
 LOOSEST_RTOL = 0.1
+_SMALL = 100.0  # times the absolute tolerance: errors of smaller motions are hardly controlled
+_REST = 1e-15  # below which motions are rounding
 
 
 def spread(name: str, wish: Tolerance | None, default: float, context: Context) -> FloatArray:
@@ -91,6 +93,33 @@ def checked_tolerance(name: str, value: object, attempt: str) -> float:
             remedy="Leave it out for the default",
         )
     return number
+
+
+def warn_of_small_states(states: Iterable[FloatArray], atol: FloatArray, context: Context) -> None:
+    """Warn of a motion so small that the default of atol leaves its error without control.
+
+    That is one in which all states are small. What is below 1e-15 rests.
+
+    Parameters
+    ----------
+    states : iterable of ndarray, shapes (k, n)
+        The states along the motion, as far as need be.
+    atol : ndarray, shape (n,)
+        The absolute tolerances.
+    context : Context
+        A root context.
+    """
+    limit, largest = _SMALL * np.min(atol, initial=np.inf), 0.0
+    for rows in states:
+        largest = max(largest, float(np.max(np.abs(rows), initial=0.0)))
+        if not largest < limit:
+            return
+    if largest > _REST:
+        warn(
+            f"All states of '{context.system.label}' stay below {largest:.3g}, of which errors "
+            f"within atol = {limit / _SMALL:g} are no small part. Pass atol=, about a millionth of "
+            "the motion that matters"
+        )
 
 
 def checked_tolerances(

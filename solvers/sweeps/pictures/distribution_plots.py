@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import is_whole, require
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.drawing.formats.new_figures import new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLOR_MAP, COLORS, GREY, RED, check_file, tidy
@@ -64,8 +64,7 @@ def plot_histogram(
     """
     attempt = f"Cannot plot histograms of the sweep of '{sweep.system.label}'"
     check_file(path, attempt)
-    whole = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
-    fits = bins is None or (whole and 1 <= bins <= _MOST_BINS)
+    fits = bins is None or (is_whole(bins) and 1 <= bins <= _MOST_BINS)
     require(fits, bins, attempt, f"bins to be an integer in [1, {_MOST_BINS}]")
     columns = columns_of(sweep, names or tuple(sweep.metrics), attempt)
     require_columns(columns, 1, _MOST_PANELS, attempt)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import flag, generator, shown
+from flexure.diagrams.checks.arguments import flag, generator, is_whole, require, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, find_place, path_of, several
@@ -272,11 +272,8 @@ def sampled(
     options: Options,
 ) -> Plan:
     """Return the plan of samples that are drawn in some way: one for each row of what is drawn."""
-    whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-    if not (whole and 1 <= n <= _MOST):
-        raise ValueRefusedError(
-            attempt, expected=f"num_samples to be an integer in [1, {_MOST}]", found=shown(n)
-        )
+    fits = is_whole(n) and 1 <= n <= _MOST
+    require(fits, n, attempt, f"num_samples to be an integer in [1, {_MOST}]")
     context = options.context
     if not (context is None or isinstance(context, (Context, System))):
         raise ValueRefusedError(

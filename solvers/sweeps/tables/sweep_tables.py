@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.analysis.equations.equations import state_names
+from flexure.solvers.results.records.exports import arrow_table, writing
+from flexure.solvers.results.records.mat_files import write_structures
 from flexure.solvers.sweeps.plans.plans import by_component
 from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
 
@@ -57,6 +60,19 @@ def to_pandas(sweep: Sweep) -> Any:
     frame = pandas.DataFrame(columns(sweep), index=pandas.RangeIndex(len(sweep), name=RUN))
     frame.attrs["units"] = {name: unit for name, unit in units(sweep).items() if unit}
     return frame
+
+
+def to_mat(sweep: Sweep, path: str | Path) -> None:
+    """Write a MAT file; see `Sweep.to_mat`."""
+    known = units(sweep)
+    write_structures({k: (each, known.get(k, "")) for k, each in columns(sweep).items()}, path)
+
+
+def to_parquet(sweep: Sweep, path: str | Path) -> None:
+    """Write a Parquet file; see `Sweep.to_parquet`."""
+    table = arrow_table(columns(sweep), units(sweep))
+    with writing(path, binary=True) as file:
+        import_extra("pyarrow.parquet").write_table(table, file)
 
 
 def to_xarray(sweep: Sweep) -> Any:

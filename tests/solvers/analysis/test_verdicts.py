@@ -312,18 +312,23 @@ class Follower(fx.LeafSystem):
         return self.drive(context) * self.rate(context)
 
 
-def ziegler(damping: float, masses: tuple[float, float] = (2.0, 1.0)) -> Any:
-    """The double pendulum of Ziegler: links of 1 m, springs of 1 N m, masses at their ends."""
+def ziegler(
+    damping: float,
+    masses: tuple[float, float] = (2.0, 1.0),
+    stiffness: float = 1.0,
+    length: float = 1.0,
+) -> Any:
+    """The double pendulum of Ziegler: two links with springs, and masses at their ends."""
     builder = fx.PlantBuilder("links", gravity=(0.0, 0.0, 0.0))
     last: Any = builder.world
     for k, mass in enumerate(masses):
-        link = builder.add_body(f"link{k}", fx.SpatialInertia.point_mass(mass), com=(0, 0, 1))
+        link = builder.add_body(f"link{k}", fx.SpatialInertia.point_mass(mass), com=(0, 0, length))
         axis = builder.add_joint(fx.RevoluteJoint(f"axis{k}", last, link, axis=(0, 1, 0)))
-        spring = fx.JointSpring(f"spring{k}", axis, stiffness=1.0, damping=damping)
+        spring = fx.JointSpring(f"spring{k}", axis, stiffness=stiffness, damping=damping)
         builder.add_force_element(spring)
         if not k:
             builder.add_actuator("motor", axis)
-        last = builder.add_frame(f"end{k}", link, (0.0, 0.0, 1.0))
+        last = builder.add_frame(f"end{k}", link, (0.0, 0.0, length))
     builder.add_external_force("tip", link)
     outer = fx.DiagramBuilder("pendulum")
     outer.add_all(builder.build(), Follower())
@@ -414,6 +419,36 @@ def test_a_record_that_ends_at_its_largest_deviation_shows_no_recovery() -> None
     assert fx.disturbance_info(time, np.ones(100)).recovery_time == 0.0
     with pytest.raises(ValueRefusedError, match="found a disturbance at 1 s"):
         fx.disturbance_info(TIME, RISE, at=1.0)
+
+
+def test_verdicts_do_not_depend_on_units() -> None:
+    found = []
+    for mass, length in ((1.0, 1.0), (1e-24, 1e-9), (1e24, 1e6)):
+        pendulum = ziegler(0.1 * mass * length**2, (2.0 * mass, mass), mass * length**2, length)
+        path = fx.load_path(pendulum, {"follower.load": [0.0, mass * length]})
+        modes = fx.modes(pendulum)
+        found.append([*modes.frequencies, *modes.damping_ratios, path.stable.all(), len(path)])
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-12, 1e-100])
+def test_numbers_in_small_units_are_right_or_doubted(unit: float) -> None:
+    lag, times = fx.FirstOrderLag("lag", time_constant=1.0), np.linspace(0.0, 5.0, 26)
+    columns = {"u": unit * np.ones(26), "y": 3.0 * unit * (1.0 - np.exp(-times / 2.0))}
+    found = fx.fit(lag, {"time": times, **columns}, ["time_constant", "gain"])
+    assert found["time_constant"] == pytest.approx(2.0, rel=1e-6)
+    assert found["gain"] == pytest.approx(3.0, rel=1e-6)
+    context = lag.create_default_context()
+    context.set("u", unit)
+    result = fx.simulate(lag, 5.0, context=context, atol=1e-9 * unit)
+    assert result["y"][-1] == pytest.approx(unit * (1.0 - np.exp(-5.0)), rel=1e-5)
+    if unit > 1e-15:
+        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-09"):
+            fx.simulate(lag, 5.0, context=context)
+        with pytest.warns(UserWarning, match="All states of 'lag' stay below .*atol = 1e-11"):
+            fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context)
+    exact = fx.parameter_sensitivity(lag, 5.0, "time_constant", context=context, atol=1e-9 * unit)
+    assert exact["time_constant"] == pytest.approx([-5.0 * unit * np.exp(-5.0)], rel=1e-5)
 
 
 # Rates that are not zero anywhere ----------------------------------------------------------------

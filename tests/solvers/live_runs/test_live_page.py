@@ -16,6 +16,7 @@ import pytest
 
 import flexure as fx
 from tests.support.live.clocks import OwnClock, servo
+from tests.support.pages.browser import running_chromium
 
 pytest.importorskip("websockets")
 
@@ -177,3 +178,49 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "websockets.asyncio.server", None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"pip install 'flexure\[live\]'"):
         fx.live(servo()).page(0)
+
+
+@pytest.mark.full
+def test_the_page_shows_a_run_that_goes_on_and_looks_back() -> None:
+    with served(rate=1.0, period=0.01) as (live, page), running_chromium() as browser:
+        thread = threading.Thread(target=live.run)
+        thread.start()
+        errors: list[str] = []
+        for width in (1200, 390):
+            view = browser.new_page(viewport={"width": width, "height": 800})
+            view.on("pageerror", lambda error: errors.append(str(error)))
+            view.on("console", lambda told: errors.append(told.text))
+            view.goto(page.url)
+            view.wait_for_function(
+                "() => Number(document.getElementById('desk').dataset.drawn) > 10"
+            )
+            curves = view.locator("path.curve").evaluate_all(
+                "paths => paths.map((path) => path.getBBox().width)"
+            )
+            assert len(curves) == 2
+            assert min(curves) > 50
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+            field = view.locator("[id='value:pid.kp']")
+            field.fill("18.5")
+            field.press("Enter")
+            view.get_by_role("button", name="Pause", exact=True).click()
+            view.wait_for_function(
+                "() => document.getElementById('state').textContent.includes('paused')"
+            )
+            assert live.context.get("pid.kp") == 18.5
+            end = live.time
+            view.get_by_role("slider", name="Look back").fill("500")
+            onward = view.get_by_role("button", name="Continue from here")
+            onward.wait_for(state="visible")
+            boxes = view.locator("#desk .view").evaluate_all(
+                "views => views.map((view) => view.getBoundingClientRect().width)"
+            )
+            assert min(boxes) > 0.7 * min(width, 900)
+            onward.click()
+            while live.time > 0.8 * end:
+                time.sleep(0.01)
+            view.get_by_role("button", name="Run", exact=True).click()
+            view.close()
+        live.stop()
+        thread.join(20.0)
+        assert errors == []

@@ -113,6 +113,16 @@ def test_functions_and_queues_that_fail_do_not_end_a_run() -> None:
     by_path = {row["path"]: row for row in report.partners}
     assert by_path["u"]["refused"] == 5
     assert by_path["gain"]["reason"] == "OSError: gone"
+    steering = fx.live(
+        lag(), rate="max", inputs={"u": lambda t: live_ones[0].rewind(0.0), "gain": lambda t: 1.0}
+    )
+    live_ones = [steering]
+    steps = steering.run(0.01)
+    assert steps.steps == 10
+    assert steps.partners[0]["refused"] == 10
+    assert "between steps" in steps.partners[0]["reason"]
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"Cannot open UDP\(5, 'no such.host'\)"):
+        fx.live(lag(), outputs={"y": fx.UDP(5, "no such.host")}).run(0.1)
     assert [full.get()[0] for _ in range(3)] == live["y"][-3:].tolist()
 
 

@@ -226,7 +226,7 @@ WAYS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "compiled"), thinned(WAYS, fast=4))
+@pytest.mark.parametrize(("method", "compiled"), thinned(WAYS, fast=3))
 def test_limits_and_switches_are_those_by_hand(method: str, compiled: Any) -> None:
     slow = compiled is not True
     result = fx.simulate(

@@ -247,6 +247,7 @@ print(1024 * (peak(4000) - before))
 """
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_memory_does_not_grow_with_the_samples_of_all_runs() -> None:
     """These would take 160 MB."""

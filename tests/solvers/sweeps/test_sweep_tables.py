@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.io
 
 import flexure as fx
+from flexure.errors import RecordFileError
 from tests.support.systems.sweeps import Pendulum, UntilEdge, driven_pendulum, in_lanes, servo
 
 EDGES = [100.0, 0.5, 100.0, 0.25]
@@ -94,6 +97,27 @@ def test_a_data_frame_knows_units() -> None:
     assert frame.attrs["units"]["area"] == "m²"
     assert frame.attrs["units"]["iae"] == "m s"
     assert failing().to_pandas()["reason"][1].startswith("Cannot integrate past t = 0.")
+
+
+def test_mat_and_parquet_files_hold_the_columns_and_units(tmp_path: Path) -> None:
+    sweep, path = tanks(), tmp_path / "study.mat"
+    sweep.to_mat(path)
+    content = scipy.io.loadmat(path, simplify_cells=True)
+    for name in ("area", "x[level]", "iae"):
+        plain = name.replace("[", "_").rstrip("]")
+        np.testing.assert_array_equal(content[plain], sweep.table()[name])
+        assert "".join(content["units"][plain]) == sweep.units[name]
+    failing().to_mat(path)
+    reasons = scipy.io.loadmat(path, simplify_cells=True)["reason"]
+    assert reasons[1].startswith("Cannot integrate past t = 0.")
+    with pytest.raises(RecordFileError, match=r"Cannot write .*nowhere"):
+        sweep.to_mat(tmp_path / "nowhere" / "study.mat")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    failing().to_parquet(tmp_path / "study.parquet")
+    read = parquet.read_table(tmp_path / "study.parquet")
+    assert read.column("edge").to_pylist() == EDGES
+    assert read.column("reason").to_pylist()[1] == reasons[1]
+    assert read.schema.field("edge").metadata[b"unit"].decode() == failing().units["edge"]
 
 
 def test_a_data_set_has_the_dimensions_of_the_grid() -> None:

@@ -30,6 +30,7 @@ from tests.support.systems.sweeps import (
     servo,
     single,
 )
+from tests.support.tiers import thinned
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def random_values(
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", thinned(range(12), fast=4))
 def test_random_loops_in_lanes_are_like_single_simulations(seed: int) -> None:
     rng = np.random.default_rng(seed)
     loop, smooth = random_loop(rng)

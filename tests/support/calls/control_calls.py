@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 
 import flexure as fx
 from tests.support.calls.odd_arguments import Call
-from tests.support.calls.public_calls import Make, lag, of_lag, of_mass
+from tests.support.calls.public_calls import Make, lag, mass_model, of_lag, of_mass, whole
+
+_FILTER: dict[str, Any] = {
+    "model": fx.FirstOrderLag("lag", time_constant=0.5),
+    "period": 0.1,
+    "W": 0.1,
+    "V": 0.01,
+    "initial_covariance": 1.0,
+    "inputs": "u",
+    "outputs": "y",
+    "parameters": "time_constant",
+    "initial": [0.0, 0.5],
+    "every": 2,
+    "substeps": 2,
+    "offset": 0.05,
+}
+_OF_X: dict[str, Any] = {
+    "model": fx.Integrator("x"),
+    "parameters": (),
+    "initial": 0.0,
+    "every": 1,
+}
 
 
 def lag_loop() -> fx.LinearModel:
     """A loop gain."""
     return fx.loop_gain(lag()[0], "lag.u")
+
+
+def sampled_mass() -> fx.LinearModel:
+    """A sampled model of two states."""
+    model = mass_model()
+    return dataclasses.replace(model, A=np.eye(2) + 0.1 * model.A, B=0.1 * model.B, period=0.1)
+
+
+def filtered() -> Call:
+    """A result with a filter."""
+    builder = fx.DiagramBuilder("filtered")
+    builder.add_all(
+        fx.Constant("sensor", 1.0),
+        fx.ExtendedKalmanFilter("ekf", **(_FILTER | _OF_X)),
+    )
+    builder.connect_chain("sensor", "ekf.y")
+    builder.connect("sensor.y", "ekf.u")
+    result = fx.simulate(builder.build(), 3.0)
+    arguments = {"result": result, "filter": "ekf", "start": 0.5, "confidence": 0.9}
+    return Call(fx.filter_consistency, arguments)
 
 
 def control_calls() -> dict[str, Make]:
@@ -36,6 +80,24 @@ def control_calls() -> dict[str, Make]:
             integral={"y": 1.0},
             disturbances=(),
         ),
+        "KalmanFilter": lambda: Call(
+            fx.KalmanFilter,
+            {
+                "name": "kalman",
+                "model": sampled_mass(),
+                "W": 0.1,
+                "V": 1.0,
+                "initial_covariance": np.eye(2),
+                "initial": [0.0, 1.0],
+                "every": 2,
+                "offset": 0.05,
+            },
+        ),
+        "ExtendedKalmanFilter": whole(fx.ExtendedKalmanFilter, name="ekf", **_FILTER),
+        "UnscentedKalmanFilter": whole(
+            fx.UnscentedKalmanFilter, name="ukf", alpha=0.5, beta=2.0, kappa=1.0, **_FILTER
+        ),
+        "filter_consistency": filtered,
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
         "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
     }

@@ -32,6 +32,12 @@ def ending() -> Call:
     return Call(live.run, {"duration": 0.01}, lambda: None)
 
 
+def served() -> Call:
+    """A page that is closed at once."""
+    live = fx.live(lag()[0], rate="max")
+    return Call(lambda port: live.page(port).close(), {"port": 0}, lambda: None)
+
+
 def plotted() -> Call:
     report = fx.live(lag()[0], rate="max", period=0.01).run(0.05)
     return Call(report.plot, {"ax": None, "path": "live.png"}, lambda: None)
@@ -51,10 +57,21 @@ def live_calls() -> dict[str, Make]:
             timeout=1.0,
             safe={"lag.y": 0.0},
             record="live.npz",
+            parameters=["lag.time_constant"],
             max_record=1e6,
             method="RK45",
             rtol=1e-3,
             atol=1e-6,
+        ),
+        "widget": of_lag(
+            fx.widget,
+            t_final=0.1,
+            parameters=["lag.time_constant"],
+            signals=["lag.y"],
+            method="RK45",
+            rtol=1e-3,
+            atol=1e-6,
+            num_samples=20,
         ),
         "UDP": whole(fx.UDP, port=5005, host="127.0.0.1", format="<d"),
         "Serial": whole(fx.Serial, port="/dev/null", baudrate=9600, format="<d", start=b"a"),
@@ -65,5 +82,6 @@ def live_calls() -> dict[str, Make]:
         "Live.save": made("save", path="live.npz"),
         "Live.__getitem__": made("__getitem__", signal="lag.y"),
         "Live.run": ending,
+        "Live.page": served,
         "LiveReport.plot": plotted,
     }

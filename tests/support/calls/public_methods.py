@@ -16,7 +16,6 @@ from tests.support.calls.body_calls import body_calls
 from tests.support.calls.control_calls import control_calls
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
-from tests.support.calls.live_calls import live_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
@@ -474,6 +473,8 @@ def method_calls() -> dict[str, Make]:
         ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
+        "Sweep.to_mat": method(swept, "to_mat", path="study.mat"),
+        "Sweep.to_parquet": method(swept, "to_parquet", path="study.parquet"),
         "Sweep.context": method(swept, "context", index=0),
         "Sweep.simulate": method(swept, "simulate", index=0),
         "Sweep.rerun": method(swept, "rerun", index=0, signals=["lag.x[0]"]),
@@ -553,21 +554,18 @@ CALLS: dict[str, Make] = (
     | flexure_calls()
     | mount_calls()
     | result_calls()
-    | live_calls()
     | method_calls()
 )
 
-#: Names that people do not call with arguments: constants, namespaces, what the library makes for
-#: them, base classes, and laws and equations, which by design check nothing.
+#: Constants, namespaces, what the library makes, base classes, and laws that check nothing.
 NOT_CALLED = {
     *("TIME", *(name for name in vars(fx)["__all__"] if inspect.ismodule(getattr(fx, name)))),
-    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
-    *("Actuator", "Equation", "Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport"),
-    *("Norms", "PassivityIndices"),
-    *("Checkup", "Mode", "ModeTracks", "Modes", "ParameterSensitivity"),
-    *("CSize", "Statistics", "StepInfo", "Table"),
-    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
+    *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
+    *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
+    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
+    *("FeedbackDesign", "LivePage", "ObserverDesign", "PIDTuning", "Plan", "Regression", "Widget"),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import flexure as fx
+from tests.support.calls.live_calls import live_calls
 from tests.support.calls.odd_arguments import Call
 from tests.support.calls.public_calls import BOX, Make, lag, method, of_lag, whole
 
@@ -55,7 +56,7 @@ def pushed() -> tuple[Any, Any]:
 
 def result_calls() -> dict[str, Make]:
     """The calls by their names."""
-    return {
+    return live_calls() | {
         "page": of_lag(
             fx.page,
             t_final=1.0,

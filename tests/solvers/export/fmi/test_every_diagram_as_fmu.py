@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.solvers.tracing.signals import resolve
 from tests.support.native.exported_fmus import ALLOWED, run, saved, worst_error
 from tests.support.systems.random_loops import draw_loop
 
 pytestmark = pytest.mark.full
 
 EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[4] / "examples").glob("*.py"))
-#: Examples of which longer runs take minutes at these tolerances.
-STIFF = {"bistable_switch", "constant_force", "cross_pivot_pendulum"}
+#: Examples with time constants below 1 us, of which runs at the tolerances of others step at the
+#: level of rounding, and what is pushed in them.
+STIFF = {
+    "bistable_switch": "slide.rate",
+    "constant_force": "slide.rate",
+    "cross_pivot_pendulum": "",
+}
 RTOL = 1e-8
 #: Loops of one test, and how many tests there are.
 EACH, TESTS = 5, 20
@@ -29,7 +35,7 @@ def compare(
     context: fx.Context,
     paths: list[str],
     end: float,
-    method: str = "auto",
+    rtol: float = RTOL,
 ) -> dict[str, float]:
     """Return the errors of both kinds in relative tolerances.
 
@@ -38,19 +44,24 @@ def compare(
     """
     path = saved(folder, system, context, signals=paths)
 
-    def table(kind: str, rtol: float) -> Any:
-        return run(path, kind, end, rtol, output_interval=end / 997.0)  # CVode gives up otherwise
-
-    return {
-        kind: worst_error(table(kind, rtol), system, context, paths, end, method) / RTOL
-        for kind, rtol in (("me", 0.1 * RTOL), ("cs", RTOL))
-    }
+    found = {}
+    for kind, given in (("me", 0.1 * rtol), ("cs", rtol)):
+        table = run(path, kind, end, given, output_interval=end / 997.0)  # CVode gives up otherwise
+        found[kind] = worst_error(table, system, context, paths, end, 1e-3 * rtol) / rtol
+    return found
 
 
 def states_of(context: fx.Context) -> list[str]:
-    """Return the paths of states that are single numbers."""
-    rows = context.describe()
-    return [row["path"] for row in rows if row["kind"] == "state" and np.size(row["value"]) == 1]
+    """Return the paths of some numbers of the state, from the first to the last."""
+    states = [row["path"] for row in context.describe() if row["kind"] == "state"]
+    readers = [(path, resolve(context.system, path)) for path in states]
+    found = [
+        path if reader.size == 1 else f"{path}[{label}]"
+        for path, reader in readers
+        for label in reader.labels
+    ]
+    assert found
+    return found[:: 1 + len(found) // 6]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -60,8 +71,10 @@ def test_examples_run_as_units(name: str, tmp_path: Path) -> None:
         pytest.skip("it has no function build()")
     made: Any = module.build()
     system, context = made if isinstance(made, tuple) else (made, made.create_default_context())
-    end, method = (0.01, "Rodas5P") if name in STIFF else (0.5, "auto")
-    errors = compare(tmp_path, system, context, states_of(context)[:4], end, method)
+    if STIFF.get(name):
+        context.set(STIFF[name], 0.1)
+    end, rtol = (0.2, 1e-6) if name in STIFF else (0.5, RTOL)
+    errors = compare(tmp_path, system, context, states_of(context), end, rtol)
     assert all(errors[kind] < allowed for kind, allowed in ALLOWED.items()), errors
 
 

@@ -118,6 +118,7 @@ def test_a_unit_needs_no_python(units: Units, tmp_path: Path) -> None:
     assert float(shown.stdout) > 0.1
 
 
+@pytest.mark.full
 def test_libcosim_steps_a_unit(units: Units) -> None:
     reason = "libcosimpy is not installed (pip install libcosimpy)"
     execution = pytest.importorskip("libcosimpy.CosimExecution", reason=reason).CosimExecution
@@ -324,6 +325,25 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
 
 
+def test_names_that_c_has_are_no_names_of_models(tmp_path: Path) -> None:
+    """Keywords, functions of the C library, and those that every model contains."""
+    cases = (("int", "2.0"), ("settle", "2.0"), ("boolean", "3.0"), ("Tür", "3.0"))
+    for name, version in cases:
+        files = fx.to_fmu(fx.FirstOrderLag(name, 2.0), platforms=(), version=version).files
+        sources = {path[8:]: text for path, text in files.items() if path.startswith("sources/")}
+        for path, text in sources.items():
+            (tmp_path / path).write_bytes(text)
+        command = [
+            "gcc",
+            "-std=c99",
+            "-Wall",
+            "-fsyntax-only",
+            *(p for p in sources if p[-2:] == ".c"),
+        ]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), (name, done.stderr)
+
+
 #: What begins a library: where a number is, how it is packed, and what it is.
 PE, ELF, MACH = [(0, "2s", b"MZ")], [(0, "4s", b"\x7fELF"), (16, "<H", 3)], [(0, "<I", 0xFEEDFACF)]
 FORMATS: dict[str, tuple[str, str, list[tuple[int, str, Any]]]] = {
@@ -410,7 +430,7 @@ def test_steps_end_and_fail_as_the_standard_says(
 
 
 def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_path: Path) -> None:
-    _, path = units("sampled", "3.0")
+    system, path = units("sampled", "3.0")
     description = fmpy.read_model_description(path)
     unpacked = fmpy.extract(path, unzipdir=tmp_path / "unpacked")
     identifier = description.coSimulation.modelIdentifier
@@ -419,11 +439,14 @@ def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_pa
         instanceName="one",
     )  # fmt: skip
     seen: list[float] = []
+    values: list[Any] = []
+    references = {each.name: each.valueReference for each in description.modelVariables}
 
     def update(_: Any, time: float, *rest: Any) -> None:
         seen.append(time)
-        assert rest[:4] == (False, True, True, True)  # a finished step, at which tools may stop
-        if time > 0.11:
+        values.append(unit.getFloat64([references["door.axis.angle"]])[0])
+        assert rest[:4] == (False, True, True, time < 1.0)  # a finished step, where tools may stop
+        if time > 0.71:
             rest[4][0] = True
             rest[5][0] = time
 
@@ -432,5 +455,13 @@ def test_tools_see_values_inside_of_a_step_and_return_early(units: Units, tmp_pa
     unit.exitInitializationMode()
     _, terminate, early, time = unit.doStep(0.0, 1.0)
     assert (terminate, early) == (False, True)
-    np.testing.assert_allclose(seen, 0.02 * np.arange(1, 7), rtol=1e-12)  # the ticks
-    assert time == seen[-1]
+    ticks = 0.02 * np.arange(1, 36)
+    assert np.abs(np.subtract.outer(ticks, seen)).min(axis=1).max() < 1e-12
+    assert len(seen) > len(ticks) + 3  # and steps of the integrator between them
+    assert 0.71 < time == seen[-1] < 0.73
+    exact = fx.simulate(system, 1.0, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(values, exact.sample("door.axis.angle", seen), atol=1e-7)
+    while time < 1.0:  # on from where it returned
+        time = unit.doStep(time, 1.0 - time)[3]
+    angle = unit.getFloat64([references["door.axis.angle"]])[0]
+    assert angle == pytest.approx(exact["door.axis.angle"][-1], abs=1e-6)

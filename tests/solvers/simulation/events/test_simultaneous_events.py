@@ -24,6 +24,7 @@ from tests.support.systems.simulation import (
     method_options,
     together,
 )
+from tests.support.tiers import thinned
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([0.7, 0.3, 0.5])))
@@ -107,10 +108,13 @@ class _Tally(fx.LeafSystem):
 
 @pytest.mark.parametrize(
     ("method", "compiled"),
-    [
-        *((method, False) for method in METHOD_NAMES),
-        *(pytest.param(method, "native", marks=needs_llvmlite) for method in METHODS),
-    ],
+    thinned(
+        [
+            *((method, False) for method in METHOD_NAMES),
+            *(pytest.param(method, "native", marks=needs_llvmlite) for method in METHODS),
+        ],
+        fast=7,
+    ),
 )
 def test_no_event_is_lost_where_a_zero_meets_a_tick(method: str, compiled: Any) -> None:
     tally = _Tally()

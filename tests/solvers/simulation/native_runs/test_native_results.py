@@ -113,6 +113,7 @@ def test_what_was_compiled_for_a_system_goes_with_it(name: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100, cwd=ROOT)
 
 
+@pytest.mark.full
 def test_simulators_of_one_system_run_in_threads() -> None:
     system = logged()
     damping = [0.1, 0.5, 1.0, 3.0]

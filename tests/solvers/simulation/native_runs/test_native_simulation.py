@@ -41,7 +41,7 @@ from tests.support.systems.event_systems import (
     sampled,
 )
 from tests.support.systems.simulation import together
-from tests.support.tiers import by_tier, by_turn
+from tests.support.tiers import by_tier, by_turn, thinned
 
 pytestmark = needs_llvmlite
 
@@ -57,7 +57,9 @@ def test_situations(name: str, method: str) -> None:
     native_like_interpreted(make, [2.3], method=method)
 
 
-@pytest.mark.parametrize(("name", "method"), by_turn(SITUATIONS, last=["RK45", "DOP853"]))
+@pytest.mark.parametrize(
+    ("name", "method"), thinned(by_turn(SITUATIONS, last=["RK45", "DOP853"]), fast=6)
+)
 def test_a_run_without_history_is_the_same(name: str, method: str) -> None:
     make = SITUATIONS[name]
     plain, kept = (

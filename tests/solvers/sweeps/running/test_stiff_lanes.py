@@ -154,6 +154,7 @@ def test_a_method_that_iterates_is_left_to_single_runs() -> None:
     np.testing.assert_allclose(sweep["x"], stiff["x"], atol=1e-5)
 
 
+@pytest.mark.full
 def test_pauses_and_threads_change_nothing(monkeypatch: Any) -> None:
     values = {"w": np.geomspace(1.0, 1e7, 50)}
     options: dict[str, Any] = {"signals": "q", "rtol": 1e-4, **STIFF}

@@ -1,0 +1,1 @@
+"""Sampled Kalman filters around models, and tests of their consistency."""

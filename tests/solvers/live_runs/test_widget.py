@@ -1,0 +1,145 @@
+"""Widgets of notebooks: sliders set the context, and the kernel runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from tests.support.live.clocks import servo
+from tests.support.pages.browser import running_chromium
+
+_NOTEBOOK = """<!doctype html><meta charset="utf-8"><body><div id="cell"></div>
+<script type="module">
+import desk from "./desk.mjs";
+const listeners = [];
+const model = {
+  get: () => window.deskStyle,
+  on: (_, act) => listeners.push(act),
+  off: () => null,
+  send: async (message) => {
+    for (const each of await window.toPython(message)) listeners.forEach((act) => act(each));
+  },
+};
+window.show = () => desk.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
+def made(monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, list[Any]]:
+    pytest.importorskip("anywidget")
+    widget = fx.widget(servo(), 1.0, parameters=["pid.kp", "pid.lower"], **options)
+    sent: list[Any] = []
+    monkeypatch.setattr(widget._view, "send", sent.append)
+    return widget, sent
+
+
+def test_a_slider_sets_the_context_and_the_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = servo().create_default_context()
+    assert context is not None
+    widget, sent = made(monkeypatch, signals=["motor.y", "pid.u"])
+    widget._receive(None, {"kind": "ready"}, [])
+    hello = sent[0]
+    assert [each["name"] for each in hello["signals"]] == ["motor.y", "pid.u"]
+    sent.clear()
+    widget._receive(None, {"kind": "set", "path": "pid.kp", "value": 25.0}, [])
+    other = servo()
+    values = other.create_default_context()
+    values.set("pid.kp", 25.0)
+    expected = fx.simulate(other, 1.0, context=values)
+    times = np.linspace(0.0, 1.0, 401)
+    rows = np.array(next(each["rows"] for each in sent if each["kind"] == "rows"))
+    np.testing.assert_array_equal(rows[:, 0], times)
+    np.testing.assert_allclose(rows[:, 1], expected.sample("motor.y", times), atol=1e-12)
+    assert widget.context.get("pid.kp") == 25.0
+    assert widget.result["motor.y"][-1] == pytest.approx(expected["motor.y"][-1])
+    assert sent[-1] == {"kind": "done"}
+
+
+def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    widget, sent = made(monkeypatch)
+    before = widget.result
+    for wrong in (
+        {"kind": "set", "path": "pid.kp", "value": "much"},
+        {"kind": "set", "path": "pid.lower", "value": float("nan")},
+        {"kind": "set", "path": "motor.x", "value": 1.0},
+        {"kind": "else"},
+        "text",
+        None,
+    ):
+        widget._receive(None, wrong, [])
+    assert widget.result is before
+    assert widget.context.get("pid.kp") == 16.0
+    assert sum(each["kind"] == "refused" for each in sent) == 2
+    with pytest.raises(fx.errors.ValueRefusedError, match="an end after the start"):
+        fx.widget(servo(), 0.0)
+    with pytest.raises(fx.errors.ValueRefusedError, match="sliders of single numbers"):
+        fx.widget(servo(), 1.0, parameters=["motor.denominator"])
+
+
+def test_a_widget_is_small_in_a_file() -> None:
+    pytest.importorskip("anywidget")
+    widget = fx.widget(servo(), 1.0)
+    assert len(str(widget._repr_mimebundle_())) < 1000
+    state = widget._view.get_state()
+    assert sum(len(str(value)) for value in state.values()) < 100_000
+
+
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flexure.solvers.live_runs.widget import _view_class
+
+    _view_class.cache_clear()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(fx.errors.MissingExtraError, match=r"pip install 'flexure\[notebook\]'"):
+        fx.widget(servo(), 1.0)
+
+
+@pytest.mark.full
+def test_a_widget_in_a_browser_shows_what_the_kernel_answers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import functools
+    import http.server
+    import threading
+
+    widget, sent = made(monkeypatch, signals=["motor.y"])
+
+    def answer(message: Any) -> list[Any]:
+        sent.clear()
+        widget._receive(None, message, [])
+        return list(sent)
+
+    (tmp_path / "index.html").write_text(_NOTEBOOK)
+    (tmp_path / "desk.mjs").write_text(widget._view._esm)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {"": "text/html", ".mjs": "text/javascript", ".html": "text/html"}  # noqa: RUF012
+
+        def log_message(self, *_: Any) -> None: ...
+
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with running_chromium() as browser:
+            page = browser.new_page()
+            errors: list[str] = []
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.expose_function("toPython", answer)
+            page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+            page.evaluate("(text) => { window.deskStyle = text; }", widget._view.style)
+            page.evaluate("() => window.show()")
+            curve = page.locator("path.curve")
+            curve.wait_for(state="attached")
+            before = curve.get_attribute("d")
+            page.get_by_role("slider").first.fill("700")
+            page.wait_for_function(
+                "(before) => document.querySelector('#cell > div').shadowRoot"
+                ".querySelector('path.curve').getAttribute('d') !== before",
+                arg=before,
+            )
+            assert widget.context.get("pid.kp") > 16.0
+            assert errors == []
+        server.shutdown()
