@@ -22,6 +22,7 @@ def run(arguments: Namespace) -> int:
             context=model.context,
             parameters=arguments.parameters,
             signals=arguments.signals,
+            goals=arguments.goals,
             title=arguments.title,
         )
         report.add(model=model.word, system=model.system.label)

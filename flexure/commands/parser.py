@@ -289,6 +289,13 @@ def _page(parser: ArgumentParser) -> None:
         help="what the charts show, separated by commas; if omitted, what controllers compare "
         "and give, or what is on wires",
     )
+    parser.add_argument(
+        "--goals",
+        type=names,
+        default=(),
+        metavar="GOALS",
+        help="bounds of figures, separated by commas, as 'overshoot < 5, least of leaf.safety > 2'",
+    )
     _title(parser)
 
 

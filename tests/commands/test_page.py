@@ -29,12 +29,14 @@ def read(file: Path) -> tuple[str, Any]:
 
 
 def test_a_page_is_saved_with_the_values_that_were_set(flexure: Command) -> None:
-    words = ("--to", "3", "--set", "lag.time_constant=0.125", "--signals", "lag.y")
+    words = ["--to", "3", "--set", "lag.time_constant=0.125", "--signals", "lag.y"]
+    words += ["--goals", "last of lag.y < 2, greatest of lag.y < 3"]
     code, out, err = flexure("page", "charge.py", *words, "--title", "A charge", "--out", "pages")
     file = Path("pages", "charge.html")
     assert (code, out, err) == (0, f"saved {file}\n", "")
     text, data = read(file)
     assert "<h1>A charge</h1>" in text
+    assert [goal["limit"] for goal in data["goals"]] == [2.0, 3.0]
     assert data["charts"] == [["lag.y"]]
     assert data["changed"] == ["lag.time_constant"]
     assert data["tFinal"] == 3.0

@@ -104,11 +104,11 @@ def test_ticks_are_round_numbers_inside_of_the_range_that_can_be_told_apart() ->
 def test_figures_between_cursors_and_spectra_are_those_of_numpy() -> None:
     t = np.linspace(0.0, 8.0, 4097)
     y = 2.0 + 3.0 * np.sin(2.0 * np.pi * 5.0 * t) + 0.25 * np.cos(2.0 * np.pi * 40.0 * t)
-    range_ = [1.0003, 6.3]
+    first, last = 1.0003, 6.3
     for held in (False, True):
         line = json.dumps({"x": t.tolist(), "y": y.tolist(), "held": held})
-        found = computed(f"statistics({line}, {range_})", "charts/scope.js")
-        fine = np.linspace(*range_, 2_000_001)
+        found = computed(f"statistics({line}, [{first}, {last}])", "charts/scope.js")
+        fine = np.linspace(first, last, 2_000_001)
         at = np.searchsorted(t, fine, side="right") - 1
         values = y[at] if held else np.interp(fine, t, y)
         expected = {
@@ -117,13 +117,15 @@ def test_figures_between_cursors_and_spectra_are_those_of_numpy() -> None:
         }  # fmt: skip
         for name, value in expected.items():
             assert found[name] == pytest.approx(value, rel=1e-5, abs=1e-5)
+    line = "{x: [0, 1, 2], y: [Infinity, 2, 4]}"
+    assert computed(f"[heightAt({line}, 0) === Infinity, heightAt({line}, 1.5)]") == [True, 3.0]
     line = json.dumps({"x": t.tolist(), "y": y.tolist()})
     spectrum = computed(f"spectrumOf({line}, [0, 8])", "charts/scope.js")
     x, amplitudes = (np.array(spectrum[key]) for key in ("x", "y"))
     window = 1.0 - np.cos(2.0 * np.pi * np.arange(4096) / 4096)
-    expected = 2.0 / 4096 * np.abs(np.fft.rfft(window * (y[:-1] - np.mean(y[:-1]))))
+    others = 2.0 / 4096 * np.abs(np.fft.rfft(window * (y[:-1] - np.mean(y[:-1]))))
     np.testing.assert_allclose(x, np.arange(1, 2048) / 8.0)
-    np.testing.assert_allclose(amplitudes, expected[1:2048], atol=1e-12)
+    np.testing.assert_allclose(amplitudes, others[1:2048], atol=1e-12)
     peaks = [amplitudes[np.argmin(np.abs(x - frequency))] for frequency in (5.0, 40.0)]
     np.testing.assert_allclose(peaks, [3.0, 0.25], rtol=1e-9)
 

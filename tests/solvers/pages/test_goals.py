@@ -42,6 +42,7 @@ def test_goals_are_judged_by_the_run_and_strips_by_runs_along_each_slider(
             with shown.running():
                 slider.evaluate("(node, place) => { node.value = place; }", place)
                 slider.dispatch_event("input")
+                slider.dispatch_event("change")
             seen = [tile.get_attribute("data-met") == "true" for tile in tiles.all()]
             assert all(seen) == (met[part] == "1")
         shown.page.get_by_text("Add a goal").click()
@@ -54,6 +55,8 @@ def test_goals_are_judged_by_the_run_and_strips_by_runs_along_each_slider(
         shown.press("Add")
         assert "last of arm.y > 0.5" in tiles.last.inner_text()
         assert "missed" not in str(tiles.last.get_attribute("class"))
+        judged = shown.page.locator("#runs .present td[data-title=goals]")
+        assert judged.get_attribute("data-met") == str(1 + sum(seen))
         shown.press("Remove the goal for last of arm.y")
         assert tiles.count() == 2
 

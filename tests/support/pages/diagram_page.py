@@ -14,7 +14,9 @@ from flexure.solvers.pages.diagram_data import diagram_data
 
 _SCRIPTS = (
     "page/elements",
+    "charts/scales",
     "page/app",
+    "runs/runs",
     "diagram/diagram_stage",
     "diagram/diagram_words",
     "diagram/diagram_view",

@@ -91,8 +91,8 @@ function heightAt({ x, y, held }, place) {
   if (!(place >= x[0] && place <= x[x.length - 1])) return NaN;
   const k = placeOf(x, place);
   const next = Math.min(k + 1, x.length - 1);
-  const width = x[next] - x[k];
-  return held || !(width > 0) ? y[k] : y[k] + ((place - x[k]) / width) * (y[next] - y[k]);
+  const share = held || !(x[next] > x[k]) ? 0 : (place - x[k]) / (x[next] - x[k]);
+  return share === 0 ? y[k] : y[k] + share * (y[next] - y[k]); // which may be infinite
 }
 
 /** Write a line as the path of an SVG, with as few points as draw it. */

@@ -89,7 +89,7 @@ function mountRuns(place, data, app) {
     if (app.moving) return; // until the slider rests
     const columns = changedPaths(app);
     const responses = data.responses.slice(0, 1);
-    const text = (run) => [run.id, run.key, run.name, run.isKept, run.isShown, run === app.reference, run === app.current];
+    const text = (run) => [app.goals, run.id, run.key, run.name, run.isKept, run.isShown, run === app.reference, run === app.current];
     const key = JSON.stringify([columns, app.runs.map(text)]);
     if (key === drawn || (table.contains(document.activeElement) && document.activeElement.type === "text")) return;
     drawn = key;
@@ -97,19 +97,22 @@ function mountRuns(place, data, app) {
     const heads = [
       ...columns.map(({ path }) => breakable(path)),
       ...responses.flatMap(() => COLUMNS.map(titleOf)),
+      ...(app.goals.length > 0 ? ["goals"] : []),
     ];
     const head = element("tr", {}, ["Run", ...heads, ""].map((each) => element("th", { scope: "col" }, each)));
-    const rows = app.runs.map((run) => makeRow(run, columns, responses, app));
+    const rows = app.runs.map((run) => makeRow(run, columns, data, app));
     table.replaceChildren(element("thead", {}, head), element("tbody", {}, rows.reverse()));
     if (focused) table.querySelector(`[data-act="${CSS.escape(focused)}"]`)?.focus();
   }
   app.on("result", draw);
   app.on("runs", draw);
+  app.on("goals", draw);
 }
 
 const titleOf = (figure) => TILES.find(([key]) => key === figure)[1];
 
-function makeRow(run, columns, responses, app) {
+function makeRow(run, columns, data, app) {
+  const responses = data.responses.slice(0, 1);
   const { reference } = app;
   const act = (name, text, onclick, pressed) =>
     element(
@@ -149,6 +152,12 @@ function makeRow(run, columns, responses, app) {
       return element("td", { data: { figure: key, number: String(number), title: titleOf(key) } }, format(number), change);
     });
   });
+  const met = app.goals.filter((goal) => holds(goal, goalNumber(goal, run.result, data, app))).length;
+  const judged = element(
+    "td",
+    { class: met < app.goals.length ? "missed" : null, data: { title: "goals", met } },
+    `${met < app.goals.length ? "✗" : "✓"} ${met} of ${app.goals.length}`,
+  );
   const shown = element("input", {
     type: "checkbox",
     checked: run.isShown,
@@ -170,7 +179,7 @@ function makeRow(run, columns, responses, app) {
     act("Link to", "Link", () => copyLink(linkOf(app, run.values, run.name))),
     run === app.current ? null : act("Delete", "×", () => app.deleteRun(run)),
   );
-  return element("tr", { class: run === app.current ? "present" : null }, name, values, figures, acts);
+  return element("tr", { class: run === app.current ? "present" : null }, name, values, figures, app.goals.length > 0 ? judged : [], acts);
 }
 
 /** List the runs as plain data: names, values that differ, figures. */
