@@ -9,14 +9,14 @@ The function ``flexureModel()`` is put together from
     that can be set, by path, and ``start`` the numbers of the context, {time, x, env};
 ``const equations``
     what the diagram computes, from a trace;
-``assemble.js``
-    ``assemble(time, x, env, asked)`` puts mechanisms with loops together.
 ``evaluate.js``
     ``startingValues(options)`` gives {time, x, env} for the requested values,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
     instant;
 the loops of `flexure.solvers.export.javascript.loops`
     for the methods that are wanted;
+``assemble.js``
+    ``assemble(time, x, env, asked)`` assembles mechanisms with loops;
 ``run_memory.js``, ``recorder.js``, ``simulate.js``
     ``simulate(options)`` runs the model, ``begin(options)`` does so in parts.
 
@@ -46,10 +46,8 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
-closings           [{path, told, at, positions, velocities, rows, limits, places, normal,
-                   values}]: of each mechanism with loops, where its state begins, whether it is
-                   put together before all runs, which rows are of positions, and what else
-                   `ClosingEquations` holds; ``values`` computes its arrays, one after the other
+closings           {paths, tables, sizes, values} of mechanisms with loops: tables and memory of
+                   `ClosingData`; ``values`` compute the arrays of `ClosingEquations`, end to end
 signals            {parts, needs, ends}: functions of all signals, which of them each one needs, and
                    where each ends among the numbers of all; see ``signalReader``
 =================  ===============================================================================
@@ -76,7 +74,7 @@ from flexure.solvers.export.model_values import ModelValues
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.signals import Signal
 
-#: In the place of ``assemble.js`` where nothing is to be put together.
+#: In the place of ``assemble.js`` where no mechanism has loops.
 _NO_CLOSINGS = "const assemble = () => [];"
 
 
