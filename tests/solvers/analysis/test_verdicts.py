@@ -556,8 +556,8 @@ def test_what_is_random_is_not_determined_and_has_no_sobol_indices() -> None:
     for name, metric in quiet.items():
         with pytest.warns(UserWarning, match=f"'{name}' say nothing: it does not depend"):
             fx.sobol_indices(lag, values, 0.1, 16, metrics={name: metric})
+    noise_alone = {"noise": lambda _: rng.normal()}  # in the order of the runs, in one thread
     with pytest.warns(UserWarning, match="'noise' varies as noise does"):
-        noise_alone = {"noise": lambda _: rng.normal()}  # in the order of the runs, in one thread
         fx.sobol_indices(lag, values, 0.1, 16, metrics=noise_alone, threads=1)
 
 
