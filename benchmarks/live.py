@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -72,7 +73,8 @@ def browser(live: fx.results.Live, *, reads: bool) -> Iterator[None]:
 
     page = live.page(0)
     address = page.url.replace("http", "ws").replace("/?", "/ws?")
-    with connect(address, origin=f"http://127.0.0.1:{page.port}") as listener:  # type: ignore[arg-type]
+    options: dict[str, Any] = {"origin": f"http://127.0.0.1:{page.port}"}
+    with connect(address, **options) as listener:
         if reads:
             threading.Thread(target=lambda: list(listener), daemon=True).start()
         yield

@@ -31,7 +31,7 @@ class Serial(Packets):
     baudrate : int
         Bits per second.
     format : str, optional
-        How a packet is made of numbers, as for the module `struct`; each packet begins with the
+        How a packet is made of numbers, as for the module ``struct``; each packet begins with the
         bytes ``start``. When omitted, a value is a line of text: numbers with commas or spaces
         between them.
     start : bytes
@@ -136,7 +136,7 @@ class CAN(Packets):
     interface : str
         The kind of adapter, as for the package python-can.
     format : str, optional
-        How the data of a frame are made of numbers, as for the module `struct`; one little-endian
+        How the data of a frame are made of numbers, as for the module ``struct``; one little-endian
         double for each component when omitted. A frame has at most 8 bytes.
 
     Raises

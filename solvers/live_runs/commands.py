@@ -1,4 +1,4 @@
-"""What steers a live run: commands from any thread between two steps, Ctrl-C and SIGTERM."""
+"""Control of a live run: commands from any thread between two steps, Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def sliders(
         bounds: dict[str, float | None] = {"lower": None, "upper": None}
         if isinstance(handle, NumericParameter):
             for name in bounds:
-                bound = np.ravel(np.broadcast_to(getattr(handle, name), handle.shape or (1,)))
-                bound = float(bound[place.components[0] if handle.shape else 0])
+                every = np.ravel(np.broadcast_to(getattr(handle, name), handle.shape or (1,)))
+                bound = float(every[place.components[0] if handle.shape else 0])
                 bounds[name] = bound if math.isfinite(bound) else None
         yield {
             "path": path_of(way),

@@ -177,7 +177,7 @@ def live(
         names = [path_of(way) for way in ways]
         made = partner_of(partner, ", ".join(names), attempt)
         number = together(names, values)
-        fits = number is None or (number.size == places.size and np.isfinite(number).all())
+        fits = number is None or bool(number.size == places.size and np.isfinite(number).all())
         require(
             fits, number, f"{attempt} with the safe value of {names[0]}", "finite numbers that fit"
         )

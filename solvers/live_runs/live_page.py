@@ -235,7 +235,7 @@ class LivePage(Answer):
         state = ""
         while True:
             await asyncio.sleep(_PULSE)
-            rows = []
+            rows: list[list[float]] = []
             with suppress(IndexError):
                 while len(rows) < _WAITING:
                     rows.append(self._rows.popleft())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, require
+from flexure.diagrams.checks.arguments import count_of, is_one_of, require
 from flexure.diagrams.checks.errors import (
     ContextError,
     UnknownNameError,
@@ -150,7 +150,7 @@ class Live(Answer):
     def __getitem__(self, signal: str) -> FloatArray:
         """Return a recorded signal, shape (k,), or (k, n) for several components."""
         arrays = self.to_dict()
-        if not isinstance(signal, str) or signal not in arrays:
+        if not is_one_of(signal, arrays):
             raise UnknownNameError(
                 f"Cannot find {signal!r:.80} in the recording of '{self.system.label}'",
                 remedy=f"{suggestion(signal, arrays)}. Record others with signals=",

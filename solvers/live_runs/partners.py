@@ -114,7 +114,7 @@ class UDP(Packets):
         The address to listen at, or to send to. The default is reached from this machine only;
         ``"0.0.0.0"`` listens on all networks, without any protection.
     format : str, optional
-        How a packet is made of numbers, as for the module `struct`; one little-endian double for
+        How a packet is made of numbers, as for the module ``struct``; one little-endian double for
         each component when omitted. Formats of integers round.
 
     Raises

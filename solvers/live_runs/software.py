@@ -123,7 +123,7 @@ class Software:
         self._call()
         own = self._library.live_time(self._memory) - start
         self.memory = before
-        ratio = own / period
+        ratio = float(own) / period
         if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6 * ratio:
             raise ValueRefusedError(
                 attempt,

@@ -93,8 +93,8 @@ class Widget(Answer):
         values = {path: float(np.ravel(self.context.get(path))[0]) for path in self._paths}
         finite = {path: value for path, value in values.items() if math.isfinite(value)}
         self._view.send({"kind": "values", "values": finite})
-        ends = self.result.time[[0, -1]]
-        times = np.linspace(*ends, self._desk["samples"])
+        first, last = self.result.time[0], self.result.time[-1]
+        times = np.linspace(first, last, self._desk["samples"])
         found = self.result.sample_all(self._desk["paths"], times)
         rows = np.column_stack([times, *(np.reshape(each, (len(times), -1)) for each in found)])
         self._view.send({"kind": "rows", "rows": plain(rows), "replaces": True})
@@ -111,7 +111,7 @@ class Widget(Answer):
                 known = ("title", "live", "signals", "controls")
                 self._view.send({"kind": "hello", **{name: self._desk[name] for name in known}})
                 self._show()
-            elif path in self._paths:
+            elif isinstance(path, str) and path in self._paths:
                 self.context.set(path, message.get("value"))
                 if not message.get("more"):
                     self.run()
@@ -121,7 +121,10 @@ class Widget(Answer):
             self._view.send({"kind": "done"})
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self._view._repr_mimebundle_(**options)
+        found = self._view._repr_mimebundle_(**options)
+        data = found[0] if isinstance(found, tuple) else found
+        data["text/plain"] = repr(self)
+        return found
 
     def __repr__(self) -> str:
         return f"<Widget of '{self.context.system.label}', {self.result.outcome}>"

@@ -173,7 +173,7 @@ class Wiring:
         """Return what reads a signal, beyond a cut where there is one."""
         slot = self._context.store.layout.cuts.get(reader.handle)
         if slot is None or not isinstance(reader.handle, OutputPort):
-            return reader
+            return reader.__call__
         part = slice(None) if reader.part is None else list(reader.part)
         return lambda context: context.store.value(slot)[part]
 

@@ -50,6 +50,7 @@ from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Signal, can_be_read, resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
+_SMALL = 1e-4  # states at the ends of motions, of which one is looked at
 
 
 def sweep(
@@ -122,7 +123,8 @@ def sweep(
     -----
     UserWarning
         When runs have to be interpreted, and will take more than ten seconds by an estimate after
-        the first one; and where a metric is NaN in runs that still move at the end.
+        the first one; where a metric is NaN in runs that still move at the end; and where motions
+        are so small that the default of ``atol`` leaves their error without control.
 
     Raises
     ------
@@ -171,6 +173,7 @@ def sweep(
     settings, variants = _swept(system, values, t_final, context, options)
     found, measured = _run(settings, variants, options, keeper(store, force, variants, attempt))
     measured.warn_of_motion()
+    _warn_of_small_states(found, options)
     return found
 
 
@@ -252,7 +255,17 @@ def simulate_many(
     settings = _settings("simulate_many", system, t_final, options)
     found, measured = _run(settings, variants, options)
     measured.warn_of_motion()
+    _warn_of_small_states(found, options)
     return found
+
+
+def _warn_of_small_states(found: Sweep, options: SweepOptions) -> None:
+    """Simulate one run by itself where all begin and end near zero, since that warns of errors."""
+    if options.get("atol") is None and options.get("step") is None and len(found):
+        begin = found.context(0).continuous_state
+        ends = np.nan_to_num(found.final_states, posinf=np.inf).ravel()
+        if 0.0 < np.max(np.abs(np.append(begin, ends)), initial=0.0) < _SMALL:
+            found.simulate(0)
 
 
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:

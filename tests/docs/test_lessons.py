@@ -20,7 +20,7 @@ def code_of(notebook: Path) -> list[str]:
 
 def test_a_notebook_holds_the_samples_of_its_page_in_their_order(tmp_path: Path) -> None:
     write_notebooks(tmp_path)
-    assert len(lessons()) == 6
+    assert len(lessons()) == 8
     for page in lessons():
         code = code_of(tmp_path / f"{page.stem}.ipynb")
         assert code == [sample.code.strip() for sample in samples_of(page)]

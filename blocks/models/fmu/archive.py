@@ -38,7 +38,12 @@ def unpack(path: str, attempt: str) -> Path:
         When it is no archive or a damaged one, contains no description, paths that lead out of it
         or links, or is larger than 2 GiB.
     """
-    folder = Path(tempfile.mkdtemp(prefix="flexure-fmu-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="flexure-fmu-"))
+    except OSError as error:
+        raise DeclarationError(
+            attempt, expected="a temporary folder that can be written", found=str(error)
+        ) from error
     try:
         with zipfile.ZipFile(path) as archive:
             _check(archive.infolist(), attempt)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import quoted
+from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
@@ -38,7 +38,7 @@ class Margins(Answer):
     If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
     contain all crossings of the curve.
 
-    With several wires, gain, phase and delay margins are those of `loops`, of one wire at a time
+    With several wires, gain, phase and delay margins are those of ``loops``, of one wire at a time
     while the others stay as they are, and the smallest of them counts. Modulus and disk margin, and
     what follows from them, hold for changes at all wires at the same time.
 
@@ -65,10 +65,10 @@ class Margins(Answer):
         `disk_gain_margins` and `disk_phase_margin` say. With several wires ``1 / max μ(S - I/2)``
         of the structured singular value, so that the factors at the wires may differ.
     worst_factors : ndarray of complex, shape (m,)
-        The factors at the wires that take the loop to its boundary at `worst_frequency`, by changes
-        of the size `worst_disk_margin`; see `worst_gains` and `worst_phases`.
+        The factors at the wires that take the loop to its boundary at ``worst_frequency``, by
+        changes of the size ``worst_disk_margin``; see `worst_gains` and `worst_phases`.
     worst_disk_margin : float
-        The size of these changes, at least `disk_margin`, and for up to three wires the same.
+        The size of these changes, at least ``disk_margin``, and for up to three wires the same.
     wires : tuple of str
         The m wires.
     loops : tuple of Margins
@@ -141,12 +141,12 @@ class Margins(Answer):
 
     @property
     def worst_gains(self) -> FloatArray:
-        """The gains of `worst_factors`, one for each wire."""
+        """The gains of ``worst_factors``, one for each wire."""
         return np.abs(self.worst_factors)
 
     @property
     def worst_phases(self) -> FloatArray:
-        """The phases of `worst_factors` in rad, negative for a lag, one for each wire."""
+        """The phases of ``worst_factors`` in rad, negative for a lag, one for each wire."""
         return np.angle(self.worst_factors)
 
     @property
@@ -224,6 +224,8 @@ def margins(loop: LinearModel) -> Margins:
     ------
     ValueRefusedError
         When it is no such model, or has other numbers of inputs and of outputs.
+    EvaluationError
+        When the loops of several wires have no solution while one of them is open.
 
     See Also
     --------
@@ -374,7 +376,15 @@ def _others_closed(loop: LinearModel, k: int) -> LinearModel:
     """Return the loop gain at one of several wires, with the loops of the others closed."""
     rest = [j for j in range(len(loop.D)) if j != k]
     B, C, D = loop.B[:, rest], loop.C[rest], loop.D
-    back = np.linalg.inv(np.eye(len(rest)) + D[np.ix_(rest, rest)])
+    direct = np.eye(len(rest)) + D[np.ix_(rest, rest)]
+    if np.linalg.matrix_rank(direct) < len(rest):
+        raise EvaluationError(
+            "Cannot find margins",
+            expected="other loops that have a solution while one of them is open",
+            found=f"none with '{loop.input_names[k]}' open: their gain is -1 at infinite frequency",
+            remedy="Leave this wire out of the loop gain",
+        )
+    back = np.linalg.inv(direct)
     by_rest, from_own = D[[k]][:, rest] @ back, D[rest][:, [k]]
     return replace(
         loop,

@@ -172,8 +172,11 @@ class _Climb:
             self._take(frequency)
         self.points = gain.between(gain.natural)
         for frequency in self.points if len(gain.A) else ():
-            if self._bound(frequency, self.best * (1.0 + _CLOSE))[1] > self.best * (1.0 + _CLOSE):
-                self.rise(frequency)
+            enough = self.best * (1.0 + _CLOSE)
+            if self._bound(frequency, enough)[1] > enough:
+                self._take(frequency)
+        if 0.0 < self.where < gain.end:
+            self.rise(self.where)
 
     def at(self, frequency: float) -> Curve:
         """Return M at a frequency, which may be inf."""

@@ -154,7 +154,7 @@ class CSource:
 
     def write_access(self) -> None:
         """Write functions that read and set single values."""
-        kept = {k: v for k, v in _VALUES.items() if self.memory.states or "state" not in k}
+        kept = {k: v for k, v in _VALUES.items() if self.memory.n or "state" not in k}
         self._translate(kept)
 
     def write_exchange(self) -> None:

@@ -73,21 +73,24 @@ def shared_library(texts: Mapping[str, str], name: str, attempt: str) -> bytes:
     """
     wanted = PLATFORMS[name]
     command = [*_compiler(name, attempt), *OPTIONS, "-shared"]
-    if wanted.ending != ".dll":
-        command.append("-fPIC")
-    with tempfile.TemporaryDirectory() as folder:
-        for each, text in texts.items():
-            Path(folder, each).write_text(text, encoding="utf-8")
-        library = f"library{wanted.ending}"
-        command += [each for each in texts if each.endswith(".c")]
-        command += ["-o", library, "-lm"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return Path(folder, library).read_bytes()
+    library = f"library{wanted.ending}"
+    command += [each for each in texts if each.endswith(".c")] + ["-o", library, "-lm"]
+    command += [] if wanted.ending == ".dll" else ["-fPIC"]
+    command += ["-Wl,-z,defs"] if wanted.ending == ".so" else []  # as others do by themselves
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for each, text in texts.items():
+                Path(folder, each).write_text(text, encoding="utf-8")
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return Path(folder, library).read_bytes()
+        found = done.stderr.strip()[:500] or f"exit code {done.returncode}"
+    except OSError as error:
+        found = str(error)
     raise NativeCodeError(
         f"{attempt} for '{name}'",
-        expected=f"'{command[0]}' to compile the sources",
-        found=done.stderr.strip()[:500] or f"exit code {done.returncode}",
+        expected=f"'{command[0]}' to compile the sources in a temporary folder",
+        found=found,
         remedy="Write sources alone: platforms=()",
     )
 

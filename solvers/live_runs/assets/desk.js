@@ -115,7 +115,7 @@ function mountDesk(place, link) {
       oninput: () => {
         back.style.setProperty("--part", `${(100 * back.value) / PLACES}%`);
         follows = Number(back.value) === PLACES;
-        place.classList.toggle("looking-back", !follows);
+        if (follows) place.classList.remove("looking-back");
         if (follows) draw();
         else send({ kind: "seek", share: Number(back.value) / PLACES, span });
       } });
@@ -135,6 +135,8 @@ function mountDesk(place, link) {
 
   function take({ rows: more, seek, replaces }) {
     if (seek) {
+      if (follows) return null; // it has come too late
+      place.classList.add("looking-back");
       from = more.length ? more[more.length - 1][0] - span : 0;
       return plot(more, [Math.max(from, more[0]?.[0] ?? 0), from + span]);
     }

@@ -116,9 +116,9 @@ def warn_of_small_states(states: Iterable[FloatArray], atol: FloatArray, context
             return
     if largest > _REST:
         warn(
-            f"All states of '{context.system.label}' stay below {largest:.3g}, of which errors "
-            f"within atol = {limit / _SMALL:g} are no small part. Pass atol=, about a millionth of "
-            "the motion that matters"
+            f"All states of '{context.system.label}' stay so small that errors within atol = "
+            f"{limit / _SMALL:g} are no small part of them. Pass atol=, about a millionth of the "
+            "motion that matters"
         )
 
 

@@ -122,8 +122,8 @@ def unscented(x: Any, P: Any, u: float, y: Any, use: Any, steps: int, first: boo
 @pytest.mark.parametrize("kind", ["extended", "unscented"])
 def test_a_filter_gives_the_numbers_of_one_that_is_written_by_hand(kind: str) -> None:
     """With a correlated V, missing samples, a slow sensor, and a parameter as a state."""
-    more = {} if kind == "extended" else {"alpha": 0.8, "beta": 2.0, "kappa": 0.5}
-    made = fx.ExtendedKalmanFilter if kind == "extended" else fx.UnscentedKalmanFilter
+    more: dict[str, Any] = {} if kind == "extended" else {"alpha": 0.8, "beta": 2.0, "kappa": 0.5}
+    made: Any = fx.ExtendedKalmanFilter if kind == "extended" else fx.UnscentedKalmanFilter
     block = made("filter", Pendulum(), every=[1, 3], substeps=2, **OPTIONS, **more)
     assert block.state_names[2] == "damping"
     again = pickle.loads(pickle.dumps(block))
@@ -157,7 +157,7 @@ def test_the_time_varying_filter_converges_to_the_steady_one_and_waits_for_sampl
     model = fx.linearize(rest.build(), inputs=["force.value"], outputs=["plant.y"], period=T)
     noise = np.array([[1e-4, 0.0], [0.0, 3e-3]])
     design = fx.lqe(model, noise, 0.01)
-    block = fx.KalmanFilter(
+    block: Any = fx.KalmanFilter(
         "kalman", model, W=noise, V=0.01, initial_covariance=5.0, initial=[1, 0]
     )
     context = block.create_default_context()

@@ -113,10 +113,9 @@ def test_functions_and_queues_that_fail_do_not_end_a_run() -> None:
     by_path = {row["path"]: row for row in report.partners}
     assert by_path["u"]["refused"] == 5
     assert by_path["gain"]["reason"] == "OSError: gone"
-    steering = fx.live(
-        lag(), rate="max", inputs={"u": lambda t: live_ones[0].rewind(0.0), "gain": lambda t: 1.0}
-    )
-    live_ones = [steering]
+    ones: list[Any] = []
+    steering = fx.live(lag(), rate="max", inputs={"u": lambda t: ones[0].rewind(0.0)})
+    ones.append(steering)
     steps = steering.run(0.01)
     assert steps.steps == 10
     assert steps.partners[0]["refused"] == 10
@@ -172,7 +171,7 @@ def test_two_runs_talk_to_each_other() -> None:
         lag(),
         rate="max",
         period=0.01,
-        inputs={"u": fx.UDP(to_a), "gain": lambda time: b.run(0.01) and None},
+        inputs={"u": fx.UDP(to_a), "gain": lambda time: [b.run(0.01), None][1]},
         outputs={"y": fx.UDP(to_b)},
     )
     a.set("x", 1.0)
@@ -214,11 +213,12 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
     master, slave = os.openpty()
     tty.setraw(slave)
     name = os.ttyname(slave)
-    packet = (
-        (lambda *v: b"\xa5\x5a" + struct.pack("<2f", *v))
-        if format
-        else (lambda *v: ",".join(map(str, v)).encode() + b"\n")
-    )
+
+    def packet(*values: float) -> bytes:
+        if format:
+            return b"\xa5\x5a" + struct.pack(format, *values)
+        return ",".join(map(str, values)).encode() + b"\n"
+
     steps = iter(range(10))
 
     def act(time: float) -> None:

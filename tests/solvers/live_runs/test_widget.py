@@ -12,6 +12,7 @@ import pytest
 import flexure as fx
 from tests.support.live.clocks import servo
 from tests.support.pages.browser import running_chromium
+from tests.support.pages.notebooks import executed
 
 _NOTEBOOK = """<!doctype html><meta charset="utf-8"><body><div id="cell"></div>
 <script type="module">
@@ -66,6 +67,7 @@ def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyP
         {"kind": "set", "path": "pid.kp", "value": "much"},
         {"kind": "set", "path": "pid.lower", "value": float("nan")},
         {"kind": "set", "path": "motor.x", "value": 1.0},
+        {"kind": "set", "path": [], "value": 1.0},
         {"kind": "else"},
         "text",
         None,
@@ -143,3 +145,19 @@ def test_a_widget_in_a_browser_shows_what_the_kernel_answers(
             assert widget.context.get("pid.kp") > 16.0
             assert errors == []
         server.shutdown()
+
+
+@pytest.mark.full
+def test_a_cell_shows_a_widget_and_stores_no_page(tmp_path: Path) -> None:
+    pytest.importorskip("anywidget")
+    home = tmp_path / "ipython"
+    home.mkdir()
+    cells = [
+        "import flexure as fx\nfrom tests.support.live.clocks import servo",
+        "widget = fx.widget(servo(), 0.2)\nwidget",
+        "widget.context.set('pid.kp', 30.0)\nwidget.run()\nprint(widget.result.outcome)",
+    ]
+    _, (shown,), printed = executed(cells, tmp_path, home)
+    assert "application/vnd.jupyter.widget-view+json" in shown["data"]
+    assert len(str(shown)) < 2500
+    assert printed[-1]["text"] == "completed\n"

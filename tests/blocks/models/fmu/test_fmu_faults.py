@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.errors import DeclarationError, EvaluationError, SimulationError
+from flexure.errors import DeclarationError, EvaluationError, NativeCodeError, SimulationError
 from tests.support.processes.foreign_fmus import DESCRIPTION, small_fmu
 
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-12}
@@ -112,6 +112,19 @@ def test_bad_files_are_refused_by_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match=found):
         fx.FMUBlock("motor", path)
     assert not (tmp_path.parent / "harm.txt").exists()
+
+
+def test_a_temporary_folder_that_cannot_be_written_is_named(
+    small: Path, monkeypatch: pytest.MonkeyPatch, folders: Path
+) -> None:
+    block, nowhere = fx.FMUBlock("motor", small), folders / "nowhere"
+    monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
+    with pytest.raises(DeclarationError, match="a temporary folder that can be written"):
+        fx.FMUBlock("motor", small)
+    with pytest.raises(NativeCodeError, match=r"in a temporary folder.*nowhere"):
+        fx.to_fmu(fx.FirstOrderLag("lag", 2.0))
+    monkeypatch.setattr(tempfile, "tempdir", str(folders))
+    assert fx.simulate(block, 0.1).outcome == "completed"
 
 
 def test_a_kind_that_is_not_there_is_refused(small: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize, signal
 
 import flexure as fx
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
 from tests.support.tiers import for_each
 
 S = np.poly1d([1.0, 0.0])
@@ -472,5 +472,9 @@ def test_no_loop_gain_is_refused() -> None:
     both = dataclasses.replace(model, C=np.ones((2, 1)), D=np.zeros((2, 1)))
     with pytest.raises(ValueRefusedError, match=r"as many inputs as outputs.*plant\.y\[1\]"):
         fx.margins(both)
+    empty = np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((2, 0))
+    stuck = signal.StateSpace(*empty, [[-1.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(EvaluationError, match=r"'u\[1\]' open: their gain is -1"):
+        fx.margins(fx.LinearModel.from_scipy(stuck))
     with pytest.raises(ValueRefusedError, match="LinearModel"):
         fx.margins("plant")  # type: ignore[arg-type]
