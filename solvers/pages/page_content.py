@@ -268,10 +268,16 @@ def _moves(response: dict[str, Any], system: System) -> bool:
     return handle.system.path not in response["sources"]
 
 
-def read_goal(
+def read_goals(
+    goals: Any, signals: PageSignals, responses: Sequence[dict[str, Any]], attempt: str
+) -> list[dict[str, Any]]:
+    """Return goals as the page knows them, from texts such as "overshoot of plant.y < 5"."""
+    return [_goal(text, signals, responses, attempt) for text in _items(goals)]
+
+
+def _goal(
     text: Any, signals: PageSignals, responses: Sequence[dict[str, Any]], attempt: str
 ) -> dict[str, Any]:
-    """Return a goal as the page knows it, from a text such as "overshoot of plant.y < 5"."""
     found = _GOAL.fullmatch(text) if isinstance(text, str) else None
     answering = [each["signal"] for each in responses]
     figure, signal, comparison, limit = found.groups() if found else ("", None, "", "")

@@ -36,7 +36,7 @@ from flexure.solvers.pages.page_content import (
     charts,
     foremost_parameters,
     loops,
-    read_goal,
+    read_goals,
     responses,
     samples,
 )
@@ -369,10 +369,7 @@ class _Content:
             "signals": list(self._signals.values()),
             "charts": self._groups,
             "responses": self._responses,
-            "goals": [
-                read_goal(text, self._names, self._responses, attempt)
-                for text in ([goals] if isinstance(goals, str) else goals)
-            ],
+            "goals": read_goals(goals, self._names, self._responses, attempt),
             "foremost": [],
             "changed": [],
             "recorded": None,
