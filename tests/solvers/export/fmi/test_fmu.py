@@ -372,7 +372,7 @@ def has_format(library: bytes, fields: list[tuple[int, str, Any]]) -> bool:
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_units_hold_a_library_of_the_right_format_for_each_platform() -> None:
-    """With Windows, of which the libraries take minutes to compile, if ``FLEXURE_PLATFORMS=all``."""
+    """Windows only with ``FLEXURE_PLATFORMS=all``: compiling its libraries takes minutes."""
     reason = "needs the compiler for other platforms (pip install 'flexure[compiler]')"
     pytest.importorskip("ziglang", reason=reason)
     lag = fx.FirstOrderLag("lag", 2.0)
