@@ -61,11 +61,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def build() -> fx.TransferFunction:
+    """Return the bench: a motor with a spring."""
+    return fx.TransferFunction("bench", [1.0], TRUE)
+
+
 def measure(path: Path) -> fx.results.LiveReport:
     """Send a sweep of torque to the bench, and record it with the angle that comes back."""
     clock, torque_port, angle_port = SharedClock(), free_port(), free_port()
     bench = fx.live(
-        fx.TransferFunction("bench", [1.0], TRUE),
+        build(),
         period=PERIOD,
         clock=clock,
         inputs={"u": fx.UDP(torque_port)},
