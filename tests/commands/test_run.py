@@ -179,16 +179,12 @@ def build():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 def test_a_run_that_is_stopped_while_it_writes_leaves_no_half_file(folder: Path) -> None:
     resource = pytest.importorskip("resource")
-
-    def heed_interruptions() -> None:  # also where the tests are a job in the background
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
     (folder / "long.py").write_text(LONG, encoding="utf-8")
     words = [sys.executable, "-m", "flexure", "run", "long.py", "--to", "300", "--out", "kept"]
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     endings = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
     for number, (code, text) in endings.items():
-        with subprocess.Popen(words, preexec_fn=heed_interruptions, **pipes) as process:
+        with subprocess.Popen(words, **pipes) as process:
             while process.poll() is None and not list((folder / "kept").glob(".*.tmp")):
                 time.sleep(0.005)
             process.send_signal(number)
