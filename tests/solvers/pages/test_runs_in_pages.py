@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from tests.solvers.pages.test_charts import computed
 from tests.support.pages.pages import OpenPage, opened
 
 if TYPE_CHECKING:
@@ -159,3 +160,9 @@ def test_the_loop_gain_of_the_present_values_is_that_of_a_linear_model(
 
 
 MARGINS = ("crossover", "phase-margin", "peak")
+
+
+def test_runs_whose_last_input_and_final_time_read_alike_in_a_row_are_different_ones() -> None:
+    values = "{parameters: {}, initial: {}, inputs: {u: [u]}, tFinal}"
+    keys = computed(f"[[1, 23], [12, 3]].map(([u, tFinal]) => keyOf({values}))", "runs/runs.js")
+    assert keys[0] != keys[1]

@@ -60,7 +60,7 @@ function dashOf(run, app) {
 }
 
 function keyOf({ parameters, initial, inputs, tFinal }) {
-  return [parameters, initial, inputs].map((each) => Object.values(each).join(";")).join("|") + tFinal;
+  return [...[parameters, initial, inputs].map((each) => Object.values(each).join(";")), tFinal].join("|");
 }
 
 /** List the values by which runs differ from how the page came: {kind, path}, in their order. */
