@@ -43,7 +43,6 @@ function goalName({ figure, signal }) {
 
 /** Put the goals into an element, and strips below the sliders of controls. */
 function mountGoals(place, data, app, controls, makeRunner) {
-  app.goals = [...data.goals];
   const tiles = element("ul", { class: "goals" });
   const quantity = element("select", { "aria-label": "What the goal bounds" });
   const comparison = element(
