@@ -109,7 +109,8 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
   const write = (number, isMoving = false) => {
     const { numbers, reason } = changed(number);
     if (reason === null) app.setMany(item.kind, numbers, isMoving);
-    else refusal.textContent = reason;
+    else if (isMoving) update(); // puts the slider back
+    refusal.textContent = reason ?? "";
     return reason === null;
   };
   const field = element("input", {
@@ -130,10 +131,7 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
     max: PLACES,
     step: 1,
     "aria-label": `${fullName}, slider`,
-    oninput: () => {
-      const number = clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]);
-      write(number, true) || update();
-    },
+    oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]), true),
     onchange: () => app.settle(),
   });
   const back = element("button", {
