@@ -202,11 +202,7 @@ function makeBode(data, app, model) {
     const seen = now.omega.filter((_, k) => now.gain[k] < SHOWN && now.gain[k] > 1 / SHOWN);
     const range = zoomed ?? (seen.length > 1 ? [seen[0], seen[seen.length - 1]] : [LOWEST, HIGHEST]);
     [["gain", ""], ["phase", "deg"]].forEach(([key, unit], c) => {
-      const lines = found.map(({ dash, omega, ...rows }) => {
-        const isBelow = dash !== undefined;
-        const look = { color: "--series-1", width: isBelow ? 1.2 : 1.8, opacity: isBelow ? 0.8 : 1, quiet: isBelow };
-        return { name: key, unit, x: omega, y: rows[key], dash, ...look };
-      });
+      const lines = found.map(({ dash, omega, ...rows }) => ({ name: key, unit, x: omega, y: rows[key], ...runLook(dash) }));
       const margin = { ...MARGIN, b: c === 1 ? FOOT : MARGIN.b };
       const x = { range, logarithmic: true, labels: c === 1 };
       charts[c].draw({ width, height: 150, margin, x, y: { logarithmic: c === 0 }, lines });

@@ -5,6 +5,7 @@
 // y, color, width, dash, held, fill, opacity, unit, quiet}: color names a custom property, and the
 // values of a quiet one are not told beside the pointer. points are {x, y, color, size, ring}.
 
+const SERIES = 6; // colors, --series-1 and so on
 const TAP = 4; // pixels that a pointer moves in a press
 const REACH = 8; // pixels from a rule in which a pointer takes it
 const NARROW = 1e-9; // of the range, below which nothing is zoomed in

@@ -1,10 +1,10 @@
 // Charts of signals over time: panels one below the other that share their times and their zoom.
 
-const SERIES = 6; // colors, --series-1 and so on
 const PANEL = 150; // height of what is inside of the axes
 const GLANCE = 84; // height of the foremost panel beside sliders
 const MARGIN = { l: 58, r: 14, t: 4, b: 6 };
 const FOOT = 24; // below the last panel, where times are written
+const BELOW = { width: 1.2, opacity: 0.8, quiet: true }; // the look of other runs
 
 /** Put panels of the shown signals into an element. */
 function mountCharts(place, data, app, model) {
@@ -166,13 +166,17 @@ function linesOf({ names, styles }, app) {
     return { name, x, y, held, unit, ...styles[k], ...look };
   };
   const seen = [...names.keys()].filter((k) => !app.hidden.has(names[k]));
-  const below = { width: 1.2, opacity: 0.8, quiet: true };
   return [
     ...app.overlays().flatMap(({ run, dash }) =>
-      seen.map((k) => line(names[k], k, run.result, { ...below, dash })),
+      seen.map((k) => line(names[k], k, run.result, { ...BELOW, dash })),
     ),
     ...seen.map((k) => line(names[k], k, app.result, {})),
   ];
+}
+
+/** Return the look of the only signal of a chart, in the present run or in one with dashes. */
+function runLook(dash) {
+  return { color: "--series-1", width: 1.8, dash, ...(dash === undefined ? {} : BELOW) };
 }
 
 /** Return times and values of a signal in a result, as they are shown. */
