@@ -192,7 +192,6 @@ def assemble(m: Instance) -> bool:
     run, driver, closings = m.run, m.driver, m.closings
     if driver.checked == 1:
         return True
-    driver.checked = 1
     far = 0 if may_begin(m) else 1
     if assemble_loops(closings, far, run.step.time, run.step.x, run.system.env) >= 0:
         return False
@@ -200,7 +199,8 @@ def assemble(m: Instance) -> bool:
         if closings.moved[c] == 1:
             run.motion.changed = 1
             run.witnesses.jumped = 1
-    return may_begin(m)
+    driver.checked = 1 if may_begin(m) else 0
+    return driver.checked == 1
 
 
 def may_begin(m: Instance) -> bool:
