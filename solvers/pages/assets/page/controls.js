@@ -68,15 +68,16 @@ function controlsOf(data, app) {
   return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
 }
 
-/** List the parameters of other blocks that have the name, unit and value of one. */
-function alike({ path, unit }, list, app) {
+/** List the parameters of other blocks that have the name, unit, bounds and value of one. */
+function alike(item, list, app) {
+  const { path } = item;
   const nameOf = (each) => each.slice(each.lastIndexOf(".") + 1);
   const value = (each) => app.start.parameters[each];
   const isLike = (other) =>
     other.path !== path &&
     other.path.includes(".") &&
     nameOf(other.path) === nameOf(path) &&
-    other.unit === unit &&
+    ["unit", "lower", "upper", "exclusive", "infinite"].every((key) => String(other[key]) === String(item[key])) &&
     same(value(other.path), value(path));
   return list.filter(isLike).map((other) => other.path);
 }
