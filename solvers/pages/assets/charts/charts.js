@@ -237,11 +237,7 @@ function describe(names, app) {
     const signal = app.signals.get(pathOf(name));
     const row = app.rowOf(name);
     if (row === null) return name;
-    let [least, greatest] = [row[0], row[0]];
-    for (const value of row) {
-      least = Math.min(least, value);
-      greatest = Math.max(greatest, value);
-    }
+    const [least, greatest] = [OF_SIGNALS.least(row), OF_SIGNALS.greatest(row)];
     const [first, last] = [row[0], row[row.length - 1]].map((value) => format(value));
     const range = `between ${format(least)} and ${format(greatest)} ${signal.unit}`;
     return `${name} from ${first} to ${last}, ${range}`;
