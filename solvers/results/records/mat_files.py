@@ -29,20 +29,6 @@ def write_structures(
     columns: Mapping[str, tuple[Any, str]], path: str | Path, way_out: str
 ) -> None:
     """Write values with their units by path: one structure per block, and a tree with the units."""
-    _save(_structures(columns, path, way_out), path, long_field_names=True, oned_as="column")
-
-
-def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
-    from scipy.io import savemat
-
-    with writing(path, binary=True) as file:
-        savemat(cast("Any", file), content, appendmat=False, **options)
-
-
-def _structures(
-    columns: Mapping[str, tuple[Any, str]], path: str | Path, way_out: str
-) -> dict[str, Any]:
-    """Return one structure per block, and another tree with the units."""
     content: dict[str, Any] = {}
     units: dict[str, Any] = {}
     for name, pair in columns.items():
@@ -66,7 +52,15 @@ def _structures(
             found="a block or column of that name",
             remedy=way_out,
         )
-    return {**content, "units": units}
+    content["units"] = units
+    _save(content, path, long_field_names=True, oned_as="column")
+
+
+def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
+    from scipy.io import savemat
+
+    with writing(path, binary=True) as file:
+        savemat(cast("Any", file), content, appendmat=False, **options)
 
 
 def _field(name: str) -> str:
