@@ -78,11 +78,8 @@ function mountCharts(place, data, app, model) {
   }
 
   app.on("shown", arrange);
-  app.on("result", draw);
-  app.on("zoom", draw);
-  app.on("runs", draw);
-  app.on("time", moveCursor);
-  app.on("marks", moveCursor);
+  for (const topic of ["result", "zoom", "runs"]) app.on(topic, draw);
+  for (const topic of ["time", "marks"]) app.on(topic, moveCursor);
   arrange();
   followWidth(figure, (now) => {
     width = now;

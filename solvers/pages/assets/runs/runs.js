@@ -104,9 +104,7 @@ function mountRuns(place, data, app) {
     table.replaceChildren(element("thead", {}, head), element("tbody", {}, rows.reverse()));
     if (focused) table.querySelector(`[data-act="${CSS.escape(focused)}"]`)?.focus();
   }
-  app.on("result", draw);
-  app.on("runs", draw);
-  app.on("goals", draw);
+  for (const topic of ["result", "runs", "goals"]) app.on(topic, draw);
 }
 
 const titleOf = (figure) => TILES.find(([key]) => key === figure)[1];
