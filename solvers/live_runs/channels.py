@@ -13,7 +13,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
-from flexure.diagrams.values.arrays import FloatArray, as_number
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.live_runs.partners import Partner
 
 #: Where components are among all that are read.
@@ -61,9 +61,9 @@ class Entry:
         if self.slot is None:
             self.place.write(context, self.checked(value))
             return
-        port: Any = self.place.handle
-        value = port.check(self.checked(value), f"Cannot set '{self.path}'")
-        context.store.fix(self.slot, value)
+        number = self.checked(value)
+        check_bounds(number, f"Cannot set '{self.path}'")
+        context.store.fix(self.slot, number)
 
     def read(self, context: Context) -> FloatArray:
         """Return the present value, flat."""

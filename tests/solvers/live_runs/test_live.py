@@ -51,6 +51,11 @@ def test_partners_replace_wires_parameters_and_free_inputs() -> None:
     np.testing.assert_allclose(live["motor.y"], whole.sample("motor.y", live["time"]), atol=1e-7)
     assert live["target.y"][-1] == 1.0  # the wire beyond is as it was
     assert live["pid.kp"].tolist() == [8.0] * 400
+    live = fx.live(servo(), rate="max", inputs={"target.y": lambda t: t}, safe={"target.y": 2.0})
+    live.run(0.003)
+    assert live["target.y"].tolist() == [0.0, 0.001, 0.002]
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"Cannot set 'target.y'"):
+        live.set("target.y", np.nan)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1, 4.0])
