@@ -196,11 +196,18 @@ class InputChannel(Channel):
         """Put checked numbers into the context, where they differ from what is there."""
         if np.array_equal(number, self.values):
             return
+        try:
+            self._write(context, number)
+        except FlexureError:  # the values before it hold, all of them
+            self._write(context, self.values)
+            raise
+        self.values = number.copy()
+
+    def _write(self, context: Context, number: FloatArray) -> None:
         start = 0
         for entry in self.entries:
             entry.write(context, number[start : start + entry.size])
             start += entry.size
-        self.values = number.copy()
 
 
 class OutputChannel(Channel):

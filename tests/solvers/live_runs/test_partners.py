@@ -110,6 +110,12 @@ def test_functions_and_queues_that_fail_do_not_end_a_run() -> None:
     report = live.run(0.2)
     assert live["u"].tolist() == [0.0] * 6 + [5.0] * 14
     assert live["gain"].tolist() == [2.0] * 20
+    packets = iter([[5.0, -1.0], [1.0, 1.0]])  # the first has a number out of its bounds
+    taken = {("gain", "time_constant"): lambda t: next(packets), "u": lambda t: 0.0}
+    whole = fx.live(lag(), rate="max", inputs=taken)
+    assert whole.run(0.002).partners[0]["refused"] == 1
+    assert whole["gain"].tolist() == [1.0, 1.0]
+    assert whole.context.get("gain") == 1.0
     by_path = {row["path"]: row for row in report.partners}
     assert by_path["u"]["refused"] == 5
     assert by_path["gain"]["reason"] == "OSError: gone"
