@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import signal
 import socket
 import struct
@@ -248,6 +249,24 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
         0.001
     )
     assert b"1.5\n" in os.read(master, 100)
+    # A line that nobody reads does not hold up a run, and later frames are whole.
+    received = b""
+
+    def listen(time: float) -> float:
+        nonlocal received
+        if time > 2.0 and select.select([master], [], [], 0.0)[0]:
+            received += os.read(master, 100)
+        return time
+
+    inputs = {"u": listen, "gain": lambda t: 2.0}
+    row = fx.live(lag(), rate="max", inputs=inputs, outputs={("u", "x"): line}).run(3.0).partners[2]
+    assert 0 < row["values"] < 3000 == row["values"] + row["refused"]
+    assert row["reason"] == "BlockingIOError: the line takes no more"
+    frames = received.split(b"\xa5\x5a" if format else b"\n")[1:-1]
+    times = [struct.unpack(format, f)[0] if format else float(f.split(b",")[0]) for f in frames]
+    np.testing.assert_allclose(np.round(times, 3), times, atol=1e-6)
+    assert len(times) > 100
+    assert min(np.diff(times)) > 0.0
     os.close(master)
     report = fx.live(lag(), rate="max", inputs={"u": lambda t: 1.0}).run(0.01)
     assert report.outcome == "completed"
