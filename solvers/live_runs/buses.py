@@ -35,7 +35,7 @@ class Serial(Packets):
     format : str, optional
         How a packet is made of numbers, as for the module ``struct``; each packet begins with the
         bytes ``start``. When omitted, a value is a line of text: numbers with commas or spaces
-        between them.
+        between them. The first line that is received is discarded: it may lack its beginning.
     start : bytes
         With what packets begin, so that a receiver finds them.
 
@@ -85,6 +85,7 @@ class Serial(Packets):
         except (OSError, ValueError) as error:
             raise not_opened(self, "a serial device that is free", error) from error
         self._rest = self._unsent = b""
+        self._is_aligned = False
 
     def _close(self) -> None:
         line, self._line = self._line, None
@@ -96,6 +97,9 @@ class Serial(Packets):
         self._rest += self._line.read(_LINE)
         if self._format is None:
             *frames, self._rest = self._rest.split(b"\n")
+            if frames and not self._is_aligned:
+                self._is_aligned = True
+                del frames[0]
         else:
             frames = [*self._packets(len(self._start), self.codec.size)]
         self._rest = self._rest[-_LINE:]

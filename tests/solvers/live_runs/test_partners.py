@@ -230,6 +230,8 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
 
     def act(time: float) -> None:
         step = next(steps)
+        if step == 1:
+            os.write(master, packet(7.5, 8.5)[1:])  # it lacks its beginning
         if step == 2:
             os.write(master, b"garbage\n" + packet(1.0, 2.0)[:5])
         if step == 3:
@@ -243,7 +245,7 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
     )
     report = live.run(0.1)
     assert live["u"].tolist() == [0.0] * 3 + [3.0] * 7
-    assert live["gain"].tolist()[3:] == [4.0] * 7
+    assert live["gain"].tolist() == [1.0] * 3 + [4.0] * 7
     assert report.partners[1]["refused"] >= 1
     fx.live(lag(), rate="max", inputs={"u": lambda t: 1.5}, outputs={"u": fx.Serial(name)}).run(
         0.001
