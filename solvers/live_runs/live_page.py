@@ -248,7 +248,7 @@ class LivePage(Answer):
     def _send(self, clients: Any, message: dict[str, Any]) -> None:
         """Send to browsers that can take more; disconnect those that take nothing for long."""
         text, now, ready = _text(message), wall.monotonic(), []
-        for client in list(clients):
+        for client in [each for each in clients if each in self._clients]:  # others are gone
             if client.transport.get_write_buffer_size() < _BACKLOG:
                 ready.append(client)
                 self._clients[client] = math.inf

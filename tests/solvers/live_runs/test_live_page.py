@@ -172,6 +172,29 @@ def test_a_browser_that_floods_takes_nothing_or_vanishes_does_not_hold_up_a_run(
         assert len(live["time"]) == round(live.time * 1000)
 
 
+def test_browsers_that_leave_before_they_are_answered_are_forgotten() -> None:
+    inside, gate = threading.Event(), threading.Event()
+
+    def stall(time: float) -> float:
+        inside.set()
+        gate.wait(20.0)
+        return 1.0
+
+    with served(rate="max", inputs={"pid.setpoint": stall}) as (live, page):
+        thread = threading.Thread(target=live.run)
+        thread.start()
+        inside.wait(20.0)
+        for _ in range(9):
+            with connected(page) as socket:
+                heard(socket, "hello")
+        gate.set()
+        with connected(page) as socket:
+            heard(socket, "rows")
+        assert len(page._clients) <= 1
+        live.stop()
+        thread.join(20.0)
+
+
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
