@@ -225,8 +225,11 @@ class LivePage(Answer):
             elif error is None and kind == "seek":
                 rows = plain(answer.result())
                 self._send([connection], {"kind": "rows", "rows": rows, "seek": not replaces})
-            elif error is None and kind == "set":
-                self._send(self._clients, {"kind": "values", "values": {path: message["value"]}})
+            elif error is None and kind in ("set", "continue"):
+                values = {path: message.get("value")}
+                if kind == "continue":  # those of then
+                    values = {e["path"]: e["value"] for e in self._live.contents()["controls"]}
+                self._send(self._clients, {"kind": "values", "values": values})
 
         answer.add_done_callback(done)
 

@@ -300,6 +300,7 @@ def test_wrong_wishes_are_refused() -> None:
         ({"outputs": {"pid.u": fx.UDP(9, format="<2f")}}, "a format of 1 number"),
         ({"software": {"pid": "pid.c"}}, "what fx.to_c returns"),
         ({"clock": 3}, "a clock with the methods"),
+        ({"parameters": ["pid.upper"]}, "slider of 'pid.upper': expected a finite number"),
         ({"timeout": {"pid.kp": 1.0}}, "timeout value of 'pid.kp'"),
     ):
         with pytest.raises(fx.errors.FlexureError, match=text):

@@ -133,9 +133,10 @@ def test_a_page_sets_values_and_steers_the_run() -> None:
         assert times[-1] == pytest.approx(middle, abs=2e-3)
         assert times[-1] - times[0] == pytest.approx(0.05, abs=2e-3)
         np.testing.assert_array_equal(values, np.interp(times, live["time"], live["motor.y"]))
+        send(socket, kind="set", path="pid.kp", value=1.0)
+        assert heard(socket, "values")["values"] == {"pid.kp": 1.0}
         send(socket, kind="continue", time=0.1)
-        while live.time > 0.1:
-            time.sleep(0.01)
+        assert heard(socket, "values")["values"] == {"pid.kp": 20.0}
         assert live.time == pytest.approx(0.1)
 
 
