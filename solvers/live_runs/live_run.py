@@ -536,13 +536,14 @@ class Live(Answer):
             each.memory = memory
         changes = self._snapshots.changes(snapshot.step, step)
         rows = self.recording.rows(snapshot.step - oldest, number)[:, 1:]
-        for channel in self._plan.inputs:
-            channel.take(context)
         self._step = snapshot.step
-        for row in rows:
+        for row in (*rows, None):
             for _, entry, value in (each for each in changes if each[0] == self._step):
                 entry.write(context, value)
-            self._repeat(row)
+            if row is not None:
+                self._repeat(row)
+        for channel in self._plan.inputs:
+            channel.take(context)
         self._snapshots.forget_after(step)
         self.recording.cut(number)
         self._timed = False

@@ -200,6 +200,15 @@ def test_a_run_goes_on_from_what_was_recorded(controller: str) -> None:
     assert np.max(np.abs(live["motor.y"] - straight["motor.y"])) > 1e-3
     with pytest.raises(fx.errors.ValueRefusedError, match=r"a time in 0 to 0.299 s; found -1 s"):
         live.rewind(-1.0)
+    for time in (0.102, 0.101):  # with what was set before a step, beside a snapshot or not
+        live.rewind(time)
+        live.set("motor.numerator", [3.0])
+        live.run(0.1)
+        straight = live.to_dict()
+        live.rewind(time)
+        assert live.context.get("motor.numerator") == [3.0]
+        live.run(0.1)
+        np.testing.assert_allclose(live["motor.y"], straight["motor.y"], rtol=1e-6, atol=1e-6)
 
 
 def compiled(diagram: fx.Diagram) -> Any:
