@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from flexure.diagrams.checks.arguments import file_path, is_one_of, mapping, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
@@ -172,15 +170,12 @@ def live(
         names = [entry.path for entry in group]
         wait = min(seconds[name] for name in names)
         made = partner_of(partner, ", ".join(names), attempt)
-        plan.inputs.append(InputChannel(group, made, wait, together(names, values), tell))
+        number = together(names, values, sum(entry.size for entry in group), attempt)
+        plan.inputs.append(InputChannel(group, made, wait, number, tell))
     for places, (ways, partner) in zip(reading.places, sinks, strict=True):
         names = [path_of(way) for way in ways]
         made = partner_of(partner, ", ".join(names), attempt)
-        number = together(names, values)
-        fits = number is None or bool(number.size == places.size and np.isfinite(number).all())
-        require(
-            fits, number, f"{attempt} with the safe value of {names[0]}", "finite numbers that fit"
-        )
+        number = together(names, values, places.size, attempt)
         plan.outputs.append(OutputChannel(names, made, places, number))
     for _ in sliders(system, moving, parameters, attempt):
         pass  # what has none is refused now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,16 @@ def by_path(values: Any, known: Collection[str], name: str, attempt: str) -> dic
     return found
 
 
-def together(names: Sequence[str], values: Mapping[str, Any]) -> FloatArray | None:
-    """Return the values of several paths as one array; None unless all have one."""
+def together(
+    names: Sequence[str], values: Mapping[str, Any], size: int, attempt: str
+) -> FloatArray | None:
+    """Return the safe values of several paths as one array; None unless all have one."""
     if not all(name in values for name in names):
         return None
-    return np.concatenate([np.reshape(np.asarray(values[name], float), -1) for name in names])
+    given, number = [values[name] for name in names], np.zeros(0)
+    with suppress(TypeError, ValueError):  # of what is refused below
+        number = np.concatenate([np.reshape(np.asarray(each, float), -1) for each in given])
+    fits = number.size == size and np.isfinite(number).all()
+    about = f"{attempt} with the safe value of {', '.join(names)}"
+    require(fits, given, about, "finite numbers that fit")
+    return number

@@ -303,6 +303,8 @@ def test_wrong_wishes_are_refused() -> None:
         ({"inputs": {"pid.setpoint": 5005}}, "fx.UDP, Serial or CAN, a function or a queue"),
         ({"inputs": {("pid.kp", "pid.kp"): lambda t: 0.0}}, "one partner for each input"),
         ({"safe": {"pid.u": 0.0}}, "Cannot run 'servo' .*safe value of 'pid.u'"),
+        ({"outputs": {"pid.u": print}, "safe": {"pid.u": "off"}}, "safe value of pid.u: .*'off'"),
+        ({"outputs": {"pid.u": print}, "safe": {"pid.u": [0, 0]}}, "finite numbers that fit"),
         ({"rate": "fast"}, "rate"),
         ({"rate": 0.0}, "rate to be finite and above 0"),
         ({"period": -1.0}, "period to be finite and above 0"),
