@@ -18,7 +18,7 @@ from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.live_runs.channels import InputChannel, OutputChannel
 from flexure.solvers.live_runs.desk import sliders
 from flexure.solvers.live_runs.live_run import Live, Plan
-from flexure.solvers.live_runs.partners import partner_of
+from flexure.solvers.live_runs.partners import Partner, partner_of
 from flexure.solvers.live_runs.schedule import Clock, MonotonicClock
 from flexure.solvers.live_runs.software import Software
 from flexure.solvers.live_runs.wiring import Wiring, by_path, together
@@ -144,6 +144,10 @@ def live(
     ]
     wiring = Wiring(system, start, attempt, compiled)
     sources, sinks = wiring.groups(inputs, "inputs"), wiring.groups(outputs, "outputs")
+    partners = [each for _, each in (*sources, *sinks) if isinstance(each, Partner)]
+    for each in partners:  # it has one format, and one number of components
+        wanted = "an object of its own for each input and output, or a tuple of paths"
+        require(partners.count(each) == 1, each, f"{attempt}: a partner is given twice", wanted)
     entries = wiring.entries([ways for ways, _ in sources])
     taken = [path_of(way) for ways, _ in sinks for way in ways]
     paths = [entry.path for group in entries for entry in group]

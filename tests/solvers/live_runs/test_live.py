@@ -297,7 +297,7 @@ def test_memory_of_a_recording_is_bounded_and_a_file_is_whole(tmp_path: Path) ->
 
 
 def test_wrong_wishes_are_refused() -> None:
-    diagram = servo()
+    diagram, one = servo(), fx.UDP(0)
     for wishes, text in (
         ({"inputs": {"pid.nothing": lambda t: 0.0}}, "Cannot find"),
         ({"inputs": {"pid.setpoint": 5005}}, "fx.UDP, Serial or CAN, a function or a queue"),
@@ -305,6 +305,7 @@ def test_wrong_wishes_are_refused() -> None:
         ({"safe": {"pid.u": 0.0}}, "Cannot run 'servo' .*safe value of 'pid.u'"),
         ({"outputs": {"pid.u": print}, "safe": {"pid.u": "off"}}, "safe value of pid.u: .*'off'"),
         ({"outputs": {"pid.u": print}, "safe": {"pid.u": [0, 0]}}, "finite numbers that fit"),
+        ({"inputs": {"pid.setpoint": one}, "outputs": {"pid.u": one}}, "twice.* its own .*UDP"),
         ({"rate": "fast"}, "rate"),
         ({"rate": 0.0}, "rate to be finite and above 0"),
         ({"period": -1.0}, "period to be finite and above 0"),
