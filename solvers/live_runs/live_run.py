@@ -326,9 +326,17 @@ class Live(Answer):
         def stopped() -> bool:
             return self._stopping or bool(interruption.name)
 
+        def save() -> None:
+            nonlocal error
+            try:
+                if plan.record is not None:
+                    self.save(plan.record)
+            except Exception as caught:
+                self._tell(str(caught))
+                error = caught if error is None else error
+
         with ExitStack() as opened:
-            if plan.record is not None:  # what was recorded is kept, whatever comes
-                opened.callback(self.save, plan.record)
+            opened.callback(save)  # what was recorded is kept, whatever comes
             try:
                 now = schedule.now()
                 for channel in plan.inputs:

@@ -292,8 +292,13 @@ def test_memory_of_a_recording_is_bounded_and_a_file_is_whole(tmp_path: Path) ->
     np.testing.assert_allclose(live["time"], 0.8 + 1e-3 * np.arange(500), atol=1e-9)
     assert path.read_bytes() != before
     assert [each.name for each in tmp_path.iterdir()] == ["bench.npz"]
-    with pytest.raises(fx.errors.RecordFileError, match="Cannot write signals"):
-        fx.live(lag(), record=tmp_path / "nowhere" / "a.npz", **options).run(0.1)
+    options["record"] = tmp_path / "nowhere" / "a.npz"
+    with pytest.raises(fx.errors.RecordFileError, match="Cannot write signals") as unwritten:
+        fx.live(lag(), **options).run(0.1)
+    assert unwritten.value.result.steps == 100  # type: ignore[attr-defined]
+    with pytest.raises(fx.errors.SimulationError) as failed:  # the first error counts
+        fx.live(Runaway(), rate="max", method="RK45", record=options["record"]).run(3.0)
+    assert "Cannot write signals" in str(failed.value.result)  # type: ignore[attr-defined]
 
 
 def test_wrong_wishes_are_refused() -> None:
