@@ -453,9 +453,8 @@ class Live(Answer):
         if not self.recording.is_whole:
             gone = self.recording.total - len(self.recording)
             events.append((self.time, f"{gone} samples had to give way in the recording"))
-        return run.report(
-            self.time, plan.period, plan.rate, schedule, [*plan.inputs, *plan.outputs], events
-        )
+        end, channels = self.context.time, [*plan.inputs, *plan.outputs]
+        return run.report(end, plan.period, plan.rate, schedule, channels, events)
 
     # Commands ----------------------------------------------------------------------------------
 
