@@ -73,7 +73,7 @@ class Entry:
 
 
 class Channel:
-    """One partner of a run, what it sends or takes, and how it is.
+    """One partner of a run, the paths it sends or takes, its state and its counts.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class InputChannel(Channel):
             self.wait_again(now)
 
     def _put(self, context: Context, value: Any) -> bool:
-        """Put a value into the context; tell whether it fits."""
+        """Put a value into the context; return whether it fits."""
         try:
             number = np.asarray(value, dtype=float).reshape(-1)
             if number.size != self.size:

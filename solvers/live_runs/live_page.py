@@ -1,4 +1,4 @@
-"""Pages of live runs: a local server, which answers who has its link, and never holds up a run."""
+"""Pages of live runs: a local server for those who have its link, which never delays a run."""
 
 from __future__ import annotations
 

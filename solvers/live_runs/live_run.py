@@ -68,7 +68,7 @@ class Plan:
     max_record : float
         Its memory in bytes.
     events : deque
-        What was unusual.
+        Events for the report, with simulated times.
     """
 
     period: float
@@ -246,7 +246,8 @@ class Live(Answer):
         Returns
         -------
         LivePage
-            ``url`` is the link; ``close()`` ends the server.
+            ``url`` is the link; ``close()`` ends the server. A page that is open already is
+            returned again, at its own port.
 
         Raises
         ------
@@ -288,7 +289,7 @@ class Live(Answer):
         ContextError
             When it runs already.
         ValueRefusedError
-            When a partner cannot be opened, or the clock is none.
+            When a partner cannot be opened, or the clock returns no time.
         SimulationError
             When the simulation cannot go on; the attribute ``result`` is the report.
         """
@@ -452,7 +453,9 @@ class Live(Answer):
         plan.events.clear()
         if not self.recording.is_whole:
             gone = self.recording.total - len(self.recording)
-            events.append((self.time, f"{gone} samples had to give way in the recording"))
+            events.append(
+                (self.time, f"the recording was full: the oldest {gone} samples were discarded")
+            )
         end, channels = self.context.time, [*plan.inputs, *plan.outputs]
         return run.report(end, plan.period, plan.rate, schedule, channels, events)
 

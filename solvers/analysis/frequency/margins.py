@@ -243,9 +243,9 @@ def margins(loop: LinearModel) -> Margins:
 
     With several wires, the disk margin is the inverse of the least upper bound of the structured
     singular value, with scales that are optimal at each frequency. It is a lower bound of the
-    change that the loop bears; up to three wires it is exact. No frequency is left out: bands in
-    which nothing is worse than at the peak, but for 0.01 %, cover all of them. Changes of this size
-    at ω = 0 or at the highest frequency are approached by real systems near there.
+    changes that make the loop unstable; up to three wires it is exact. No frequency is left out:
+    bands in which nothing is worse than at the peak, but for 0.01 %, cover all of them. Changes of
+    this size at ω = 0 or at the highest frequency are approached by real systems near there.
 
     Examples
     --------

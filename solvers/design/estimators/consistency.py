@@ -39,8 +39,8 @@ class FilterConsistency(Answer):
     mean_nis : float
         Mean of the NIS per measured component; 1 is expected.
     bounds : tuple of float
-        Between which the mean is with the given confidence. Above, the filter trusts its model or
-        its sensors too much (W or V is too small); below, too little.
+        Interval of the mean at the given confidence. Above it, the filter trusts its model or
+        its sensors too much (W or V is too small); below it, too little.
     correlation : ndarray, shape (p,)
         Correlation of successive innovations of each output; 0 is expected. Large ones are those of
         errors of the model.

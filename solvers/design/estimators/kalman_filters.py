@@ -37,8 +37,8 @@ class KalmanFilter(SampledFilter):
         S = C P̄ Cᵀ + V,               K = P̄ Cᵀ S⁻¹
         x̂ = x̄ + K (y - C x̄ - D u - y₀),  P = (I - K C) P̄ (I - K C)ᵀ + K V Kᵀ
 
-    Its gain converges to that of `lqe`, from any initial covariance, and gives missing samples and
-    sensors of other rates their due.
+    Its gain converges to that of `lqe` from any initial covariance. It handles missing samples and
+    sensors of different rates.
 
     Parameters
     ----------

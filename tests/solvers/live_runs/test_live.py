@@ -283,7 +283,7 @@ def test_memory_of_a_recording_is_bounded_and_a_file_is_whole(tmp_path: Path) ->
     times = live["time"]
     np.testing.assert_allclose(times, 0.7 + 1e-3 * np.arange(500), atol=1e-9)
     assert np.array_equal(live["u"], times)
-    assert any("700 samples had to give way" in text for _, text in report.events)
+    assert any("the oldest 700 samples were discarded" in text for _, text in report.events)
     before = path.read_bytes()
     with np.load(path) as stored:
         assert np.array_equal(stored["time"], times)
