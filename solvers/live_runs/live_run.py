@@ -221,7 +221,7 @@ class Live(Answer):
         """Go back to a time that is recorded; what was recorded after it is lost.
 
         The run is repeated from the snapshot before that time, with the values that its partners
-        sent then. Handlers of publish events are called again.
+        sent and that were set until then. Handlers of publish events are called again.
 
         Parameters
         ----------

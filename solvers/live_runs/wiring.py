@@ -211,7 +211,8 @@ def together(
     """Return the safe values of several paths as one array; None unless all have one."""
     if not all(name in values for name in names):
         return None
-    given, number = [values[name] for name in names], np.zeros(0)
+    given = [values[name] for name in names]
+    number: FloatArray = np.zeros(0)
     with suppress(TypeError, ValueError):  # of what is refused below
         number = np.concatenate([np.reshape(np.asarray(each, float), -1) for each in given])
     fits = number.size == size and np.isfinite(number).all()
