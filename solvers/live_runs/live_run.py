@@ -374,7 +374,7 @@ class Live(Answer):
             if stopped():
                 break
             with self._commands.lock:
-                self._is_inside = True
+                self._is_inside, time = True, self.time
                 try:
                     answered = self._advance(schedule)
                 finally:
@@ -388,7 +388,7 @@ class Live(Answer):
                     channel.wait_again(schedule.due)
             else:
                 began = schedule.due - (late if late > schedule.most else 0.0)
-                run.count(began, late, answered, schedule.now(), schedule.interval, self.time)
+                run.count(began, late, answered, schedule.now(), schedule.interval, time)
             schedule.turn()
             if self._simulator.termination is not None:
                 run.outcome, run.message = "terminated", self._simulator.termination.reason

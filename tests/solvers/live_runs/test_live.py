@@ -101,6 +101,7 @@ def test_deadlines_and_quantiles_are_those_of_the_delays() -> None:
     missed = sum(np.array(over) > 0.0)
     assert report.missed == missed > 2
     assert report.overrun.worst == pytest.approx(max(over), rel=1e-6)
+    assert report.overrun.worst_at == pytest.approx(1e-3 * (1 + np.argmax(over)))
     assert report.jitter.worst == pytest.approx(max(late), rel=1e-6)
     for share in (0.99, 0.999):
         expected = np.quantile(late, share, method="inverted_cdf")
