@@ -109,10 +109,6 @@ class Channel:
         self.reason, self.state = "", "no value yet"
         self.partner._open(self.role, size)  # type: ignore[arg-type]
 
-    def figures(self) -> tuple[str, int, int, str]:
-        """Return the state, the counts, and why the last refusal was one."""
-        return self.state, self.count, self.refused, self.reason
-
     def refuse(self, reason: str) -> None:
         """Count a value that was not taken."""
         self.refused, self.reason = self.refused + 1, reason

@@ -12,7 +12,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number
+from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.live_runs.channels import InputChannel, OutputChannel
@@ -189,9 +189,7 @@ def live(
 
 def _positive(value: Any, name: str, attempt: str) -> float:
     """Return a finite number above 0."""
-    number = float(as_number(value, (), f"{attempt} with this {name}"))
-    require(0.0 < number < math.inf, value, attempt, f"{name} to be finite and above 0")
-    return number
+    return float(bounded(value, f"{attempt} with this {name}", lower=0.0, exclusive=True))
 
 
 def _c_model(model: Any, path: str, attempt: str) -> CModel:

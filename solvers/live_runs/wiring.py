@@ -127,7 +127,7 @@ class Wiring:
         for path, entry in self._entries.items():
             if entry.place.handle not in self._cuts:
                 handle, held = entry.place.handle, values.get(path)
-                if held is None and isinstance(handle, InputPort) and not _has_value(entry, self):
+                if held is None and isinstance(handle, InputPort) and not self._has_value(handle):
                     held = np.zeros(entry.size)
                 if held is not None:
                     entry.write(self._context, held)
@@ -178,17 +178,10 @@ class Wiring:
         part = slice(None) if reader.part is None else list(reader.part)
         return lambda context: context.store.value(slot)[part]
 
-    @property
-    def context(self) -> Context:
-        """The values at the start."""
-        return self._context
-
-
-def _has_value(entry: Entry, wiring: Wiring) -> bool:
-    """Tell whether a free input has a value."""
-    own = wiring.context.find(entry.place.handle.system, entry.place.handle)
-    store = own.store
-    return bool(store.holds(own._input_slot(entry.place.handle.index)))
+    def _has_value(self, port: InputPort) -> bool:
+        """Tell whether a free input has a value."""
+        own = self._context.find(port.system, port)
+        return bool(own.store.holds(own._input_slot(port.index)))
 
 
 def by_path(values: Any, known: Collection[str], name: str, attempt: str) -> dict[str, Any]:
