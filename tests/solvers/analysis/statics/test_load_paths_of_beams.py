@@ -383,7 +383,7 @@ def test_a_dead_moment_winds_a_wire_up_without_any_special_point() -> None:
     for k in (
         20,
         -1,
-    ):  # a dead moment is not conservative: undamped, a round wire flutters under it
+    ):  # an undamped round wire flutters, as dead moments feed it
         poles = fx.linearize(path.system, context=path.context(k)).poles
         growing = (poles.real > 1e-6 * np.abs(poles)) & (poles.imag > 0.0)
         assert path.num_unstable[k] == np.sum(growing) == 1
