@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     kept beside its source, the folder of pytest keeps it: processes of this run share it, those
     that tests start included, and so do later runs.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # and what tests start heeds it
     os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
     if sys.dont_write_bytecode:
         sys.dont_write_bytecode = False

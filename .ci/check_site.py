@@ -28,6 +28,7 @@ PAGES = (
 FIRST = {
     "bode": "frequency.html",
     "settling": "step_responses.html",
+    "margins": "margins.html",
     "overshoot": "step_responses.html",
     "monte carlo": "studies.html",
 }
@@ -69,6 +70,8 @@ def look_at(site: Path, chromium: str) -> list[str]:
         )
         for where in PAGES:
             page.goto(home + where, wait_until="load")
+            if "*args" in page.locator("body").inner_text():
+                note("shows a signature of any arguments")
         where = "the live door"
         page.goto(home + "index.html")
         page.locator(".live-door").scroll_into_view_if_needed()

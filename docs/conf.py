@@ -16,6 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.environment.adapters.toctree import TocTree
+from sphinx.util.inspect import signature, stringify_signature
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -196,6 +197,15 @@ def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
     )
 
 
+def constructor_signature(
+    _app: Sphinx, _what: str, _name: str, shown: Any, _options: Any, text: str, returns: str
+) -> tuple[str, str] | None:
+    """Return the signature of a constructor, where Sphinx takes that of `__new__` of a base."""
+    if not isinstance(shown, type) or text != "(*args, **named)":
+        return None
+    return stringify_signature(signature(shown), show_annotation=False), returns
+
+
 def setup(app: Sphinx) -> None:
     """Register the above."""
     app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
@@ -203,5 +213,6 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", make_pictures)
     notebooks = HERE / "_generated" / "live" / "notebooks"
     app.connect("builder-inited", lambda app: write_notebooks(notebooks))
+    app.connect("autodoc-process-signature", constructor_signature)
     app.connect("missing-reference", find_in_modules)
     app.connect("html-page-context", SharedSidebars(), priority=400)  # before templates are read

@@ -61,15 +61,23 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def build() -> fx.Diagram:
+    """Return the bench: a motor with a spring, at rest while no torque comes."""
+    builder = fx.DiagramBuilder("bench")
+    builder.add_all(fx.Constant("rest", 0.0), fx.TransferFunction("motor", [1.0], TRUE))
+    builder.connect("rest.y", "motor.u")
+    return builder.build()
+
+
 def measure(path: Path) -> fx.results.LiveReport:
     """Send a sweep of torque to the bench, and record it with the angle that comes back."""
     clock, torque_port, angle_port = SharedClock(), free_port(), free_port()
     bench = fx.live(
-        fx.TransferFunction("bench", [1.0], TRUE),
+        build(),
         period=PERIOD,
         clock=clock,
-        inputs={"u": fx.UDP(torque_port)},
-        outputs={"y": fx.UDP(angle_port, format="<f")},
+        inputs={"motor.u": fx.UDP(torque_port)},
+        outputs={"motor.y": fx.UDP(angle_port, format="<f")},
     )
     builder = fx.DiagramBuilder("sweeper")
     builder.add_all(

@@ -61,8 +61,8 @@ PIDController(..., period=): SampledPIDController DiscretePIDController Discrete
 StateFeedback: FullStateFeedback LinearQuadraticRegulator
 LuenbergerObserver: Observer StateObserver Kalman Estimator SteadyStateKalmanFilter
 LuenbergerObserver(..., period=): SampledLuenbergerObserver
-ExtendedKalmanFilter: EKF extendedKalmanFilter MerweScaledSigmaPoints
-UnscentedKalmanFilter: UKF unscentedKalmanFilter
+ExtendedKalmanFilter: EKF extendedKalmanFilter
+UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry

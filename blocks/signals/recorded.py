@@ -140,7 +140,7 @@ class Recorded(Trajectory):
         """Name the intervals that are longer than others."""
         longest = _LONG * float(np.median(self._lengths))
         if gap is not None:
-            longest = float(bounded(gap, f"{attempt} with this gap", lower=0.0, unit="s"))
+            longest = bounded(gap, f"{attempt} with this gap", lower=0.0, unit="s")
         at = np.flatnonzero(self._lengths > longest)
         if at.size:
             named = [f"{self.times[k]:g} to {self.times[k + 1]:g} s" for k in at[:_MOST_NAMES]]

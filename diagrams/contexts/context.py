@@ -80,7 +80,7 @@ class Context(Shown, Completing):
         attempt = f"Cannot set the time of '{self.root.system.name}' [s]"
         number = bounded(time, attempt, unit="s")
         self.store.require_no_onlooker("the time")
-        self.store.time = float(number)
+        self.store.time = number
         self.store.changed(TIME_KIND)
 
     @property
@@ -92,7 +92,7 @@ class Context(Shown, Completing):
     def accuracy(self, accuracy: float | None) -> None:
         if accuracy is not None:
             attempt = f"Cannot set the accuracy of '{self.root.system.name}'"
-            accuracy = float(bounded(accuracy, attempt, lower=0.0, exclusive=True))
+            accuracy = bounded(accuracy, attempt, lower=0.0, exclusive=True)
         self.store.accuracy = accuracy
 
     # Continuous state ----------------------------------------------------------------------

@@ -206,11 +206,11 @@ def check_bounds(
         )
 
 
-def bounded(value: object, attempt: str, **bounds: Any) -> Array:
+def bounded(value: object, attempt: str, **bounds: Any) -> float:
     """Return a single number that is within bounds, as `check_bounds` takes them."""
     number = as_number(value, (), attempt)
     check_bounds(number, attempt, **bounds)
-    return number
+    return float(number)
 
 
 def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:

@@ -1,8 +1,8 @@
-// Ranks pages above the reference, and the changelog below everything else.
+// Ranks pages above the reference and the glossary, and the changelog below everything else.
 var Scorer = {
   score: ([page, , , , score]) => {
     if (page === "changelog") return score - 100;
-    if (page.startsWith("internals/")) return score - 20;
+    if (page === "glossary" || page.startsWith("internals/")) return score - 20;
     return score;
   },
   objNameMatch: 11,

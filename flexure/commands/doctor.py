@@ -27,6 +27,10 @@ EXTRAS = {
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
+    "live": (("websockets",), "pages of live runs"),
+    "notebook": (("anywidget",), "widgets in notebooks"),
+    "serial": (("pyserial",), "serial lines in live runs"),
+    "can": (("python-can",), "CAN in live runs"),
     "cluster": (("dask", "cloudpickle"), "studies on many machines"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")

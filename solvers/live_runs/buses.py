@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -33,7 +35,7 @@ class Serial(Packets):
     format : str, optional
         How a packet is made of numbers, as for the module ``struct``; each packet begins with the
         bytes ``start``. When omitted, a value is a line of text: numbers with commas or spaces
-        between them.
+        between them. The first line that is received is discarded: it may lack its beginning.
     start : bytes
         With what packets begin, so that a receiver finds them.
 
@@ -71,7 +73,7 @@ class Serial(Packets):
         require(fits, start, attempt, "start to be some bytes")
         self._start, self._size = start, 0
         self._line: Any = None
-        self._rest = b""
+        self._rest = self._unsent = b""
 
     def _open(self, role: Role, size: int) -> None:
         serial = import_extra("serial", "serial", "Cannot open a serial line")
@@ -82,7 +84,8 @@ class Serial(Packets):
             self._line = serial.Serial(self.port, self.baudrate, timeout=0, write_timeout=0)
         except (OSError, ValueError) as error:
             raise not_opened(self, "a serial device that is free", error) from error
-        self._rest = b""
+        self._rest = self._unsent = b""
+        self._is_aligned = False
 
     def _close(self) -> None:
         line, self._line = self._line, None
@@ -94,6 +97,9 @@ class Serial(Packets):
         self._rest += self._line.read(_LINE)
         if self._format is None:
             *frames, self._rest = self._rest.split(b"\n")
+            if frames and not self._is_aligned:
+                self._is_aligned = True
+                del frames[0]
         else:
             frames = [*self._packets(len(self._start), self.codec.size)]
         self._rest = self._rest[-_LINE:]
@@ -115,10 +121,19 @@ class Serial(Packets):
         return value if len(value) == self._size else f"bytes that are not {self._size} numbers"
 
     def _write(self, time: float, values: Sequence[float]) -> None:
+        self._write_unsent()
+        if self._unsent:
+            raise BlockingIOError("the line takes no more")
         if self._format is None:
-            self._line.write((",".join(map(repr, map(float, values))) + "\n").encode())
+            self._unsent = (",".join(map(repr, map(float, values))) + "\n").encode()
         else:
-            self._line.write(self._start + self.encoded(values))
+            self._unsent = self._start + self.encoded(values)
+        self._write_unsent()
+
+    def _write_unsent(self) -> None:
+        """Write as much as the line takes at once; pyserial would try until it takes some."""
+        if self._unsent and (os.name == "nt" or select.select([], [self._line], [], 0.0)[1]):
+            self._unsent = self._unsent[self._line.write(self._unsent) :]
 
     def __repr__(self) -> str:
         return f"Serial({self.port!r}, {self.baudrate}{shown_format(self._format)})"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
-from flexure.diagrams.values.arrays import FloatArray, as_number
+from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 from flexure.solvers.live_runs.partners import Partner
 
 #: Where components are among all that are read.
@@ -61,9 +61,9 @@ class Entry:
         if self.slot is None:
             self.place.write(context, self.checked(value))
             return
-        port: Any = self.place.handle
-        value = port.check(self.checked(value), f"Cannot set '{self.path}'")
-        context.store.fix(self.slot, value)
+        number = self.checked(value)
+        check_bounds(number, f"Cannot set '{self.path}'")
+        context.store.fix(self.slot, number)
 
     def read(self, context: Context) -> FloatArray:
         """Return the present value, flat."""
@@ -73,7 +73,7 @@ class Entry:
 
 
 class Channel:
-    """One partner of a run, what it sends or takes, and how it is.
+    """One partner of a run, the paths it sends or takes, its state and its counts.
 
     Attributes
     ----------
@@ -108,10 +108,6 @@ class Channel:
         self.count = self.refused = 0
         self.reason, self.state = "", "no value yet"
         self.partner._open(self.role, size)  # type: ignore[arg-type]
-
-    def figures(self) -> tuple[str, int, int, str]:
-        """Return the state, the counts, and why the last refusal was one."""
-        return self.state, self.count, self.refused, self.reason
 
     def refuse(self, reason: str) -> None:
         """Count a value that was not taken."""
@@ -179,7 +175,7 @@ class InputChannel(Channel):
             self.wait_again(now)
 
     def _put(self, context: Context, value: Any) -> bool:
-        """Put a value into the context; tell whether it fits."""
+        """Put a value into the context; return whether it fits."""
         try:
             number = np.asarray(value, dtype=float).reshape(-1)
             if number.size != self.size:
@@ -196,11 +192,18 @@ class InputChannel(Channel):
         """Put checked numbers into the context, where they differ from what is there."""
         if np.array_equal(number, self.values):
             return
+        try:
+            self._write(context, number)
+        except FlexureError:  # the values before it hold, all of them
+            self._write(context, self.values)
+            raise
+        self.values = number.copy()
+
+    def _write(self, context: Context, number: FloatArray) -> None:
         start = 0
         for entry in self.entries:
             entry.write(context, number[start : start + entry.size])
             start += entry.size
-        self.values = number.copy()
 
 
 class OutputChannel(Channel):

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from flexure.diagrams.checks.errors import ContextError
+from flexure.diagrams.concurrency.threads import Lock
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _WAITING, _AT_ONCE = 256, 16  # that wait, and that are carried out before a step
@@ -26,14 +27,14 @@ class Commands:
 
     Attributes
     ----------
-    lock : RLock
+    lock : Lock
         Held while a command or a step changes values.
     runner : int or None
         The thread that runs.
     """
 
     def __init__(self, attempt: str) -> None:
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self.runner: int | None = None
         self._attempt = attempt
         self._waiting: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = queue.Queue(_WAITING)

@@ -7,20 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from flexure.diagrams.checks.arguments import file_path, is_one_of, mapping, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number
+from flexure.diagrams.values.arrays import as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.export.c.c_model import CModel
 from flexure.solvers.live_runs.channels import InputChannel, OutputChannel
 from flexure.solvers.live_runs.desk import sliders
 from flexure.solvers.live_runs.live_run import Live, Plan
-from flexure.solvers.live_runs.partners import partner_of
+from flexure.solvers.live_runs.partners import Partner, partner_of
 from flexure.solvers.live_runs.schedule import Clock, MonotonicClock
 from flexure.solvers.live_runs.software import Software
 from flexure.solvers.live_runs.wiring import Wiring, by_path, together
@@ -146,6 +144,10 @@ def live(
     ]
     wiring = Wiring(system, start, attempt, compiled)
     sources, sinks = wiring.groups(inputs, "inputs"), wiring.groups(outputs, "outputs")
+    partners = [each for _, each in (*sources, *sinks) if isinstance(each, Partner)]
+    for each in partners:  # it has one format, and one number of components
+        wanted = "an object of its own for each input and output, or a tuple of paths"
+        require(partners.count(each) == 1, each, f"{attempt}: a partner is given twice", wanted)
     entries = wiring.entries([ways for ways, _ in sources])
     taken = [path_of(way) for ways, _ in sinks for way in ways]
     paths = [entry.path for group in entries for entry in group]
@@ -172,15 +174,12 @@ def live(
         names = [entry.path for entry in group]
         wait = min(seconds[name] for name in names)
         made = partner_of(partner, ", ".join(names), attempt)
-        plan.inputs.append(InputChannel(group, made, wait, together(names, values), tell))
+        number = together(names, values, sum(entry.size for entry in group), attempt)
+        plan.inputs.append(InputChannel(group, made, wait, number, tell))
     for places, (ways, partner) in zip(reading.places, sinks, strict=True):
         names = [path_of(way) for way in ways]
         made = partner_of(partner, ", ".join(names), attempt)
-        number = together(names, values)
-        fits = number is None or bool(number.size == places.size and np.isfinite(number).all())
-        require(
-            fits, number, f"{attempt} with the safe value of {names[0]}", "finite numbers that fit"
-        )
+        number = together(names, values, places.size, attempt)
         plan.outputs.append(OutputChannel(names, made, places, number))
     for _ in sliders(system, moving, parameters, attempt):
         pass  # what has none is refused now
@@ -190,9 +189,7 @@ def live(
 
 def _positive(value: Any, name: str, attempt: str) -> float:
     """Return a finite number above 0."""
-    number = float(as_number(value, (), f"{attempt} with this {name}"))
-    require(0.0 < number < math.inf, value, attempt, f"{name} to be finite and above 0")
-    return number
+    return float(bounded(value, f"{attempt} with this {name}", lower=0.0, exclusive=True))
 
 
 def _c_model(model: Any, path: str, attempt: str) -> CModel:

@@ -1,4 +1,4 @@
-"""Pages of live runs: a local server, which answers who has its link, and never holds up a run."""
+"""Pages of live runs: a local server for those who have its link, which never delays a run."""
 
 from __future__ import annotations
 
@@ -225,8 +225,11 @@ class LivePage(Answer):
             elif error is None and kind == "seek":
                 rows = plain(answer.result())
                 self._send([connection], {"kind": "rows", "rows": rows, "seek": not replaces})
-            elif error is None and kind == "set":
-                self._send(self._clients, {"kind": "values", "values": {path: message["value"]}})
+            elif error is None and kind in ("set", "continue"):
+                values = {path: message.get("value")}
+                if kind == "continue":  # those of then
+                    values = {e["path"]: e["value"] for e in self._live.contents()["controls"]}
+                self._send(self._clients, {"kind": "values", "values": values})
 
         answer.add_done_callback(done)
 
@@ -248,7 +251,7 @@ class LivePage(Answer):
     def _send(self, clients: Any, message: dict[str, Any]) -> None:
         """Send to browsers that can take more; disconnect those that take nothing for long."""
         text, now, ready = _text(message), wall.monotonic(), []
-        for client in list(clients):
+        for client in [each for each in clients if each in self._clients]:  # others are gone
             if client.transport.get_write_buffer_size() < _BACKLOG:
                 ready.append(client)
                 self._clients[client] = math.inf

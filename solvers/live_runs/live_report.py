@@ -1,4 +1,4 @@
-"""Reports of live runs: deadlines, jitter, partners, and what was unusual."""
+"""Reports of live runs: deadlines, jitter, partners, and events."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class LiveReport(Answer):
         For each partner its paths, kind, state, numbers of values taken and refused, and the reason
         of the last refusal.
     events : tuple of (float, str)
-        What was unusual, with its simulated time; the latest thousand.
+        Lost partners, shifts of the schedule and the like, with simulated times in s; the latest
+        thousand.
 
     See Also
     --------

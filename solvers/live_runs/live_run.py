@@ -68,7 +68,7 @@ class Plan:
     max_record : float
         Its memory in bytes.
     events : deque
-        What was unusual.
+        Events for the report, with simulated times.
     """
 
     period: float
@@ -221,7 +221,7 @@ class Live(Answer):
         """Go back to a time that is recorded; what was recorded after it is lost.
 
         The run is repeated from the snapshot before that time, with the values that its partners
-        sent then. Handlers of publish events are called again.
+        sent and that were set until then. Handlers of publish events are called again.
 
         Parameters
         ----------
@@ -246,7 +246,8 @@ class Live(Answer):
         Returns
         -------
         LivePage
-            ``url`` is the link; ``close()`` ends the server.
+            ``url`` is the link; ``close()`` ends the server. A page that is open already is
+            returned again, at its own port.
 
         Raises
         ------
@@ -288,7 +289,7 @@ class Live(Answer):
         ContextError
             When it runs already.
         ValueRefusedError
-            When a partner cannot be opened, or the clock is none.
+            When a partner cannot be opened, or the clock returns no time.
         SimulationError
             When the simulation cannot go on; the attribute ``result`` is the report.
         """
@@ -326,9 +327,17 @@ class Live(Answer):
         def stopped() -> bool:
             return self._stopping or bool(interruption.name)
 
+        def save() -> None:
+            nonlocal error
+            try:
+                if plan.record is not None:
+                    self.save(plan.record)
+            except Exception as caught:
+                self._tell(str(caught))
+                error = caught if error is None else error
+
         with ExitStack() as opened:
-            if plan.record is not None:  # what was recorded is kept, whatever comes
-                opened.callback(self.save, plan.record)
+            opened.callback(save)  # what was recorded is kept, whatever comes
             try:
                 now = schedule.now()
                 for channel in plan.inputs:
@@ -365,7 +374,7 @@ class Live(Answer):
             if stopped():
                 break
             with self._commands.lock:
-                self._is_inside = True
+                self._is_inside, time = True, self.time
                 try:
                     answered = self._advance(schedule)
                 finally:
@@ -379,7 +388,7 @@ class Live(Answer):
                     channel.wait_again(schedule.due)
             else:
                 began = schedule.due - (late if late > schedule.most else 0.0)
-                run.count(began, late, answered, schedule.now(), schedule.interval, self.time)
+                run.count(began, late, answered, schedule.now(), schedule.interval, time)
             schedule.turn()
             if self._simulator.termination is not None:
                 run.outcome, run.message = "terminated", self._simulator.termination.reason
@@ -444,10 +453,11 @@ class Live(Answer):
         plan.events.clear()
         if not self.recording.is_whole:
             gone = self.recording.total - len(self.recording)
-            events.append((self.time, f"{gone} samples had to give way in the recording"))
-        return run.report(
-            self.time, plan.period, plan.rate, schedule, [*plan.inputs, *plan.outputs], events
-        )
+            events.append(
+                (self.time, f"the recording was full: the oldest {gone} samples were discarded")
+            )
+        end, channels = self.context.time, [*plan.inputs, *plan.outputs]
+        return run.report(end, plan.period, plan.rate, schedule, channels, events)
 
     # Commands ----------------------------------------------------------------------------------
 
@@ -536,13 +546,14 @@ class Live(Answer):
             each.memory = memory
         changes = self._snapshots.changes(snapshot.step, step)
         rows = self.recording.rows(snapshot.step - oldest, number)[:, 1:]
-        for channel in self._plan.inputs:
-            channel.take(context)
         self._step = snapshot.step
-        for row in rows:
+        for row in (*rows, None):
             for _, entry, value in (each for each in changes if each[0] == self._step):
                 entry.write(context, value)
-            self._repeat(row)
+            if row is not None:
+                self._repeat(row)
+        for channel in self._plan.inputs:
+            channel.take(context)
         self._snapshots.forget_after(step)
         self.recording.cut(number)
         self._timed = False

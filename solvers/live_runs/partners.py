@@ -26,7 +26,7 @@ class Partner:
     Attributes
     ----------
     refused : int
-        Packets and values that were none, since it was opened.
+        Number of packets and values that were rejected since it was opened.
     reason : str
         What was wrong with the last of them.
     """
@@ -49,7 +49,7 @@ class Partner:
         raise NotImplementedError
 
     def refuse(self, reason: str) -> None:
-        """Count something that is no value."""
+        """Count a packet or value that is rejected."""
         self.refused, self.reason = self.refused + 1, reason
 
 
@@ -87,7 +87,7 @@ class Packets(Partner):
             raise OSError(str(error)) from error
 
     def latest(self, packets: Iterable[bytes]) -> Any:
-        """Return the last packet that is a value, and count those that are none."""
+        """Return the value of the last valid packet, and count the others."""
         latest = None
         for data in packets:
             value = self.decoded(data)
@@ -109,7 +109,7 @@ class UDP(Packets):
     Parameters
     ----------
     port : int
-        The port. As an input, 0 takes a free one, which ``port`` tells while the run is open.
+        The port. As an input, 0 takes a free one; ``port`` is its number during a run.
     host : str
         The address to listen at, or to send to. The default is reached from this machine only;
         ``"0.0.0.0"`` listens on all networks, without any protection.

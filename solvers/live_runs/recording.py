@@ -25,7 +25,7 @@ class Recording:
     columns : sequence of (str, int)
         Names of the signals and their numbers of components.
     limit : float
-        Memory in bytes; the oldest samples give way.
+        Memory in bytes; when it is full, the oldest samples are discarded.
     """
 
     def __init__(self, columns: Sequence[tuple[str, int]], limit: float) -> None:
@@ -38,14 +38,14 @@ class Recording:
         count = int(min(limit, 0.5 * free_memory()) // (8 * width))
         self._rows = np.empty((min(max(count, 2), _MOST), width))
         self._kept = 0
-        self.total = 0  # samples so far, those that gave way included
+        self.total = 0  # samples so far, the discarded ones included
 
     def __len__(self) -> int:
         return self._kept
 
     @property
     def is_whole(self) -> bool:
-        """Whether no sample had to give way."""
+        """Whether no sample was discarded."""
         return self._kept == self.total
 
     def append(self, time: float, values: FloatArray) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.diagrams.checks.errors import ValueRefusedError
 
-_SLICE = 0.05  # seconds of sleep, after which a run looks whether it is to end
+_SLICE = 0.05  # seconds of sleep, after which a run checks whether it was stopped
 _PATIENCE = 1000  # sleeps during which a clock may stand still
 _PERIODS, _SECONDS = 20, 1.0  # of delay that a run makes up for
 _LEAST, _PER_DECADE, _BINS = 1e-7, 100, 1000  # of durations, in seconds
@@ -82,7 +82,7 @@ class Schedule:
     interval : float
         Time of the clock from step to step, in seconds; 0 for steps that wait for nothing.
     tell : callable
-        ``tell(text)`` takes note of something unusual.
+        ``tell(text)`` records an event.
     """
 
     def __init__(self, clock: Clock, interval: float, tell: Callable[[str], None]) -> None:

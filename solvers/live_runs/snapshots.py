@@ -60,10 +60,10 @@ class Snapshots:
         return found[-1] if found else None
 
     def changes(self, start: int, stop: int) -> list[tuple[int, Any, Any]]:
-        """Return what was set before the steps of a range."""
-        return [each for each in self._changes if start <= each[0] < stop]
+        """Return what was set before the steps of a range, its end included."""
+        return [each for each in self._changes if start <= each[0] <= stop]
 
     def forget_after(self, step: int) -> None:
         """Forget what comes after the beginning of a step."""
         self._kept = [each for each in self._kept if each.step <= step]
-        self._changes = [each for each in self._changes if each[0] < step]
+        self._changes = [each for each in self._changes if each[0] <= step]

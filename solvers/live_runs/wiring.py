@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class Wiring:
         for path, entry in self._entries.items():
             if entry.place.handle not in self._cuts:
                 handle, held = entry.place.handle, values.get(path)
-                if held is None and isinstance(handle, InputPort) and not _has_value(entry, self):
+                if held is None and isinstance(handle, InputPort) and not self._has_value(handle):
                     held = np.zeros(entry.size)
                 if held is not None:
                     entry.write(self._context, held)
@@ -177,17 +178,10 @@ class Wiring:
         part = slice(None) if reader.part is None else list(reader.part)
         return lambda context: context.store.value(slot)[part]
 
-    @property
-    def context(self) -> Context:
-        """The values at the start."""
-        return self._context
-
-
-def _has_value(entry: Entry, wiring: Wiring) -> bool:
-    """Tell whether a free input has a value."""
-    own = wiring.context.find(entry.place.handle.system, entry.place.handle)
-    store = own.store
-    return bool(store.holds(own._input_slot(entry.place.handle.index)))
+    def _has_value(self, port: InputPort) -> bool:
+        """Tell whether a free input has a value."""
+        own = self._context.find(port.system, port)
+        return bool(own.store.holds(own._input_slot(port.index)))
 
 
 def by_path(values: Any, known: Collection[str], name: str, attempt: str) -> dict[str, Any]:
@@ -204,8 +198,17 @@ def by_path(values: Any, known: Collection[str], name: str, attempt: str) -> dic
     return found
 
 
-def together(names: Sequence[str], values: Mapping[str, Any]) -> FloatArray | None:
-    """Return the values of several paths as one array; None unless all have one."""
+def together(
+    names: Sequence[str], values: Mapping[str, Any], size: int, attempt: str
+) -> FloatArray | None:
+    """Return the safe values of several paths as one array; None unless all have one."""
     if not all(name in values for name in names):
         return None
-    return np.concatenate([np.reshape(np.asarray(values[name], float), -1) for name in names])
+    given = [values[name] for name in names]
+    number: FloatArray = np.zeros(0)
+    with suppress(TypeError, ValueError):  # of what is refused below
+        number = np.concatenate([np.reshape(np.asarray(each, float), -1) for each in given])
+    fits = number.size == size and np.isfinite(number).all()
+    about = f"{attempt} with the safe value of {', '.join(names)}"
+    require(fits, given, about, "finite numbers that fit")
+    return number

@@ -38,6 +38,7 @@ from flexure.solvers.sweeps.running.metric_columns import (
 from flexure.solvers.sweeps.running.run_counter import RunCounter
 from flexure.solvers.sweeps.running.runs import run_all
 from flexure.solvers.sweeps.running.sweep_record import (
+    COMPLETED,
     INTERRUPTED,
     IntegrationOptions,
     Settings,
@@ -260,12 +261,13 @@ def simulate_many(
 
 
 def _warn_of_small_states(found: Sweep, options: SweepOptions) -> None:
-    """Simulate one run by itself where all begin and end near zero, since that warns of errors."""
-    if options.get("atol") is None and options.get("step") is None and len(found):
-        begin = found.context(0).continuous_state
+    """Simulate one run that ended where all begin and end near zero, since that warns of errors."""
+    ended = np.flatnonzero(found.outcomes == COMPLETED)
+    if options.get("atol") is None and options.get("step") is None and len(ended):
+        begin = found.context(ended[0]).continuous_state
         ends = np.nan_to_num(found.final_states, posinf=np.inf).ravel()
         if 0.0 < np.max(np.abs(np.append(begin, ends)), initial=0.0) < _SMALL:
-            found.simulate(0)
+            found.simulate(ended[0])
 
 
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:

@@ -359,9 +359,9 @@ class FoldedGuide(FlexureAssembly):
 
 def _positive(value: float, attempt: str, unit: str) -> float:
     """Return a number that is positive."""
-    return float(bounded(value, attempt, lower=0.0, exclusive=True, unit=unit))
+    return bounded(value, attempt, lower=0.0, exclusive=True, unit=unit)
 
 
 def _between(value: float, upper: float, attempt: str) -> float:
     """Return a number between zero and something."""
-    return float(bounded(value, attempt, lower=0.0, upper=upper, exclusive=True))
+    return bounded(value, attempt, lower=0.0, upper=upper, exclusive=True)

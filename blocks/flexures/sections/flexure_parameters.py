@@ -147,4 +147,4 @@ def time_of_damping(
         )
     factor = bounded(loss_factor, f"{attempt} with loss_factor", lower=0.0)
     hertz = bounded(frequency, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
-    return float(factor / (2.0 * np.pi * hertz))
+    return factor / (2.0 * np.pi * hertz)

@@ -129,7 +129,7 @@ class Material:
 def _positive(key: str, value: object, lower: float = 0.0) -> float:
     """Return a number when it is finite, and positive or above a bound."""
     attempt = f"{_ATTEMPT} with {key}"
-    return float(bounded(value, attempt, lower=lower, exclusive=True))
+    return bounded(value, attempt, lower=lower, exclusive=True)
 
 
 def _strength(key: str, value: object) -> float | None:
@@ -162,7 +162,7 @@ def _shear_constants(
 def _checked_ratio(value: object) -> float:
     """Return Poisson's ratio when it leaves the material stable."""
     attempt = f"{_ATTEMPT} with poissons_ratio"
-    return float(bounded(value, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5))
+    return bounded(value, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5)
 
 
 #: The materials of `Material.common` by name.

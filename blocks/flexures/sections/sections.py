@@ -31,7 +31,7 @@ def check_dimensions(shape: Any) -> None:
         if not is_symbolic(value):
             attempt = f"Cannot make {type(shape).__name__} with {each.name}"
             number = bounded(value, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
-            object.__setattr__(shape, each.name, float(number))
+            object.__setattr__(shape, each.name, number)
 
 
 @dataclass(frozen=True)

@@ -538,7 +538,7 @@ def _creeping(zeta: float, fraction: float) -> float:
 def _single(value: float, name: str, attempt: str, upper: float = np.inf) -> float:
     """Return one number when it is in (0, upper)."""
     attempt = f"{attempt} from {name}"
-    return float(bounded(value, attempt, lower=0.0, upper=upper, exclusive=True))
+    return bounded(value, attempt, lower=0.0, upper=upper, exclusive=True)
 
 
 def _positive(value: npt.ArrayLike, name: str, attempt: str) -> Array:

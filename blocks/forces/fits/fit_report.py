@@ -152,7 +152,7 @@ class FitReport(Shown):
             When the share is not between 0 and 1.
         """
         attempt = "Cannot compute intervals of this confidence"
-        share = float(bounded(confidence, attempt, lower=0.0, upper=1.0, exclusive=True))
+        share = bounded(confidence, attempt, lower=0.0, upper=1.0, exclusive=True)
         from scipy.special import stdtrit
 
         quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * share))

@@ -307,4 +307,4 @@ def known_names(names: Iterable[str], given: Iterable[str]) -> list[str]:
 def _number(value: object, what: str) -> float:
     """Return a finite number."""
     attempt = f"{_ATTEMPT} with {what}"
-    return float(bounded(value, attempt))
+    return bounded(value, attempt)

@@ -113,7 +113,7 @@ def symmetric_matrix(six: Array) -> Array:
 
 def checked_mass(mass: float, attempt: str) -> float:
     """Return a mass that is finite and not negative, else raise."""
-    return float(bounded(mass, f"{attempt} with the mass", lower=0.0, unit="kg"))
+    return bounded(mass, f"{attempt} with the mass", lower=0.0, unit="kg")
 
 
 def checked_inertia(inertia: npt.ArrayLike, attempt: str) -> FloatArray:

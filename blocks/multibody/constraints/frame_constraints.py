@@ -356,8 +356,7 @@ class DistanceConstraint(FrameConstraint):
             name, _point(name, "p_AP", body_a, p_AP), _point(name, "p_BQ", body_b, p_BQ)
         )
         attempt = f"Cannot make constraint '{name}'"
-        number = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
-        self._default_distance = float(number)
+        self._default_distance = bounded(distance, attempt, lower=0.0, exclusive=True, unit="m")
         self._distance: NumericParameter | None = None
 
     @property

@@ -150,7 +150,7 @@ def gearing(
     check_bounds(numbers, what)
     number = bounded(offset, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
-    made = Gearing(pairs, parameter, numbers, zeros, matrix, float(number), **options)
+    made = Gearing(pairs, parameter, numbers, zeros, matrix, number, **options)
     if made.excess(numbers) is not None:
         raise ValueRefusedError(
             attempt, expected=f"{parameter} within ±{LARGEST_RATIO:g}", found=show(numbers)

@@ -65,8 +65,8 @@ class RollingContact(FrameConstraint):
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make constraint '{name}'"
-        number = bounded(radius, f"{attempt} with this radius", lower=0.0, exclusive=True, unit="m")
-        self._default_radius = float(number)
+        what = f"{attempt} with this radius"
+        self._default_radius = bounded(radius, what, lower=0.0, exclusive=True, unit="m")
         self._radius: NumericParameter | None = None
         self.normal = unit_axis(normal, f"{attempt} with this normal")
 
@@ -243,8 +243,8 @@ class RollingDisk(RollingContact):
         super().__init__(name, frame_a, frame_c, radius, normal=normal)
         attempt = f"Cannot make constraint '{name}'"
         self.axis = unit_axis(axis, f"{attempt} with this axis")
-        crown = bounded(crown_radius, f"{attempt} with this crown_radius", lower=0.0, unit="m")
-        self._default_crown_radius = float(crown)
+        what = f"{attempt} with this crown_radius"
+        self._default_crown_radius = bounded(crown_radius, what, lower=0.0, unit="m")
         self._crown_radius: NumericParameter | None = None
 
     def declare(self, tree: ConstrainedTree) -> None:

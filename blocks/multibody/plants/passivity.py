@@ -191,7 +191,7 @@ def check_passivity(
             continue
         rate = (energies[1] - energies[0]) / (2.0 * step)
         unaccounted = given - conservative - power
-        largest = max(abs(power), abs(conservative), abs(given), key=_or_nan)
+        largest = float(np.max(np.abs([power, conservative, given])))  # NaN if any is
         found.append([abs(conservative + rate), abs(unaccounted), largest])
         if worst is None or ((power > greatest or np.isnan(power)) and not np.isnan(greatest)):
             greatest, worst = power, context.clone()
@@ -211,11 +211,6 @@ def check_passivity(
     return PassivityReport(
         passive, greatest, power_scale, mismatch, unaccounted, len(found), refused, worst
     )
-
-
-def _or_nan(number: float) -> float:
-    """Return a number by which NaN is the largest one."""
-    return np.inf if np.isnan(number) else number
 
 
 def _power_of_forces(element: ForceElement, context: Context) -> float:

@@ -538,8 +538,7 @@ class Plant(PlantBase):
 
 def _tolerance(tolerance: float, attempt: str) -> float:
     """Return the largest error of constraints that is left, a positive number."""
-    positive = bounded(tolerance, attempt, lower=0.0, exclusive=True)
-    return float(positive)
+    return bounded(tolerance, attempt, lower=0.0, exclusive=True)
 
 
 class Named(Protocol):

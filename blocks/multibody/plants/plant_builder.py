@@ -385,7 +385,7 @@ class PlantBuilder:
         ratio = bounded(gear_ratio, attempt)
         inertia = bounded(rotor_inertia, attempt, lower=0.0)
         limit = bounded(effort_limit, attempt, lower=0.0, exclusive=True, allow_infinite=True)
-        actuator = Actuator(name, joint, float(ratio), float(inertia), float(limit))
+        actuator = Actuator(name, joint, ratio, inertia, limit)
         self._actuators[name] = actuator
         return actuator
 

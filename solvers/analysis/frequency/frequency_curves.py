@@ -26,7 +26,6 @@ UNITS = {"rad/s": 1.0, "Hz": 2.0 * np.pi}
 _AT_ZERO = 1e-7  # poles and zeros smaller than this part of the largest one are at zero
 _ON_AXIS = 1e-9  # damping below which a pole counts as undamped
 _CLOSEST = 1e-4  # how near a curve goes to the frequency of an undamped pole
-_ZERO = 1e-12
 _PER_DECADE = 100
 _MORE_DECADES = 4  # that are added so that |L| = 1 is in the picture
 

@@ -243,9 +243,9 @@ def margins(loop: LinearModel) -> Margins:
 
     With several wires, the disk margin is the inverse of the least upper bound of the structured
     singular value, with scales that are optimal at each frequency. It is a lower bound of the
-    change that the loop bears; up to three wires it is exact. No frequency is left out: bands in
-    which nothing is worse than at the peak, but for 0.01 %, cover all of them. Changes of this size
-    at ω = 0 or at the highest frequency are approached by real systems near there.
+    changes that make the loop unstable; up to three wires it is exact. No frequency is left out:
+    bands in which nothing is worse than at the peak, but for 0.01 %, cover all of them. Changes of
+    this size at ω = 0 or at the highest frequency are approached by real systems near there.
 
     Examples
     --------
@@ -339,9 +339,9 @@ def _of_wires(
         modulus = 1.0 / peak, where
         worst, where, M, scales = structured_peak(A, B, C, S - 0.5 * np.eye(m), loop.period)
         phases, radius = worst_phases(M, scales)
-        disk, size = (1.0 / worst, where), 1.0 / max(radius, np.finfo(float).tiny)
+        disk, size = (_inverse(worst), where), _inverse(radius)
         with np.errstate(all="ignore"):
-            factors = (1.0 + 0.5 * size * phases) / (1.0 - 0.5 * size * phases)
+            factors = (2.0 * radius + phases) / (2.0 * radius - phases)
 
     def joined(name: str) -> FloatArray:
         return np.concatenate([np.zeros(0), *(getattr(each, name) for each in loops)])
@@ -440,7 +440,11 @@ def _distance(
 ) -> tuple[float, float]:
     """Return the inverse of the highest |S - center|, and the frequency."""
     peak, where = NyquistCurve(A, B, C, S - center, period).peak()
-    return (1.0 / peak if peak > 0.0 else math.inf), where
+    return _inverse(peak), where
+
+
+def _inverse(peak: float) -> float:
+    return 1.0 / peak if peak > 0.0 else math.inf
 
 
 def _at(frequency: float) -> str:

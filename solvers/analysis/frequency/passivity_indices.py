@@ -99,10 +99,11 @@ def passivity_indices(
     Notes
     -----
     ν is the least eigenvalue of ``(G + Gᴴ) / 2`` over all frequencies, and ρ that of
-    ``(G⁻¹ + G⁻ᴴ) / 2``, found as peaks are for `norms`. By the circle criterion, a stable loop gain
-    L with ν < 0 bears any nonlinearity of a sector [0, k] at its wire, also one that varies with
-    time, up to ``k = -1/ν``; and two systems in feedback are stable where the excess of one makes
-    up for the shortage of the other: ν₁ + ρ₂ > 0 and ν₂ + ρ₁ > 0.
+    ``(G⁻¹ + G⁻ᴴ) / 2``, found as peaks are for `norms`. By the circle criterion, the
+    feedback loop of a stable loop gain L with ν < 0 is stable for any nonlinearity of a sector
+    [0, k] at its wire, also one that varies with time, up to ``k = -1/ν``; and two systems in
+    feedback are stable where the excess of one makes up for the shortage of the other:
+    ν₁ + ρ₂ > 0 and ν₂ + ρ₁ > 0.
 
     Examples
     --------

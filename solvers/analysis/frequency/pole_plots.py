@@ -231,7 +231,7 @@ def _checked_reach(reach: float | None, attempt: str) -> float:
     """Return how far from the origin things are shown."""
     if reach is None:
         return np.inf
-    return float(bounded(reach, f"{attempt} with this reach", lower=0.0, exclusive=True))
+    return bounded(reach, f"{attempt} with this reach", lower=0.0, exclusive=True)
 
 
 def _default_reach(branches: npt.NDArray[np.complex128]) -> float:

@@ -310,7 +310,7 @@ class LinearModel(Shown):
         'as scipy.signal has it; 1 of 2 states removed (0 uncontrollable, 1 unobservable)'
         """
         attempt = "Cannot make a minimal model with this tolerance"
-        allowed = float(bounded(tolerance, attempt, lower=0.0, upper=1.0, exclusive=True))
+        allowed = bounded(tolerance, attempt, lower=0.0, upper=1.0, exclusive=True)
         own = self if self.normals is None else self.on_tangent()
         found = reduction(own.A, own.B, own.C, allowed)
         n, r = len(own.A), len(found.A)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks import Plant
-from flexure.diagrams.checks.arguments import check_axes
+from flexure.diagrams.checks.arguments import check_axes, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
@@ -108,7 +108,10 @@ class Shape:
         moved = np.max(np.linalg.norm(points - points[0], axis=2)) / step
         turned = np.max(np.linalg.norm(poses[:, :, :9] - poses[0, :, :9], axis=2)) / step
         angle = turned / np.sqrt(2.0)  # of a rotation matrix, √2 times the angle changes
-        return float(1.0 / max(moved / (_REACH * size), angle / _WIDEST))
+        reach = max(moved / (_REACH * size), angle / _WIDEST)
+        fits = reach > _STILL
+        require(fits, self.caption, self.attempt, f"a shape that moves '{plant.label}'")
+        return float(1.0 / reach)
 
 
 def plot_mode_shape(

@@ -49,7 +49,7 @@ def plot_buckling_shape(
     Raises
     ------
     ValueRefusedError
-        When there is no such critical load.
+        When there is no such critical load, or its shape does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
 
@@ -89,7 +89,7 @@ def animate_buckling(
     Raises
     ------
     ValueRefusedError
-        When there is no such critical load.
+        When there is no such critical load, or its shape does not move the plant.
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
     """

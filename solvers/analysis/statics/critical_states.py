@@ -261,8 +261,8 @@ class CriticalStates:
             ends.append(_seen_along(motions, self._equations.point()))
         slope = (ends[0] - ends[1]) / (2.0 * step)
         K, twist = _seen_along(motions, at), np.max(np.abs(slope - slope.T), initial=0.0)
-        symmetric = twist <= _TWIST * np.max(np.abs(slope), initial=0.0)
-        if at.asymmetry(self._curve.scales) > SLIGHT or not symmetric:
+        twisted = twist > _TWIST * np.max(np.abs(slope), initial=0.0)  # not where it is NaN
+        if at.asymmetry(self._curve.scales) > SLIGHT or twisted:
             self.has_potential = False
             return K, slope, motions
         return K, (slope + slope.T) / 2.0, motions

@@ -129,7 +129,7 @@ class LoadPath(Answer):
     num_unstable : ndarray of int, shape (N,)
         In how many ways small motions grow from each equilibrium, while strokes are held: negative
         stiffnesses or, where there are none, other growing motions, such as flutter under follower
-        forces. -1 where these depend on masses that are not there, of which a warning tells.
+        forces. -1, with a warning, where these depend on masses that are missing.
     stations : ndarray of int
         Which points are at the wanted values.
     special : tuple of SpecialPoint
@@ -410,10 +410,10 @@ def load_path(
     An equilibrium is stable if small displacements need work: the stiffness
     ``K = -∂(forces)/∂(displacements)`` has no negative eigenvalue, with strokes held. Where forces
     have no potential, as with follower forces and controllers, or elements are not of the library,
-    the poles of small motions are asked as well: none may grow (flutter), by a damping ratio of
-    less than -1e-6. Points at which an eigenvalue of K becomes zero are located: a *limit point* if
-    the load turns there, and a *branch point* otherwise, as where a column buckles. The onset of
-    flutter is between two points of the path, and not located.
+    the poles of small motions count as well: none may grow (flutter), by a damping ratio below
+    -1e-6. Points at which an eigenvalue of K becomes zero are located: a *limit point* if the load
+    turns there, and a *branch point* otherwise, as where a column buckles. The onset of flutter is
+    between two points of the path, and not located.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, saved
 from flexure.diagrams.drawing.formats.style import BLUE, GREY, check_file, tidy
 from flexure.diagrams.interface.result_classes import Answer
-from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
+from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.solvers.design.estimators.sampled_filter import SampledFilter
 from flexure.solvers.results.records.result import SimulationResult
 
@@ -39,13 +39,14 @@ class FilterConsistency(Answer):
     mean_nis : float
         Mean of the NIS per measured component; 1 is expected.
     bounds : tuple of float
-        Between which the mean is with the given confidence. Above, the filter trusts its model or
-        its sensors too much (W or V is too small); below, too little.
+        Interval of the mean at the given confidence. Above it, the filter trusts its model or
+        its sensors too much (W or V is too small); below it, too little.
     correlation : ndarray, shape (p,)
         Correlation of successive innovations of each output; 0 is expected. Large ones are those of
         errors of the model.
-    correlation_bound : float
-        Below which its magnitudes are with the given confidence.
+    correlation_bound : ndarray, shape (p,)
+        Below which its magnitudes are with the given confidence; the larger, the fewer samples an
+        output has.
     confidence : float
         Of both tests together, and of the limits in the picture.
     times, nis, num_used : ndarray, shape (k,)
@@ -60,7 +61,7 @@ class FilterConsistency(Answer):
     mean_nis: float
     bounds: tuple[float, float]
     correlation: FloatArray
-    correlation_bound: float
+    correlation_bound: FloatArray
     confidence: float
     times: FloatArray
     nis: FloatArray
@@ -102,12 +103,13 @@ class FilterConsistency(Answer):
 
     def __str__(self) -> str:
         low, high = self.bounds
-        largest = float(np.abs(self.correlation).max())
+        k = int(np.argmax(np.abs(self.correlation) / self.correlation_bound))
+        largest, bound = abs(self.correlation[k]), self.correlation_bound[k]
         return "\n".join(
             [
                 f"consistent   {'yes' if self.is_consistent else 'no'}, {len(self.nis)} samples",
                 f"mean NIS     {self.mean_nis:.4g} per component, expected {low:.4g} to {high:.4g}",
-                f"correlation  {largest:.4g}, expected up to {self.correlation_bound:.4g}",
+                f"correlation  {largest:.4g}, expected up to {bound:.4g}",
             ]
         )
 
@@ -169,15 +171,15 @@ def filter_consistency(
     require(isinstance(result, SimulationResult), result, attempt, "the result of a simulation")
     block: Any = result.system.get_system(filter) if isinstance(filter, str) else filter
     require(isinstance(block, SampledFilter), filter, attempt, "a Kalman filter or its path")
-    level = float(as_number(confidence, (), attempt))
-    check_bounds(level, f"{attempt} with this confidence", lower=0.0, upper=1.0, exclusive=True)
+    about = f"{attempt} with this confidence"
+    level = float(bounded(confidence, about, lower=0.0, upper=1.0, exclusive=True))
     first = float(as_number(start, (), attempt))
     times = _between_samples(block, result, first)
-    nis, used, innovation, count = (
+    nis, used, innovation = (
         result.sample(port, times).reshape(len(times), -1)
-        for port in (block.nis, block.num_used, block.innovation, block.count)
+        for port in (block.nis, block.num_used, block.innovation)
     )
-    fresh = (used[:, 0] > 0.0) & (count[:, 0] > 0.0)
+    fresh = used[:, 0] > 0.0
     times, nis, used, innovation = times[fresh], nis[fresh, 0], used[fresh, 0], innovation[fresh]
     if len(times) < _FEWEST:
         raise EvaluationError(
@@ -189,11 +191,11 @@ def filter_consistency(
     total, each = float(used.sum()), 0.5 * (1.0 - math.sqrt(level))
     low, high = (float(chi2.ppf(share, total)) / total for share in (each, 1.0 - each))
     mean = float(nis.sum()) / total
-    correlation = _correlation(innovation)
+    correlation, counts = _correlation(innovation)
     share = math.sqrt(level) ** (1.0 / innovation.shape[1])
-    bound = float(norm.ppf(0.5 * (1.0 + share))) / math.sqrt(len(times))
+    bound = norm.ppf(0.5 * (1.0 + share)) / np.sqrt(np.maximum(counts, 1.0))
     return FilterConsistency(
-        is_consistent=bool(low <= mean <= high and np.abs(correlation).max() <= bound),
+        is_consistent=bool(low <= mean <= high and (np.abs(correlation) <= bound).all()),
         mean_nis=mean,
         bounds=(low, high),
         correlation=correlation,
@@ -214,11 +216,12 @@ def _between_samples(block: SampledFilter, result: SimulationResult, start: floa
     return np.asarray(times[times - 0.5 * period >= max(start, float(result.time[0]))])
 
 
-def _correlation(innovation: FloatArray) -> FloatArray:
-    """Return the correlation of each column with itself one measured sample later."""
+def _correlation(innovation: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the correlation of each column with itself one measured sample later, and counts."""
     found = []
     for column in innovation.T:
         values = column[column != 0.0]  # missing ones are zero
         power = float(values @ values)
-        found.append(float(values[1:] @ values[:-1]) / power if power > 0.0 else 0.0)
-    return np.array(found)
+        found.append((float(values[1:] @ values[:-1]) / power if power else 0.0, len(values)))
+    correlation, counts = np.array(found, dtype=float).T
+    return correlation, counts

@@ -13,7 +13,7 @@ from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds
+from flexure.diagrams.values.arrays import Array, bounded, check_bounds
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.estimators.filter_models import (
@@ -37,8 +37,8 @@ class KalmanFilter(SampledFilter):
         S = C P̄ Cᵀ + V,               K = P̄ Cᵀ S⁻¹
         x̂ = x̄ + K (y - C x̄ - D u - y₀),  P = (I - K C) P̄ (I - K C)ᵀ + K V Kᵀ
 
-    Its gain converges to that of `lqe`, from any initial covariance, and gives missing samples and
-    sensors of other rates their due.
+    Its gain converges to that of `lqe` from any initial covariance. It handles missing samples and
+    sensors of different rates.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class ModelFilter(SampledFilter):
     ) -> None:
         attempt = f"Cannot make block '{name}'"
         require_system(model, attempt)
-        length = float(as_number(period, (), attempt))
-        check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+        about = f"{attempt} with this period"
+        length = float(bounded(period, about, lower=0.0, exclusive=True, unit="s"))
         start = start_context(model, context, attempt)
         self._substeps = count_of(substeps, "substeps", attempt, minimum=1)
         self._model = FilterModel(
@@ -402,7 +402,8 @@ substeps, offset
             offset=offset,
         )
         attempt, n = f"Cannot make block '{name}'", len(self.state_names)
-        a, b, k = (float(as_number(each, (), attempt)) for each in (alpha, beta, kappa))
+        given = {"alpha": alpha, "beta": beta, "kappa": kappa}
+        a, b, k = (float(bounded(v, f"{attempt} with this {w}")) for w, v in given.items())
         check_bounds(a, f"{attempt} with this alpha", lower=0.0, exclusive=True)
         check_bounds(n + k, f"{attempt} with this kappa, n + kappa", lower=0.0, exclusive=True)
         self._spread = a**2 * (n + k)

@@ -69,6 +69,7 @@ class DriverData(Structure):
     starts: int  # numbers that limit with what motions may begin
     limits: Function  # computes them, each followed by its limit
     pairs: Floats
+    begun_at: Floats  # the states before mechanisms are assembled
     prepare: Function
     first_parameter: int  # where parameters are in the environment
     behind_parameters: int
@@ -188,19 +189,24 @@ def ends(m: Instance, trigger: int, number: int) -> bool:
 
 
 def assemble(m: Instance) -> bool:
-    """Assemble mechanisms with loops if parameters have changed; tell whether motions may begin."""
+    """Assemble mechanisms with loops if parameters have changed; tell whether motions may begin.
+
+    Where one cannot be assembled, the states are those from before.
+    """
     run, driver, closings = m.run, m.driver, m.closings
     if driver.checked == 1:
         return True
-    driver.checked = 1
     far = 0 if may_begin(m) else 1
+    copy(run.system.n, run.step.x, driver.begun_at)
     if assemble_loops(closings, far, run.step.time, run.step.x, run.system.env) >= 0:
+        copy(run.system.n, driver.begun_at, run.step.x)
         return False
     for c in range(closings.count):
         if closings.moved[c] == 1:
             run.motion.changed = 1
             run.witnesses.jumped = 1
-    return may_begin(m)
+    driver.checked = 1 if may_begin(m) else 0
+    return driver.checked == 1
 
 
 def may_begin(m: Instance) -> bool:

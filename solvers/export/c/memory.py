@@ -234,7 +234,7 @@ class ModelMemory(Memory):
         tables = closing_tables(self._equations.closings)
         count = 2 * len(self._equations.starts) if assembles else 0
         self.put(DriverData, starts=count // 2, limits="start_limits")
-        self.room(DriverData, pairs=count)
+        self.room(DriverData, pairs=count, begun_at=self.n if count else 0)
         functions = [f"closing_{k}" for k in range(tables["count"])]
         self.put(ClosingData, values=functions, **tables)
         self.room(ClosingData, **closing_sizes(tables))

@@ -44,6 +44,8 @@ function mountDesk(place, link) {
     names = message.signals;
     title.textContent = message.title;
     rows.length = 0;
+    follows = true; // the new slider is at the end
+    place.classList.remove("looking-back");
     charts = names.map((each, k) => {
       const chart = makeChart({ zoom: null, press: null });
       const reading = element("b", {});

@@ -234,7 +234,7 @@ def checked_options(
     """Return the options that all pictures of a plant have."""
     attempt = f"Cannot draw '{plant.label}'"
     if ground is not None:
-        ground = float(bounded(ground, attempt))
+        ground = bounded(ground, attempt)
     check_title(title, attempt)
     return flag(forces, "forces", attempt), ground, title or ""
 

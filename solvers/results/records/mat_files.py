@@ -21,23 +21,14 @@ def write_mat(table: SignalTable, path: str | Path, form: str) -> None:
         _save(_trajectories(table), path, format="4")
     else:
         columns = {each.name: (each.values, each.reader.unit) for each in table.series}
-        write_structures({"time": (table.time, "s"), **columns}, path)
+        way_out = "Leave one out with signals=, or pass form='modelica'"
+        write_structures({"time": (table.time, "s"), **columns}, path, way_out)
 
 
-def write_structures(columns: Mapping[str, tuple[Any, str]], path: str | Path) -> None:
+def write_structures(
+    columns: Mapping[str, tuple[Any, str]], path: str | Path, way_out: str
+) -> None:
     """Write values with their units by path: one structure per block, and a tree with the units."""
-    _save(_structures(columns, path), path, long_field_names=True, oned_as="column")
-
-
-def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
-    from scipy.io import savemat
-
-    with writing(path, binary=True) as file:
-        savemat(cast("Any", file), content, appendmat=False, **options)
-
-
-def _structures(columns: Mapping[str, tuple[Any, str]], path: str | Path) -> dict[str, Any]:
-    """Return one structure per block, and another tree with the units."""
     content: dict[str, Any] = {}
     units: dict[str, Any] = {}
     for name, pair in columns.items():
@@ -48,20 +39,28 @@ def _structures(columns: Mapping[str, tuple[Any, str]], path: str | Path) -> dic
                 tree = tree.setdefault(block, {}) if isinstance(tree, dict) else tree
             if not isinstance(tree, dict) or leaf in tree:
                 raise RecordFileError(
-                    f"Cannot write signals to '{path}'",
-                    expected="signals with different names in MATLAB",
+                    f"Cannot write '{path}'",
+                    expected="columns with different names in MATLAB",
                     found=f"'{name}' and another one of the same name",
-                    remedy="Leave one out with signals=, or pass form='modelica'",
+                    remedy=way_out,
                 )
             tree[leaf] = value
     if "units" in content:
         raise RecordFileError(
-            f"Cannot write signals to '{path}'",
+            f"Cannot write '{path}'",
             expected="'units' to be the units",
-            found="a block or signal of that name",
-            remedy="Leave it out with signals=, or pass form='modelica'",
+            found="a block or column of that name",
+            remedy=way_out,
         )
-    return {**content, "units": units}
+    content["units"] = units
+    _save(content, path, long_field_names=True, oned_as="column")
+
+
+def _save(content: dict[str, Any], path: str | Path, **options: Any) -> None:
+    from scipy.io import savemat
+
+    with writing(path, binary=True) as file:
+        savemat(cast("Any", file), content, appendmat=False, **options)
 
 
 def _field(name: str) -> str:

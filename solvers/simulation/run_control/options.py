@@ -23,7 +23,7 @@ def checked_max_record(size: Any) -> float | None:
     if size is None:
         return None
     attempt = "Cannot use this max_record"
-    return float(bounded(size, attempt, lower=0.0, allow_infinite=True, unit="bytes"))
+    return bounded(size, attempt, lower=0.0, allow_infinite=True, unit="bytes")
 
 
 def checked_max_steps(max_steps: Any) -> float:

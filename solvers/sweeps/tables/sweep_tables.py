@@ -65,7 +65,8 @@ def to_pandas(sweep: Sweep) -> Any:
 def to_mat(sweep: Sweep, path: str | Path) -> None:
     """Write a MAT file; see `Sweep.to_mat`."""
     known = units(sweep)
-    write_structures({k: (each, known.get(k, "")) for k, each in columns(sweep).items()}, path)
+    pairs = {name: (each, known.get(name, "")) for name, each in columns(sweep).items()}
+    write_structures(pairs, path, "Give metrics other names, or use to_parquet or to_pandas")
 
 
 def to_parquet(sweep: Sweep, path: str | Path) -> None:

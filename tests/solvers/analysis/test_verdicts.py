@@ -468,6 +468,13 @@ class Runaway(fx.LeafSystem):
         return [self.rate(self.state(context)[0])]
 
 
+def test_a_sweep_of_small_motions_goes_on_where_its_first_run_fails() -> None:
+    decay = Runaway(lambda x: 0.0 * np.sqrt(x) - x)
+    with pytest.warns(UserWarning, match="All states of 'runaway' stay so small"):
+        sweep = fx.sweep(decay, {"x": [-1e-7, 1e-7]}, 1.0)
+    assert sweep.outcomes.tolist() == ["failed", "completed"]
+
+
 def test_states_that_run_away_have_no_equilibrium_however_small_their_rates_become() -> None:
     rates: list[Callable[[Any], Any]] = [lambda x: np.exp(-x), lambda x: 1.0 / x]
     for rate in rates:

@@ -255,6 +255,20 @@ def test_random_filters_pass_the_test_about_as_often_as_promised() -> None:
         result = measured(of_oscillator(), 100 + 2 * seed, 30.0)
         passed.append(fx.filter_consistency(result, "filter", confidence=0.9).is_consistent)
     assert 14 <= sum(passed) <= 20
+    # A slow sensor has few samples, whose correlation scatters more.
+    constant = fx.StateSpace("constant", [[0.0]], np.zeros((1, 0)), [[1.0], [1.0]])
+    model = fx.linearize(constant, inputs=[], outputs=["y"], period=T)
+    known: Any = {"W": 0.0, "V": 0.25, "initial_covariance": 1.0, "every": [1, 20]}
+    passed = []
+    for seed in range(20):
+        builder = fx.DiagramBuilder("sensors")
+        noise = fx.Noise("noise", size=2, seed=seed, period=T, standard_deviation=0.5)
+        builder.add_all(noise, fx.KalmanFilter("filter", model, **known))
+        builder.connect_chain("noise", "filter.y")
+        found = fx.filter_consistency(fx.simulate(builder.build(), 600 * T), "filter")
+        passed.append(found.is_consistent)
+    assert found.correlation_bound[1] == pytest.approx(found.correlation_bound[0] * 20**0.5)
+    assert sum(passed) >= 17
 
 
 def test_a_parameter_is_found_from_noisy_samples_of_the_motion() -> None:

@@ -51,6 +51,11 @@ def test_partners_replace_wires_parameters_and_free_inputs() -> None:
     np.testing.assert_allclose(live["motor.y"], whole.sample("motor.y", live["time"]), atol=1e-7)
     assert live["target.y"][-1] == 1.0  # the wire beyond is as it was
     assert live["pid.kp"].tolist() == [8.0] * 400
+    live = fx.live(servo(), rate="max", inputs={"target.y": lambda t: t}, safe={"target.y": 2.0})
+    live.run(0.003)
+    assert live["target.y"].tolist() == [0.0, 0.001, 0.002]
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"Cannot set 'target.y'"):
+        live.set("target.y", np.nan)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1, 4.0])
@@ -96,6 +101,7 @@ def test_deadlines_and_quantiles_are_those_of_the_delays() -> None:
     missed = sum(np.array(over) > 0.0)
     assert report.missed == missed > 2
     assert report.overrun.worst == pytest.approx(max(over), rel=1e-6)
+    assert report.overrun.worst_at == pytest.approx(1e-3 * (1 + np.argmax(over)))
     assert report.jitter.worst == pytest.approx(max(late), rel=1e-6)
     for share in (0.99, 0.999):
         expected = np.quantile(late, share, method="inverted_cdf")
@@ -195,6 +201,15 @@ def test_a_run_goes_on_from_what_was_recorded(controller: str) -> None:
     assert np.max(np.abs(live["motor.y"] - straight["motor.y"])) > 1e-3
     with pytest.raises(fx.errors.ValueRefusedError, match=r"a time in 0 to 0.299 s; found -1 s"):
         live.rewind(-1.0)
+    for time in (0.102, 0.101):  # with what was set before a step, beside a snapshot or not
+        live.rewind(time)
+        live.set("motor.numerator", [3.0])
+        live.run(0.1)
+        straight = live.to_dict()
+        live.rewind(time)
+        assert live.context.get("motor.numerator") == [3.0]
+        live.run(0.1)
+        np.testing.assert_allclose(live["motor.y"], straight["motor.y"], rtol=1e-6, atol=1e-6)
 
 
 def compiled(diagram: fx.Diagram) -> Any:
@@ -224,11 +239,11 @@ def test_a_controller_in_c_takes_the_place_of_its_block() -> None:
 
 def test_an_event_ends_a_run_and_an_error_carries_its_report(tmp_path: Path) -> None:
     builder = fx.DiagramBuilder("watched")
-    builder.add_all(fx.TimeFunction("ramp", lambda t: t - 0.25), fx.StopWhen("far", "it is far"))
+    builder.add_all(fx.TimeFunction("ramp", lambda t: t - 0.2503), fx.StopWhen("far", "it is far"))
     builder.connect("ramp.y", "far.u")
     report = fx.live(builder.build(), rate="max").run(1.0)
     assert report.outcome == "terminated"
-    assert report.end == pytest.approx(0.25, abs=2e-3)
+    assert report.end == pytest.approx(0.2503, abs=1e-9)  # between two steps
 
     path = tmp_path / "bench.npz"
     safe: list[list[float]] = []
@@ -269,7 +284,7 @@ def test_memory_of_a_recording_is_bounded_and_a_file_is_whole(tmp_path: Path) ->
     times = live["time"]
     np.testing.assert_allclose(times, 0.7 + 1e-3 * np.arange(500), atol=1e-9)
     assert np.array_equal(live["u"], times)
-    assert any("700 samples had to give way" in text for _, text in report.events)
+    assert any("the oldest 700 samples were discarded" in text for _, text in report.events)
     before = path.read_bytes()
     with np.load(path) as stored:
         assert np.array_equal(stored["time"], times)
@@ -278,23 +293,32 @@ def test_memory_of_a_recording_is_bounded_and_a_file_is_whole(tmp_path: Path) ->
     np.testing.assert_allclose(live["time"], 0.8 + 1e-3 * np.arange(500), atol=1e-9)
     assert path.read_bytes() != before
     assert [each.name for each in tmp_path.iterdir()] == ["bench.npz"]
-    with pytest.raises(fx.errors.RecordFileError, match="Cannot write signals"):
-        fx.live(lag(), record=tmp_path / "nowhere" / "a.npz", **options).run(0.1)
+    options["record"] = tmp_path / "nowhere" / "a.npz"
+    with pytest.raises(fx.errors.RecordFileError, match="Cannot write signals") as unwritten:
+        fx.live(lag(), **options).run(0.1)
+    assert unwritten.value.result.steps == 100  # type: ignore[attr-defined]
+    with pytest.raises(fx.errors.SimulationError) as failed:  # the first error counts
+        fx.live(Runaway(), rate="max", method="RK45", record=options["record"]).run(3.0)
+    assert "Cannot write signals" in str(failed.value.result)  # type: ignore[attr-defined]
 
 
 def test_wrong_wishes_are_refused() -> None:
-    diagram = servo()
+    diagram, one = servo(), fx.UDP(0)
     for wishes, text in (
         ({"inputs": {"pid.nothing": lambda t: 0.0}}, "Cannot find"),
         ({"inputs": {"pid.setpoint": 5005}}, "fx.UDP, Serial or CAN, a function or a queue"),
         ({"inputs": {("pid.kp", "pid.kp"): lambda t: 0.0}}, "one partner for each input"),
         ({"safe": {"pid.u": 0.0}}, "Cannot run 'servo' .*safe value of 'pid.u'"),
+        ({"outputs": {"pid.u": print}, "safe": {"pid.u": "off"}}, "safe value of pid.u: .*'off'"),
+        ({"outputs": {"pid.u": print}, "safe": {"pid.u": [0, 0]}}, "finite numbers that fit"),
+        ({"inputs": {"pid.setpoint": one}, "outputs": {"pid.u": one}}, "twice.* its own .*UDP"),
         ({"rate": "fast"}, "rate"),
-        ({"rate": 0.0}, "rate to be finite and above 0"),
-        ({"period": -1.0}, "period to be finite and above 0"),
+        ({"rate": 0.0}, r"this rate: expected values in \(0, inf\)"),
+        ({"period": -1.0}, r"this period: expected values in \(0, inf\)"),
         ({"outputs": {"pid.u": fx.UDP(9, format="<2f")}}, "a format of 1 number"),
         ({"software": {"pid": "pid.c"}}, "what fx.to_c returns"),
         ({"clock": 3}, "a clock with the methods"),
+        ({"parameters": ["pid.upper"]}, "slider of 'pid.upper': expected a finite number"),
         ({"timeout": {"pid.kp": 1.0}}, "timeout value of 'pid.kp'"),
     ):
         with pytest.raises(fx.errors.FlexureError, match=text):

@@ -133,9 +133,10 @@ def test_a_page_sets_values_and_steers_the_run() -> None:
         assert times[-1] == pytest.approx(middle, abs=2e-3)
         assert times[-1] - times[0] == pytest.approx(0.05, abs=2e-3)
         np.testing.assert_array_equal(values, np.interp(times, live["time"], live["motor.y"]))
+        send(socket, kind="set", path="pid.kp", value=1.0)
+        assert heard(socket, "values")["values"] == {"pid.kp": 1.0}
         send(socket, kind="continue", time=0.1)
-        while live.time > 0.1:
-            time.sleep(0.01)
+        assert heard(socket, "values")["values"] == {"pid.kp": 20.0}
         assert live.time == pytest.approx(0.1)
 
 
@@ -148,7 +149,7 @@ def test_a_browser_that_floods_takes_nothing_or_vanishes_does_not_hold_up_a_run(
         with connected(page, max_queue=1) as silent, connected(page) as flooding:
             del silent  # which reads nothing
             for k in range(2000):
-                send(flooding, kind="set", path="pid.kp", value=float(k))
+                send(flooding, kind="set", path="pid.kp", value=1.0 + k % 16)
             send(flooding, kind="stop")  # beyond the rate: it is not heard
             flooding.send("9" * 100_000)
             with pytest.raises(ConnectionClosed):
@@ -170,6 +171,29 @@ def test_a_browser_that_floods_takes_nothing_or_vanishes_does_not_hold_up_a_run(
         thread.join(20.0)
         assert not thread.is_alive()
         assert len(live["time"]) == round(live.time * 1000)
+
+
+def test_browsers_that_leave_before_they_are_answered_are_forgotten() -> None:
+    inside, gate = threading.Event(), threading.Event()
+
+    def stall(time: float) -> float:
+        inside.set()
+        gate.wait(20.0)
+        return 1.0
+
+    with served(rate="max", inputs={"pid.setpoint": stall}) as (live, page):
+        thread = threading.Thread(target=live.run)
+        thread.start()
+        inside.wait(20.0)
+        for _ in range(9):
+            with connected(page) as socket:
+                heard(socket, "hello")
+        gate.set()
+        with connected(page) as socket:
+            heard(socket, "rows")
+        assert len(page._clients) <= 1
+        live.stop()
+        thread.join(20.0)
 
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import signal
 import socket
 import struct
@@ -110,6 +111,12 @@ def test_functions_and_queues_that_fail_do_not_end_a_run() -> None:
     report = live.run(0.2)
     assert live["u"].tolist() == [0.0] * 6 + [5.0] * 14
     assert live["gain"].tolist() == [2.0] * 20
+    packets = iter([[5.0, -1.0], [1.0, 1.0]])  # the first has a number out of its bounds
+    taken = {("gain", "time_constant"): lambda t: next(packets), "u": lambda t: 0.0}
+    whole = fx.live(lag(), rate="max", inputs=taken)
+    assert whole.run(0.002).partners[0]["refused"] == 1
+    assert whole["gain"].tolist() == [1.0, 1.0]
+    assert whole.context.get("gain") == 1.0
     by_path = {row["path"]: row for row in report.partners}
     assert by_path["u"]["refused"] == 5
     assert by_path["gain"]["reason"] == "OSError: gone"
@@ -223,6 +230,8 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
 
     def act(time: float) -> None:
         step = next(steps)
+        if step == 1:
+            os.write(master, packet(7.5, 8.5)[1:])  # it lacks its beginning
         if step == 2:
             os.write(master, b"garbage\n" + packet(1.0, 2.0)[:5])
         if step == 3:
@@ -236,12 +245,30 @@ def test_a_serial_line_is_read_between_garbage(format: str | None) -> None:
     )
     report = live.run(0.1)
     assert live["u"].tolist() == [0.0] * 3 + [3.0] * 7
-    assert live["gain"].tolist()[3:] == [4.0] * 7
+    assert live["gain"].tolist() == [1.0] * 3 + [4.0] * 7
     assert report.partners[1]["refused"] >= 1
     fx.live(lag(), rate="max", inputs={"u": lambda t: 1.5}, outputs={"u": fx.Serial(name)}).run(
         0.001
     )
     assert b"1.5\n" in os.read(master, 100)
+    # A line that nobody reads does not hold up a run, and later frames are whole.
+    received = b""
+
+    def listen(time: float) -> float:
+        nonlocal received
+        if time > 2.0 and select.select([master], [], [], 0.0)[0]:
+            received += os.read(master, 100)
+        return time
+
+    inputs = {"u": listen, "gain": lambda t: 2.0}
+    row = fx.live(lag(), rate="max", inputs=inputs, outputs={("u", "x"): line}).run(3.0).partners[2]
+    assert 0 < row["values"] < 3000 == row["values"] + row["refused"]
+    assert row["reason"] == "BlockingIOError: the line takes no more"
+    frames = received.split(b"\xa5\x5a" if format else b"\n")[1:-1]
+    times = [struct.unpack(format, f)[0] if format else float(f.split(b",")[0]) for f in frames]
+    np.testing.assert_allclose(np.round(times, 3), times, atol=1e-6)
+    assert len(times) > 100
+    assert min(np.diff(times)) > 0.0
     os.close(master)
     report = fx.live(lag(), rate="max", inputs={"u": lambda t: 1.0}).run(0.01)
     assert report.outcome == "completed"

@@ -13,6 +13,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from tests.solvers.pages.test_charts import computed
 from tests.solvers.pages.test_runs_in_pages import loop
 from tests.support.pages.pages import opened
 
@@ -61,6 +62,11 @@ def test_goals_are_judged_by_the_run_and_strips_by_runs_along_each_slider(
         assert tiles.count() == 2
 
 
+def test_runs_hold_the_signals_of_goals_that_charts_do_not_show() -> None:
+    data = "{signals: [{path: 'a'}, {path: 'b'}], charts: [['a']], goals: [{signal: 'b'}]}"
+    assert computed(f"[...makeApp({data}, null).needed]", "runs/runs.js") == ["a", "b"]
+
+
 @pytest.mark.parametrize("goal", ["overshoot", "fast < 3", "overshoot of pid.u < 3", "a < b", 3])
 def test_goals_that_a_page_cannot_judge_are_refused(goal: Any) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match=re.escape(f"the goal {goal!r}")):
@@ -105,3 +111,15 @@ def test_a_page_compares_its_equations_with_numbers_of_python(
     wrong = page.html.replace(stored, base64.b64encode(others.tobytes()).decode())
     with opened(browser, replace(page, html=wrong), tmp_path) as shown:
         assert "differs from Python by" in shown.page.locator("#agreement").inner_text()
+
+
+def test_numbers_that_only_one_side_has_are_differences_from_python() -> None:
+    stored = "{time: 0, state: [0], derivatives: [1, 2, Infinity], signals: {}}"
+    rows = "[[1, 2, Infinity], [1, 3, Infinity], [NaN, 2, Infinity], [1, 2, 3]]"
+    model = "{evaluate: () => ({derivatives: row, signals: {}})}"
+    found = computed(
+        f"{rows}.map((row) => String(disagreement({model}, [{stored}], () => '')))",
+        "page/runner.js",
+        "runs/agreement.js",
+    )
+    assert found == ["0", "0.5", "NaN", "Infinity"]

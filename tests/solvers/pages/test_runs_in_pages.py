@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from tests.solvers.pages.test_charts import computed
 from tests.support.pages.pages import OpenPage, opened
 
 if TYPE_CHECKING:
@@ -159,3 +160,45 @@ def test_the_loop_gain_of_the_present_values_is_that_of_a_linear_model(
 
 
 MARGINS = ("crossover", "phase-margin", "peak")
+
+
+def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid() -> None:
+    """Of a damping ratio of 0.05 %, whose peak is a hundredth as wide as the grid."""
+    builder = fx.DiagramBuilder("swinging")
+    builder.add_all(
+        fx.Step("target"),
+        fx.PIDController("pid", kp=0.9, ki=0.4, kd=0.002),
+        fx.TransferFunction("arm", [20.0], [1.0, 0.0317, 31.7**2]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "pid.measurement")
+    system, gains = builder.build(), ("pid.kp", "pid.ki", "pid.kd")
+    context = system.create_default_context()
+    opened_loop = context.clone()
+    for each in gains:
+        opened_loop.set(each, 0.0)
+    contexts = (opened_loop, context)
+    matrices = [fx.linearize(system, each, inputs=(), outputs=()).A for each in contexts]
+    rows, columns = np.indices(matrices[0].shape).reshape(2, -1).tolist()
+    both = [{"rows": rows, "columns": columns, "values": A.ravel().tolist()} for A in matrices]
+    values = {"parameters": {each: [1.0] for each in gains}, "inputs": {}}
+    run = {"values": values, "result": {"time": [0.0], "state": [0.0] * len(matrices[0])}}
+    jacobian = f"{json.dumps(both)}[parameters['pid.kp'][0]]"
+    model = f"{{evaluate: ({{parameters}}) => ({{jacobian: {jacobian}}})}}"
+    found = computed(
+        f"marginsOf(loopOf({{gains: {json.dumps(gains)}}}, {json.dumps(run)}, {model}, "
+        "{responses: [], run: {}}, {needed: []}))",
+        "page/runner.js",
+        "charts/bode.js",
+    )
+    expected = fx.margins(fx.loop_gain(system, "pid.u", context=context))
+    k = np.argmin(np.abs(expected.phase_margins))
+    assert found["phaseMargin"] == pytest.approx(np.rad2deg(expected.phase_margins[k]), rel=1e-3)
+    assert found["crossover"] == pytest.approx(expected.phase_margin_frequencies[k], rel=1e-5)
+    assert found["peak"] == pytest.approx(1.0 / expected.modulus_margin, rel=5e-3)
+
+
+def test_runs_whose_last_input_and_final_time_read_alike_in_a_row_are_different_ones() -> None:
+    values = "{parameters: {}, initial: {}, inputs: {u: [u]}, tFinal}"
+    keys = computed(f"[[1, 23], [12, 3]].map(([u, tFinal]) => keyOf({values}))", "runs/runs.js")
+    assert keys[0] != keys[1]

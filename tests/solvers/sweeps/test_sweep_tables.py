@@ -112,6 +112,9 @@ def test_mat_and_parquet_files_hold_the_columns_and_units(tmp_path: Path) -> Non
     assert reasons[1].startswith("Cannot integrate past t = 0.")
     with pytest.raises(RecordFileError, match=r"Cannot write .*nowhere"):
         sweep.to_mat(tmp_path / "nowhere" / "study.mat")
+    alike = {name: fx.metrics.final("y") for name in ("a b", "a-b")}
+    with pytest.raises(RecordFileError, match=r"'a-b' and another one.*Give metrics other names"):
+        fx.sweep(fx.FirstOrderLag("lag", 1.0), {"u": [1.0]}, 0.1, metrics=alike).to_mat(path)
     parquet = pytest.importorskip("pyarrow.parquet")
     failing().to_parquet(tmp_path / "study.parquet")
     read = parquet.read_table(tmp_path / "study.parquet")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.support.calls.odd_arguments import Call
 from tests.support.calls.public_calls import Make, Relaxation, plant
-
-
-def handle(name: str) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (getattr(Relaxation(), name), None)
 
 
 def handle_call(name: str, verb: str, **arguments: Any) -> Make:

@@ -19,12 +19,7 @@ from tests.support.calls.flexure_calls import flexure_calls
 from tests.support.calls.metric_calls import metric_calls
 from tests.support.calls.mount_calls import mount_calls
 from tests.support.calls.odd_arguments import Call
-from tests.support.calls.part_calls import (
-    handle_call,
-    joint_call,
-    of_plant,
-    plant_call,
-)
+from tests.support.calls.part_calls import handle_call, joint_call, of_plant, plant_call
 from tests.support.calls.public_calls import (
     SWEEP,
     Make,

@@ -5,6 +5,7 @@
 
 const [LOWEST, HIGHEST, PLACES_OF_BODE] = [1e-4, 1e6, 401]; // in rad/s
 const SQUARINGS = 45; // of a matrix, after which its eigenvalues count as on the unit circle
+const [TURN, RATIO, HALVINGS] = [0.2, 1.3, 12]; // in rad, of gains: larger steps are halved, so many times
 const SHOWN = 1e4; // gains between this and its inverse are shown
 
 /** Return the logarithm and the angle of the determinant of j ω I - A. */
@@ -105,23 +106,35 @@ function loopOf({ gains }, { values, result }, model, data, app) {
   const [closed, open] = [parameters, { ...parameters, ...zeros }].map((each) =>
     denseOf(model.evaluate({ ...at, parameters: each }).jacobian, result.state.length),
   );
-  const found = { omega: [], gain: [], phase: [], sensitivity: [], isStable: decays(closed) };
-  let [turns, last] = [0, null];
-  for (let k = 0; k < PLACES_OF_BODE; k++) {
-    const omega = LOWEST * (HIGHEST / LOWEST) ** (k / (PLACES_OF_BODE - 1));
+  const placeAt = (omega) => {
     const [[a, p], [b, q]] = [closed, open].map((each) => determinantAt(omega, each));
     const size = Math.exp(a - b);
     const [x, y] = [size * Math.cos(p - q) - 1, size * Math.sin(p - q)];
-    const angle = Math.atan2(y, x);
+    return { omega, gain: Math.hypot(x, y), angle: Math.atan2(y, x), sensitivity: 1 / size, back: p - q };
+  };
+  let places = Array.from({ length: PLACES_OF_BODE }, (_, k) => placeAt(LOWEST * (HIGHEST / LOWEST) ** (k / (PLACES_OF_BODE - 1))));
+  for (let halving = 0; halving < HALVINGS; halving++) {
+    places = places.flatMap((each, k) => (k > 0 && isFar(places[k - 1], each) ? [placeAt(Math.sqrt(places[k - 1].omega * each.omega)), each] : [each]));
+  }
+  const found = { omega: [], gain: [], phase: [], sensitivity: [], isStable: decays(closed) };
+  let [turns, last] = [0, null];
+  for (const { omega, gain, angle, sensitivity } of places) {
     if (last === null) turns = angle > Math.PI / 2 ? -1 : 0;
     else if (Math.abs(angle - last) > Math.PI) turns += angle > last ? -1 : 1;
     last = angle;
     found.omega.push(omega);
-    found.gain.push(Math.hypot(x, y));
+    found.gain.push(gain);
     found.phase.push((180 / Math.PI) * (angle + 2 * Math.PI * turns));
-    found.sensitivity.push(1 / size);
+    found.sensitivity.push(sensitivity);
   }
   return found;
+}
+
+/** Tell whether a loop gain L that is shown, or 1 + L, changes much between places, as at a resonance. */
+function isFar(some, other) {
+  if (Math.max(some.gain, other.gain) < 1 / SHOWN || Math.min(some.gain, other.gain) > SHOWN) return false;
+  const turn = (key) => Math.abs(2 * Math.sin((some[key] - other[key]) / 2));
+  return turn("angle") > TURN || turn("back") > TURN || Math.abs(Math.log(some.gain / other.gain)) > Math.log(RATIO);
 }
 
 function denseOf({ rows, columns, values }, size) {
@@ -202,11 +215,7 @@ function makeBode(data, app, model) {
     const seen = now.omega.filter((_, k) => now.gain[k] < SHOWN && now.gain[k] > 1 / SHOWN);
     const range = zoomed ?? (seen.length > 1 ? [seen[0], seen[seen.length - 1]] : [LOWEST, HIGHEST]);
     [["gain", ""], ["phase", "deg"]].forEach(([key, unit], c) => {
-      const lines = found.map(({ dash, omega, ...rows }) => {
-        const isBelow = dash !== undefined;
-        const look = { color: "--series-1", width: isBelow ? 1.2 : 1.8, opacity: isBelow ? 0.8 : 1, quiet: isBelow };
-        return { name: key, unit, x: omega, y: rows[key], dash, ...look };
-      });
+      const lines = found.map(({ dash, omega, ...rows }) => ({ name: key, unit, x: omega, y: rows[key], ...runLook(dash) }));
       const margin = { ...MARGIN, b: c === 1 ? FOOT : MARGIN.b };
       const x = { range, logarithmic: true, labels: c === 1 };
       charts[c].draw({ width, height: 150, margin, x, y: { logarithmic: c === 0 }, lines });

@@ -5,6 +5,7 @@
 // y, color, width, dash, held, fill, opacity, unit, quiet}: color names a custom property, and the
 // values of a quiet one are not told beside the pointer. points are {x, y, color, size, ring}.
 
+const SERIES = 6; // colors, --series-1 and so on
 const TAP = 4; // pixels that a pointer moves in a press
 const REACH = 8; // pixels from a rule in which a pointer takes it
 const NARROW = 1e-9; // of the range, below which nothing is zoomed in
@@ -14,7 +15,7 @@ const NARROW = 1e-9; // of the range, below which nothing is zoomed in
 function makeChart({ zoom, reset, press, hover, move } = {}) {
   const grid = svgElement("g", { class: "grid" });
   const curves = svgElement("g", { fill: "none" });
-  const rules = svgElement("g", { class: "rules" });
+  const rules = svgElement("g");
   const band = svgElement("rect", { class: "band", y: 0, height: "100%", width: 0 });
   const area = svgElement("svg", {}, band, curves, rules);
   const spots = svgElement("g");
@@ -111,7 +112,7 @@ function makeChart({ zoom, reset, press, hover, move } = {}) {
     }
     const each = rulesByName.get(name);
     each.at = at;
-    const [first, last] = across?.range ?? [0, 0];
+    const [first, last] = across?.range ?? [NaN, NaN];
     const isSeen = at !== null && at >= first && at <= last;
     each.line.style.display = isSeen ? "" : "none";
     if (isSeen) each.line.setAttribute("transform", `translate(${across.place(at).toFixed(1)})`);
@@ -148,6 +149,8 @@ function makeChart({ zoom, reset, press, hover, move } = {}) {
       furnish(band, { x: Math.min(...ends), width: Math.abs(ends[1] - ends[0]) }, []);
     },
     range: () => across.range,
+    stretched: (shift, factor) => [0, width].map((pixel) => across.value(shift + factor * pixel)),
+    pixel: (at) => across.place(at),
     isReady: () => across !== null,
     held: (at) => (move ? ["a", "b"].find((name) => isNear(name, at)) : undefined),
     move,
@@ -157,7 +160,7 @@ function makeChart({ zoom, reset, press, hover, move } = {}) {
 }
 
 /** Let pointers zoom, look and tell in a chart: drag and pinch, press, hover, and twice for all. */
-function listenTo(face, { place, value, band, range, isReady, held, zoom, reset, press, hover, move }) {
+function listenTo(face, { place, value, pixel, band, range, stretched, isReady, held, zoom, reset, press, hover, move }) {
   const fingers = new Map(); // where pointers are that are down, by their number
   let begun = null; // where a drag has begun, in pixels
   let pinched = null; // the values under two fingers
@@ -208,12 +211,9 @@ function listenTo(face, { place, value, band, range, isReady, held, zoom, reset,
   }
   /** Return the range in which the values are under the fingers that were there when they came. */
   function pinchedRange() {
-    const [[u, v], [a, b]] = [[...fingers.values()], pinched];
-    const [left, right] = [value(0), value(1e9)];
-    if (Math.abs(u - v) < 10) return [left, right];
-    const slope = (b - a) / (v - u);
-    const wide = face.clientWidth;
-    return slope > 0 ? [a - slope * u, a + slope * (wide - u)] : [left, right];
+    const [[u, v], [a, b]] = [[...fingers.values()], pinched.map(pixel)];
+    const factor = (b - a) / (v - u);
+    return Math.abs(u - v) >= 10 && factor > 0 ? stretched(a - factor * u, factor) : range();
   }
 }
 

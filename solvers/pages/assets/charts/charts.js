@@ -1,10 +1,10 @@
 // Charts of signals over time: panels one below the other that share their times and their zoom.
 
-const SERIES = 6; // colors, --series-1 and so on
 const PANEL = 150; // height of what is inside of the axes
 const GLANCE = 84; // height of the foremost panel beside sliders
 const MARGIN = { l: 58, r: 14, t: 4, b: 6 };
 const FOOT = 24; // below the last panel, where times are written
+const BELOW = { width: 1.2, opacity: 0.8, quiet: true }; // the look of other runs
 
 /** Put panels of the shown signals into an element. */
 function mountCharts(place, data, app, model) {
@@ -78,11 +78,8 @@ function mountCharts(place, data, app, model) {
   }
 
   app.on("shown", arrange);
-  app.on("result", draw);
-  app.on("zoom", draw);
-  app.on("runs", draw);
-  app.on("time", moveCursor);
-  app.on("marks", moveCursor);
+  for (const topic of ["result", "zoom", "runs"]) app.on(topic, draw);
+  for (const topic of ["time", "marks"]) app.on(topic, moveCursor);
   arrange();
   followWidth(figure, (now) => {
     width = now;
@@ -166,13 +163,17 @@ function linesOf({ names, styles }, app) {
     return { name, x, y, held, unit, ...styles[k], ...look };
   };
   const seen = [...names.keys()].filter((k) => !app.hidden.has(names[k]));
-  const below = { width: 1.2, opacity: 0.8, quiet: true };
   return [
     ...app.overlays().flatMap(({ run, dash }) =>
-      seen.map((k) => line(names[k], k, run.result, { ...below, dash })),
+      seen.map((k) => line(names[k], k, run.result, { ...BELOW, dash })),
     ),
     ...seen.map((k) => line(names[k], k, app.result, {})),
   ];
+}
+
+/** Return the look of the only signal of a chart, in the present run or in one with dashes. */
+function runLook(dash) {
+  return { color: "--series-1", width: 1.8, dash, ...(dash === undefined ? {} : BELOW) };
 }
 
 /** Return times and values of a signal in a result, as they are shown. */
@@ -233,11 +234,7 @@ function describe(names, app) {
     const signal = app.signals.get(pathOf(name));
     const row = app.rowOf(name);
     if (row === null) return name;
-    let [least, greatest] = [row[0], row[0]];
-    for (const value of row) {
-      least = Math.min(least, value);
-      greatest = Math.max(greatest, value);
-    }
+    const [least, greatest] = [OF_SIGNALS.least(row), OF_SIGNALS.greatest(row)];
     const [first, last] = [row[0], row[row.length - 1]].map((value) => format(value));
     const range = `between ${format(least)} and ${format(greatest)} ${signal.unit}`;
     return `${name} from ${first} to ${last}, ${range}`;

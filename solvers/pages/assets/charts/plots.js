@@ -1,6 +1,5 @@
 // One chart of curves over an axis, with its legend and the fields of its range.
 
-const SERIES = 6; // colors, --series-1 and so on
 const MARGIN = { l: 58, r: 12, t: 6, b: 24 };
 
 /** Return the colors of the curves of a chart: ink for the whole, colors for its terms. */

@@ -31,8 +31,7 @@ function mountResponses(place, data, app) {
       list.hidden = Boolean(now?.several || now?.refused);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
     };
-    app.on("result", update);
-    app.on("runs", update);
+    for (const topic of ["result", "runs"]) app.on(topic, update);
     app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
   }
 }

@@ -19,19 +19,19 @@ function statistics(line, [first, last]) {
   const [a, b] = [heightAt(line, first), heightAt(line, last)];
   let [least, greatest, area, square] = [Math.min(a, b), Math.max(a, b), 0, 0];
   let [at, height] = [first, a];
-  const add = (next, value, after) => {
+  const add = (next, value) => {
     const width = next - at;
     const end = held ? height : value;
-    area += (0.5 * (height + end)) * width;
+    area += 0.5 * (height + end) * width;
     square += ((height * height + height * end + end * end) / 3) * width;
-    [at, height] = [next, after];
+    [at, height] = [next, value];
   };
   for (let k = placeOf(x, first) + 1; k < x.length && x[k] <= last; k++) {
     least = Math.min(least, y[k]);
     greatest = Math.max(greatest, y[k]);
-    add(x[k], y[k], y[k]);
+    add(x[k], y[k]);
   }
-  add(last, b, b);
+  add(last, b);
   const span = last - first;
   return { first, last, a, b, least, greatest, mean: area / span, rms: Math.sqrt(square / span) };
 }
@@ -208,12 +208,8 @@ function makeSpectrum(app, foremost) {
     }
     const range = app.marks === null ? app.seen() : [...app.marks].sort((a, b) => a - b);
     const lines = range[1] > range[0] && choice.value ? linesShown([choice.value], app) : [];
-    const drawn = lines.map((line) => {
-      const isBelow = line.dash !== undefined;
-      const look = { color: "--series-1", width: isBelow ? 1.2 : 1.8, opacity: isBelow ? 0.8 : 1, quiet: isBelow };
-      return { ...line, ...look, ...spectrumOf(line, range), held: false };
-    });
-    const top = Math.max(...drawn.flatMap(({ y }) => y), 0);
+    const drawn = lines.map((line) => ({ ...line, ...runLook(line.dash), ...spectrumOf(line, range), held: false }));
+    const top = extentOf(drawn, [0, Infinity]).greatest;
     for (const line of drawn) line.y = line.y.map((each) => (each > FLOOR * top || !looks.up ? each : NaN));
     const [first, last] = [drawn[0]?.x[0] ?? 0.1, drawn[0]?.x.at(-1) ?? 10];
     const x = { range: zoomed ?? [looks.across ? first : 0, last], logarithmic: looks.across };

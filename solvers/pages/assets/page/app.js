@@ -69,7 +69,7 @@ function makeApp(data, info) {
     signals,
     values: copied(start),
     result: null,
-    goals: [],
+    goals: data.goals ?? [],
     gesture: 0, // counts what hands do: what moves without a stop is one
     moving: false, // whether a slider does
     time: 0,
@@ -199,7 +199,7 @@ function makeApp(data, info) {
     app.changed("playing");
   }
   keepRuns(app);
-  app.need(app.shown.map(pathOf));
+  app.need([...app.shown, ...app.goals.map(({ signal }) => signal)].map(pathOf));
   return app;
 }
 

@@ -68,15 +68,16 @@ function controlsOf(data, app) {
   return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
 }
 
-/** List the parameters of other blocks that have the name, unit and value of one. */
-function alike({ path, unit }, list, app) {
+/** List the parameters of other blocks that have the name, unit, bounds and value of one. */
+function alike(item, list, app) {
+  const { path } = item;
   const nameOf = (each) => each.slice(each.lastIndexOf(".") + 1);
   const value = (each) => app.start.parameters[each];
   const isLike = (other) =>
     other.path !== path &&
     other.path.includes(".") &&
     nameOf(other.path) === nameOf(path) &&
-    other.unit === unit &&
+    ["unit", "lower", "upper", "exclusive", "infinite"].every((key) => String(other[key]) === String(item[key])) &&
     same(value(other.path), value(path));
   return list.filter(isLike).map((other) => other.path);
 }
@@ -109,7 +110,8 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
   const write = (number, isMoving = false) => {
     const { numbers, reason } = changed(number);
     if (reason === null) app.setMany(item.kind, numbers, isMoving);
-    else refusal.textContent = reason;
+    else if (isMoving) update(); // puts the slider back
+    refusal.textContent = reason ?? "";
     return reason === null;
   };
   const field = element("input", {
@@ -130,10 +132,7 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
     max: PLACES,
     step: 1,
     "aria-label": `${fullName}, slider`,
-    oninput: () => {
-      const number = clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]);
-      write(number, true) || update();
-    },
+    oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest]), true),
     onchange: () => app.settle(),
   });
   const back = element("button", {

@@ -172,7 +172,7 @@ function mountSharing(place, data, app) {
   if (app.live) {
     place.append(
       button("Reset", () => app.reset()),
-      button("Compare from here", () => (app.compareWith(app.current), tell("Dotted curves show the values of now"))),
+      button("Compare from here", () => app.current && (app.compareWith(app.current), tell("Dotted curves show the values of now"))),
       button("Copy link", () => copyLink(linkOf(app))),
       button("Python", () => showText("These values in Python", asPython(data, app))),
       button("TOML", () => showText("These values for flexure run --params", asToml(data, app))),

@@ -12,11 +12,11 @@ function disagreement(model, samples, unitOf) {
   });
   const sizes = new Map();
   for (const { unit, theirs } of pairs) {
-    sizes.set(unit, theirs.reduce((size, each) => Math.max(size, Math.abs(each) || 0), sizes.get(unit) ?? 0));
+    sizes.set(unit, theirs.filter(Number.isFinite).reduce((size, each) => Math.max(size, Math.abs(each)), sizes.get(unit) ?? 0));
   }
   return pairs.reduce((worst, { unit, ours, theirs }) => {
     const off = theirs.map((each, k) => (Object.is(each, ours[k]) ? 0 : Math.abs(each - ours[k])));
-    return off.reduce((most, each) => (most >= each / (sizes.get(unit) || 1) ? most : each / (sizes.get(unit) || 1)), worst);
+    return off.reduce((most, each) => Math.max(most, each / (sizes.get(unit) || 1)), worst); // NaN stays
   }, 0);
 }
 

@@ -43,7 +43,6 @@ function goalName({ figure, signal }) {
 
 /** Put the goals into an element, and strips below the sliders of controls. */
 function mountGoals(place, data, app, controls, makeRunner) {
-  app.goals = [...data.goals];
   const tiles = element("ul", { class: "goals" });
   const quantity = element("select", { "aria-label": "What the goal bounds" });
   const comparison = element(
@@ -56,8 +55,10 @@ function mountGoals(place, data, app, controls, makeRunner) {
   const add = (event) => {
     event.preventDefault();
     const number = parse(limit.value);
-    refusal.textContent = Number.isFinite(number) ? "" : "A goal needs a number as its bound";
-    if (!Number.isFinite(number)) return;
+    refusal.textContent = !Number.isFinite(number)
+      ? "A goal needs a number as its bound"
+      : quantity.value ? "" : "A goal needs a signal in the charts";
+    if (refusal.textContent) return;
     const { figure, signal, unit } = JSON.parse(quantity.value);
     app.goals = [...app.goals, { figure, signal, unit, comparison: comparison.value, limit: number }];
     app.changed("goals");

@@ -38,7 +38,7 @@ function mountInside(place, data, mechanism, canvas, app) {
     if (chosen === null || app.result === null) return;
     const found = rows.map(({ path }) => linesShown([path], app));
     rows.forEach(({ chart }, k) => {
-      const lines = found[k].map((line) => ({ ...line, color: "--series-1", width: line.dash ? 1.2 : 1.8, quiet: line.dash !== undefined }));
+      const lines = found[k].map((line) => ({ ...line, ...runLook(line.dash) }));
       const margin = { ...MARGIN, b: FOOT };
       if (width > 0) chart.draw({ width, height: 110, margin, x: { range: app.seen() }, y: {}, lines: lines.reverse() });
       chart.rule("cursor", app.time);

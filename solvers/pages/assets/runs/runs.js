@@ -60,7 +60,7 @@ function dashOf(run, app) {
 }
 
 function keyOf({ parameters, initial, inputs, tFinal }) {
-  return [parameters, initial, inputs].map((each) => Object.values(each).join(";")).join("|") + tFinal;
+  return [...[parameters, initial, inputs].map((each) => Object.values(each).join(";")), tFinal].join("|");
 }
 
 /** List the values by which runs differ from how the page came: {kind, path}, in their order. */
@@ -104,9 +104,7 @@ function mountRuns(place, data, app) {
     table.replaceChildren(element("thead", {}, head), element("tbody", {}, rows.reverse()));
     if (focused) table.querySelector(`[data-act="${CSS.escape(focused)}"]`)?.focus();
   }
-  app.on("result", draw);
-  app.on("runs", draw);
-  app.on("goals", draw);
+  for (const topic of ["result", "runs", "goals"]) app.on(topic, draw);
 }
 
 const titleOf = (figure) => TILES.find(([key]) => key === figure)[1];

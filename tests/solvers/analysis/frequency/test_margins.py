@@ -455,6 +455,9 @@ def test_static_loops_at_several_wires_have_the_margins_of_a_matrix() -> None:
     S = np.linalg.inv(np.eye(2) + gains)
     assert found.modulus_margin == pytest.approx(1.0 / np.linalg.norm(S, 2), rel=1e-12)
     assert np.linalg.det(np.eye(2) + gains * found.worst_factors) == pytest.approx(0.0, abs=1e-9)
+    passive = fx.margins(fx.LinearModel.from_scipy(signal.StateSpace(*empty, np.eye(2))))
+    assert passive.disk_margin == passive.worst_disk_margin == np.inf  # S = 1/2 everywhere
+    np.testing.assert_allclose(passive.worst_factors, -1.0)
 
 
 # What is refused ---------------------------------------------------------------------------------

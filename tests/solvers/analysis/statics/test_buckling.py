@@ -89,6 +89,11 @@ def test_shapes_are_drawn_over_the_critical_state_and_swing_about_it(tmp_path: P
     assert (tmp_path / "first.gif").stat().st_size > 0
     with pytest.raises(fx.errors.ValueRefusedError, match="one of 2 critical loads"):
         found.plot(2)
+    builder, other = fx.DiagramBuilder("two"), arch(0.1)
+    builder.add_all(column.__wrapped__(2), other)
+    found = fx.buckling(builder.build(), {"column.push": DOWN})
+    with pytest.raises(fx.errors.ValueRefusedError, match="a shape that moves 'arch'"):
+        found.plot(0, other)
 
 
 def test_factors_multiply_the_load_whatever_its_size_and_sign() -> None:
