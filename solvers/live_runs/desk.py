@@ -49,6 +49,8 @@ def sliders(
         size = 1 if place.shape is None else math.prod(place.shape)
         require(size == 1, path_of(way), attempt, "sliders of single numbers, as of 'plant.x[0]'")
         handle, number = place.handle, float(np.reshape(place.settable.read(context), -1)[0])
+        if parameters is None and not math.isfinite(number):
+            continue
         about = f"{attempt} with a slider of '{path_of(way)}'"
         require(math.isfinite(number), number, about, "a finite number")
         bounds: dict[str, float | None] = {"lower": None, "upper": None}

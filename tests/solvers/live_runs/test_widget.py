@@ -32,7 +32,7 @@ window.show = () => desk.render({ model, el: document.getElementById("cell") });
 
 def made(monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, list[Any]]:
     pytest.importorskip("anywidget")
-    widget = fx.widget(servo(), 1.0, parameters=["pid.kp", "pid.lower"], **options)
+    widget = fx.widget(servo(), 1.0, parameters=["pid.kp", "pid.ki"], **options)
     sent: list[Any] = []
     monkeypatch.setattr(widget._view, "send", sent.append)
     return widget, sent
@@ -65,7 +65,7 @@ def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyP
     before = widget.result
     for wrong in (
         {"kind": "set", "path": "pid.kp", "value": "much"},
-        {"kind": "set", "path": "pid.lower", "value": float("nan")},
+        {"kind": "set", "path": "pid.ki", "value": float("nan")},
         {"kind": "set", "path": "motor.x", "value": 1.0},
         {"kind": "set", "path": [], "value": 1.0},
         {"kind": "else"},
@@ -78,6 +78,8 @@ def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyP
     assert sum(each["kind"] == "refused" for each in sent) == 2
     with pytest.raises(fx.errors.ValueRefusedError, match="an end after the start"):
         fx.widget(servo(), 0.0)
+    with pytest.raises(fx.errors.ValueRefusedError, match="with a slider of 'pid.lower'"):
+        fx.widget(servo(), 1.0, parameters=["pid.lower"])  # -inf
     with pytest.raises(fx.errors.ValueRefusedError, match="sliders of single numbers"):
         fx.widget(servo(), 1.0, parameters=["motor.denominator"])
 
