@@ -78,7 +78,7 @@ def test_what_is_refused_is_said_and_changes_nothing(monkeypatch: pytest.MonkeyP
     assert sum(each["kind"] == "refused" for each in sent) == 2
     with pytest.raises(fx.errors.ValueRefusedError, match="an end after the start"):
         fx.widget(servo(), 0.0)
-    with pytest.raises(fx.errors.ValueRefusedError, match="with a slider of 'pid.lower'"):
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"slider of 'pid\.lower'"):
         fx.widget(servo(), 1.0, parameters=["pid.lower"])  # -inf
     with pytest.raises(fx.errors.ValueRefusedError, match="sliders of single numbers"):
         fx.widget(servo(), 1.0, parameters=["motor.denominator"])
