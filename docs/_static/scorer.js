@@ -1,7 +1,9 @@
-// Ranks pages above the reference and the glossary, and the changelog below everything else.
+// Ranks pages about a task above lessons, reference and glossary, and the changelog last.
 var Scorer = {
   score: ([page, , , , score]) => {
     if (page === "changelog") return score - 100;
+    if (page.startsWith("_generated/api/")) return score - 15;
+    if (/^(coming-from|lessons)/.test(page)) return score - 10;
     if (page === "glossary" || page.startsWith("internals/")) return score - 20;
     return score;
   },
