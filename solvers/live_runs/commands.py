@@ -7,7 +7,7 @@ import queue
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from flexure.diagrams.checks.errors import ContextError
@@ -56,12 +56,11 @@ class Commands:
     def do(self, command: Callable[[], Any]) -> Any:
         """Carry a command out: at once, or before the next step of a run in another thread."""
         answer = self.order(command)
-        while True:
-            try:
-                return answer.result(timeout=0.1)
-            except TimeoutError:
-                if self.runner is None:  # the run has ended meanwhile
-                    self.obey(every=True)
+        while not answer.done():
+            wait([answer], timeout=0.1)
+            if self.runner is None:  # the run has ended meanwhile
+                self.obey(every=True)
+        return answer.result()
 
     def order(self, command: Callable[[], Any]) -> Future[Any]:
         """Let a command be carried out, without waiting for it."""

@@ -189,7 +189,7 @@ def live(
 
 def _positive(value: Any, name: str, attempt: str) -> float:
     """Return a finite number above 0."""
-    return float(bounded(value, f"{attempt} with this {name}", lower=0.0, exclusive=True))
+    return bounded(value, f"{attempt} with this {name}", lower=0.0, exclusive=True)
 
 
 def _c_model(model: Any, path: str, attempt: str) -> CModel:

@@ -15,13 +15,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from flexure.diagrams.checks.arguments import count_of, require
 from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.interface.html import escaped
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.live_runs.desk import own_asset, plain, script, style
+from flexure.solvers.live_runs.partners import checked_port
 from flexure.solvers.pages.document import framed, hash_of
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class LivePage(Answer):
 
     def __init__(self, live: Live, port: int) -> None:
         attempt = f"Cannot serve a page of '{live.system.label}'"
-        wanted = count_of(port, "port", attempt, minimum=0)
-        require(wanted < 65536, port, attempt, "a port below 65536")
+        wanted = checked_port(port, attempt)
         self._server = import_extra("websockets.asyncio.server", "live", "Cannot serve a page")
         self._live, self.port = live, wanted
         self._token = secrets.token_urlsafe(24)

@@ -100,6 +100,13 @@ class Packets(Partner):
         return latest
 
 
+def checked_port(port: int, attempt: str) -> int:
+    """Return the number of a port, in which 0 stands for a free one."""
+    number = count_of(port, "port", attempt, minimum=0)
+    require(number < 65536, port, attempt, "a port below 65536")
+    return number
+
+
 class UDP(Packets):
     """Exchange numbers as UDP packets.
 
@@ -135,9 +142,7 @@ class UDP(Packets):
 
     def __init__(self, port: int, host: str = "127.0.0.1", *, format: str | None = None) -> None:
         attempt = "Cannot use a UDP partner"
-        wanted = count_of(port, "port", attempt, minimum=0)
-        require(wanted < 65536, port, attempt, "a port below 65536")
-        self.port = self._wanted = wanted
+        self.port = self._wanted = checked_port(port, attempt)
         self.host = checked_text(host, "host", attempt)
         self._format = checked_format(format, attempt)
         self._socket: socket.socket | None = None

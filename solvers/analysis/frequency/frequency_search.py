@@ -62,7 +62,7 @@ class FrequencySearch(ABC):
 
         unit = np.ones(len(A)) if rotated else scaling(A, B, C)
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
-        self.D, self.period = D, period
+        self.D, self.period, self.rotated = D, period, rotated
         self.end = np.inf if period is None else np.pi / period
         triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
         self._triangle: Curve = np.asarray(triangle, dtype=complex)

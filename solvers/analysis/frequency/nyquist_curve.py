@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.frequency_search import Curve, FrequencySearch
 
@@ -22,19 +23,11 @@ _POLE = 1e9  # what a loop gain does not reach but at a pole
 class NyquistCurve(FrequencySearch):
     """The frequency response of a model with one input and one output; its size is searched."""
 
-    def __init__(
-        self,
-        A: FloatArray,
-        B: FloatArray,
-        C: FloatArray,
-        D: FloatArray,
-        period: float | None,
-        *,
-        rotated: bool = False,
-    ) -> None:
-        super().__init__(A, B, C, D, period, rotated=rotated)
-        self._entries = [
-            np.full(each.shape, np.linalg.norm(each)) if rotated else np.abs(each)
+    @cached_property
+    def _entries(self) -> list[FloatArray]:
+        """Sizes of the entries of A, B and C, as far as rounding has left them to themselves."""
+        return [
+            np.full(each.shape, np.linalg.norm(each)) if self.rotated else np.abs(each)
             for each in (self.A, self.B, self.C)
         ]
 

@@ -172,7 +172,7 @@ def filter_consistency(
     block: Any = result.system.get_system(filter) if isinstance(filter, str) else filter
     require(isinstance(block, SampledFilter), filter, attempt, "a Kalman filter or its path")
     about = f"{attempt} with this confidence"
-    level = float(bounded(confidence, about, lower=0.0, upper=1.0, exclusive=True))
+    level = bounded(confidence, about, lower=0.0, upper=1.0, exclusive=True)
     first = float(as_number(start, (), attempt))
     times = _between_samples(block, result, first)
     nis, used, innovation = (

@@ -148,19 +148,19 @@ class ModelFilter(SampledFilter):
         W: Weights,
         V: Weights,
         initial_covariance: Weights,
-        inputs: Way | Iterable[Way] | None,
-        outputs: Way | Iterable[Way] | None,
-        parameters: Way | Iterable[Way],
-        context: Context | None,
-        initial: npt.ArrayLike | None,
-        every: int | Sequence[int],
-        substeps: int,
-        offset: float,
+        inputs: Way | Iterable[Way] | None = None,
+        outputs: Way | Iterable[Way] | None = None,
+        parameters: Way | Iterable[Way] = (),
+        context: Context | None = None,
+        initial: npt.ArrayLike | None = None,
+        every: int | Sequence[int] = 1,
+        substeps: int = 1,
+        offset: float = 0.0,
     ) -> None:
         attempt = f"Cannot make block '{name}'"
         require_system(model, attempt)
         about = f"{attempt} with this period"
-        length = float(bounded(period, about, lower=0.0, exclusive=True, unit="s"))
+        length = bounded(period, about, lower=0.0, exclusive=True, unit="s")
         start = start_context(model, context, attempt)
         self._substeps = count_of(substeps, "substeps", attempt, minimum=1)
         self._model = FilterModel(
@@ -272,41 +272,6 @@ class ExtendedKalmanFilter(ModelFilter):
     (('x[0]', 'x[1]'), (0.05,))
     """
 
-    def __init__(
-        self,
-        name: str,
-        model: System,
-        *,
-        period: float,
-        W: Weights,
-        V: Weights,
-        initial_covariance: Weights,
-        inputs: Way | Iterable[Way] | None = None,
-        outputs: Way | Iterable[Way] | None = None,
-        parameters: Way | Iterable[Way] = (),
-        context: Context | None = None,
-        initial: npt.ArrayLike | None = None,
-        every: int | Sequence[int] = 1,
-        substeps: int = 1,
-        offset: float = 0.0,
-    ) -> None:
-        super().__init__(
-            name,
-            model,
-            period=period,
-            W=W,
-            V=V,
-            initial_covariance=initial_covariance,
-            inputs=inputs,
-            outputs=outputs,
-            parameters=parameters,
-            context=context,
-            initial=initial,
-            every=every,
-            substeps=substeps,
-            offset=offset,
-        )
-
     def predict(self, context: Any, x: Array, P: Array) -> tuple[Array, Array]:
         """Move the estimate, and its covariance by the derivative of the motion."""
         noise = self.half_noise(context)
@@ -403,7 +368,7 @@ substeps, offset
         )
         attempt, n = f"Cannot make block '{name}'", len(self.state_names)
         given = {"alpha": alpha, "beta": beta, "kappa": kappa}
-        a, b, k = (float(bounded(v, f"{attempt} with this {w}")) for w, v in given.items())
+        a, b, k = (bounded(v, f"{attempt} with this {w}") for w, v in given.items())
         check_bounds(a, f"{attempt} with this alpha", lower=0.0, exclusive=True)
         check_bounds(n + k, f"{attempt} with this kappa, n + kappa", lower=0.0, exclusive=True)
         self._spread = a**2 * (n + k)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.solvers.live_runs.commands import Commands
 from tests.support.live.clocks import OwnClock, lag, servo
 
 
@@ -327,3 +328,11 @@ def test_wrong_wishes_are_refused() -> None:
         fx.live(diagram).run(0.0)
     with pytest.raises(fx.errors.UnknownNameError, match="Record others with signals="):
         fx.live(diagram)["motor.y"]
+
+
+def test_a_command_that_runs_out_of_time_says_so() -> None:
+    def late() -> None:
+        raise TimeoutError("the bench")
+
+    with pytest.raises(TimeoutError, match="the bench"):
+        Commands("Cannot steer").do(late)
