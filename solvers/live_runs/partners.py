@@ -101,7 +101,7 @@ class Packets(Partner):
 
 
 def checked_port(port: int, attempt: str) -> int:
-    """Return the number of a port, in which 0 stands for a free one."""
+    """Return the number of a port; 0 is for any free one."""
     number = count_of(port, "port", attempt, minimum=0)
     require(number < 65536, port, attempt, "a port below 65536")
     return number
