@@ -64,6 +64,7 @@ LuenbergerObserver(..., period=): SampledLuenbergerObserver
 ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
+ModelPredictiveController: MPC mpc MPCController ModelPredictiveControl PredictiveController
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqg: LQG reg

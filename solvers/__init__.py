@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from flexure.solvers.design.fits.fits import fit as fit
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.predictive_controller import (
+        ModelPredictiveController as ModelPredictiveController,
+    )
     from flexure.solvers.design.state_space.feedback import lqr as lqr, place as place
     from flexure.solvers.design.state_space.observers import (
         lqe as lqe,

@@ -27,6 +27,7 @@ EXTRAS = {
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
+    "optimal": (("piqp",), "predictive control"),
     "live": (("websockets",), "pages of live runs"),
     "notebook": (("anywidget",), "widgets in notebooks"),
     "serial": (("pyserial",), "serial lines in live runs"),
