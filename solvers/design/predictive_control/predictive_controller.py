@@ -298,7 +298,9 @@ def _limits(
     about_outputs = _bounds(outputs, model.output_names, model.y0, "output", attempt)
     rows = [int(k) for k in np.flatnonzero(np.isfinite(about_outputs).any(axis=0))]
     largest = np.full(len(model.u0), np.inf)
-    for name, change in mapping(changes or {}, "names of inputs and changes", attempt).items():
+    for name, change in mapping(
+        {} if changes is None else changes, "names of inputs and changes", attempt
+    ).items():
         k = chosen(name, model.input_names, "input", attempt)[0]
         about = f"{attempt} with this change of '{name}'"
         largest[k] = bounded(change, about, lower=0.0, exclusive=True)
@@ -317,7 +319,9 @@ def _bounds(
 ) -> FloatArray:
     """Return lower and upper bounds of deviations from a point."""
     found = np.array([[-np.inf], [np.inf]]) * np.ones(len(names))
-    for name, pair in mapping(given or {}, f"names of {what}s and bounds", attempt).items():
+    for name, pair in mapping(
+        {} if given is None else given, f"names of {what}s and bounds", attempt
+    ).items():
         if name not in names:
             raise UnknownNameError(
                 attempt,
