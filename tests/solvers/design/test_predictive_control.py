@@ -12,6 +12,8 @@ from scipy.optimize import lsq_linear, minimize
 
 import flexure as fx
 
+pytest.importorskip("piqp", reason="needs the extra optimal")
+
 Array = NDArray[np.float64]
 PERIOD = 0.1
 
@@ -28,6 +30,7 @@ def model() -> fx.LinearModel:
     mass = plant()
     context = mass.create_default_context()
     context.set("x", [0.0, 0.0])
+    assert mass.u is not None
     mass.u.fix(context, [0.0, 0.0])
     return fx.linearize(mass, context, inputs="u[0]", outputs="y", period=PERIOD)
 
@@ -39,6 +42,7 @@ def random_model(seed: int) -> fx.LinearModel:
         "r", rng.normal(size=(3, 3)), rng.normal(size=(3, 2)), rng.normal(size=(2, 3))
     )
     context = block.create_default_context()
+    assert block.u is not None
     block.u.fix(context, [0.0, 0.0])
     return fx.linearize(block, context, period=PERIOD)
 
@@ -124,7 +128,7 @@ def test_with_limits_it_is_the_optimum_of_other_solvers() -> None:
         x = np.random.default_rng(seed + 100).normal(size=3)
         S, T, F, g = condensed(found, Q, R, N, x)
         options: dict[str, Any] = {"horizon": N, "disturbance_gain": 0.0}
-        limits = {"input_limits": dict.fromkeys(found.input_names, (-0.4, 0.3))}
+        limits: dict[str, Any] = {"input_limits": dict.fromkeys(found.input_names, (-0.4, 0.3))}
         bounded = lsq_linear(F, g, (-0.4, 0.3), method="bvls", tol=1e-14).x
         controller = fx.ModelPredictiveController("mpc", found, Q, R, **limits, **options)
         assert first_inputs(controller, x) == pytest.approx(bounded[:2], abs=1e-6)
@@ -178,7 +182,10 @@ def test_a_reference_out_of_reach_is_approached_as_far_as_limits_allow() -> None
 
 def test_soft_limits_give_way_and_hard_ones_keep_the_previous_plan() -> None:
     options: dict[str, Any] = {"horizon": 5, "disturbance_gain": 0.0}
-    limits = {"output_limits": {"y[0]": (-0.1, 0.1)}, "input_limits": {"u[0]": (-1.0, 1.0)}}
+    limits: dict[str, Any] = {
+        "output_limits": {"y[0]": (-0.1, 0.1)},
+        "input_limits": {"u[0]": (-1.0, 1.0)},
+    }
     soft = fx.ModelPredictiveController("mpc", model(), [1.0, 0.1], 0.5, **limits, **options)
     result = closed(soft, 4.0)
     # The first sample that an input moves is one period later: 0.3 is left by at most 1 N.
@@ -232,6 +239,7 @@ def test_what_cannot_be_controlled_is_refused() -> None:
     good: dict[str, Any] = {"model": model(), "Q": [1.0, 0.1], "R": 0.5, "horizon": 5}
     mass = plant()
     context = mass.create_default_context()
+    assert mass.u is not None
     mass.u.fix(context, [0.0, 0.0])
     for changes, text in (
         ({"model": fx.linearize(mass, context)}, "sampled model"),
