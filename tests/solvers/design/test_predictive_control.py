@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import LinearConstraint, lsq_linear, minimize
 
 import flexure as fx
 
@@ -102,7 +102,7 @@ def within_rows(F: Array, g: Array, rows: Array, room: Array) -> Array | None:
         lambda u: float(np.sum((F @ u - g) ** 2)),
         np.zeros(F.shape[1]),
         jac=lambda u: 2.0 * F.T @ (F @ u - g),
-        constraints={"type": "ineq", "fun": lambda u: room - rows @ u, "jac": lambda _: -rows},
+        constraints=LinearConstraint(rows, -np.inf, room),
         options={"ftol": 1e-14, "maxiter": 500},
         method="SLSQP",
     )
