@@ -103,7 +103,8 @@ def within_rows(F: Array, g: Array, rows: Array, room: Array) -> Array | None:
         np.zeros(F.shape[1]),
         jac=lambda u: 2.0 * F.T @ (F @ u - g),
         constraints=LinearConstraint(rows, -np.inf, room),
-        options={"ftol": 1e-14, "maxiter": 500},
+        options={"maxiter": 500},
+        tol=1e-14,
         method="SLSQP",
     )
     return np.asarray(found.x) if found.success else None
