@@ -98,10 +98,17 @@ def condensed(
 
 def within_rows(F: Array, g: Array, rows: Array, room: Array) -> Array | None:
     """Minimize ‖F u - g‖² with rows u <= room by SciPy's SLSQP."""
+
+    def cost(u: Array) -> float:
+        return float(np.sum((F @ u - g) ** 2))
+
+    def slope(u: Array) -> Array:
+        return 2.0 * F.T @ (F @ u - g)
+
     found = minimize(
-        lambda u: float(np.sum((F @ u - g) ** 2)),
+        cost,
         np.zeros(F.shape[1]),
-        jac=lambda u: 2.0 * F.T @ (F @ u - g),
+        jac=slope,
         constraints=LinearConstraint(rows, -np.inf, room),
         options={"maxiter": 500},
         tol=1e-14,
