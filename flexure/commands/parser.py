@@ -366,7 +366,7 @@ def _report(parser: ArgumentParser) -> None:
 
 def _patient(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "model", nargs="?", metavar="MODEL", help="look for numbers out of proportion in a model"
+        "model", nargs="?", metavar="MODEL", help="a model to check for implausible values"
     )
     _values(parser)
 
