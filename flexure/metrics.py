@@ -5,27 +5,24 @@ between which signals are taken to be linear; integrals are exact for such recor
 them. Sums, products and comparisons of metrics are metrics and constraints.
 """
 
-from flexure.solvers.results.measures.metric_kinds import (
+from flexure.solvers.results.measures.function_metrics import largest, of, smallest
+from flexure.solvers.results.measures.metrics import Constraint, Metric
+from flexure.solvers.results.measures.response_metrics import disturbance, step
+from flexure.solvers.results.measures.signal_metrics import (
     at,
-    disturbance,
     final,
     first_crossing,
     iae,
     integral,
     ise,
     itae,
-    largest,
     maximum,
     mean,
     minimum,
-    of,
     peak,
     rms,
-    smallest,
-    step,
     total_variation,
 )
-from flexure.solvers.results.measures.metrics import Constraint, Metric
 
 __all__ = [
     "Constraint",

@@ -186,7 +186,7 @@ def sweep_candidates(
     context: Context,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
-    """Sweep for a search, which says itself which candidates have no figures."""
+    """Sweep for a search, which says itself which candidates have no metrics."""
     return _run(*_swept(system, values, t_final, context, options), options)[0]
 
 
