@@ -26,7 +26,7 @@ _ANTI_WINDUPS = ("back_calculation", "conditional")
 
 
 class PIDController(LeafSystem):
-    """PID controller with limits, setpoint weights and anti-windup, continuous or sampled.
+    """PID controller with limits and anti-windup, continuous or sampled.
 
     With setpoint r, measurement y, feedforward f and error e = r − y::
 

@@ -38,7 +38,7 @@ _TINY = 1e-300
 
 
 class Integrator(LeafSystem):
-    """Integral of the input, or sum of its samples, with optional limits and an optional reset.
+    """Integral of the input, or sum of its samples, with optional limits and reset.
 
     In continuous time ``ẋ = u, y = x``. With limits, component by component::
 

@@ -234,7 +234,7 @@ class Quantizer(LeafSystem):
 
 
 class RateLimiter(ContinuousOrSampled):
-    """Rate limiter: follows the input with a limited rate, in continuous time or sampled.
+    """Rate limiter: follows the input with a limited rate, continuous or sampled.
 
     In continuous time it follows with a lag,
     ``dy/dt = min(max((u - y) / time_constant, -falling), rising)``, component by component. While

@@ -56,6 +56,18 @@ class NumericParameter(Handle):
         another value.
     distribution : callable or None
         Draws a random value: ``distribution(rng) -> value``.
+
+    See Also
+    --------
+    AbstractParameter : A parameter that is not a number.
+    LeafSystem : Declares parameters.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> lag.time_constant.unit, float(lag.time_constant.lower)
+    ('s', 0.0)
     """
 
     what = "parameter"
@@ -148,7 +160,24 @@ class NumericParameter(Handle):
 class AbstractParameter(Handle):
     """A parameter that is not a number: a table, a mode, a callable.
 
-    Values are copied when they are set, and must not be modified once handed out.
+    Made by `LeafSystem.declare_abstract_parameter`. Values are copied when they are set, and must
+    not be modified afterwards.
+
+    See Also
+    --------
+    NumericParameter : A number or an array of numbers.
+    LeafSystem : Declares parameters.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Switch(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.mode = self.declare_abstract_parameter("mode", "off")
+    >>> switch = Switch("switch")
+    >>> switch.mode(switch.create_default_context())
+    'off'
     """
 
     what = "abstract parameter"

@@ -47,10 +47,16 @@ class Table(Shown):
     in the middle of a long table. Texts have at most 100 columns, for which long arrays and long
     texts are shortened; the values in the table are not.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of str
+    columns : iterable of str
         Names of the columns.
+    rows : iterable of sequences
+        A value for each column.
+
+    See Also
+    --------
+    System.parameters : The parameters of a system.
 
     Examples
     --------

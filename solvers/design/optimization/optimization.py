@@ -104,6 +104,15 @@ class Optimization(Answer):
     See Also
     --------
     optimize : Search for the best values.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> goal = fx.metrics.ise("y", target=0.5)
+    >>> found = fx.optimize(lag, {"u": (0.0, 2.0)}, goal, t_final=1.0)
+    >>> round(float(found["u"]), 3), found.feasible
+    (1.094, True)
     """
 
     _function = "optimize"
