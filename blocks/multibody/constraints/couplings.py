@@ -351,13 +351,8 @@ class GearPair(Coupling):
     >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
     >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
     >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
-    >>> _ = builder.add_constraint(fx.GearPair("gears", a, b, ratio=-3.0))
-    >>> plant = builder.build()
-    >>> context = plant.create_default_context()
-    >>> b.angle.set(context, 0.2)
-    >>> _ = plant.assemble(context, fixed=b)
-    >>> round(float(a.angle(context)), 9)
-    -0.6
+    >>> builder.add_constraint(fx.GearPair("gears", a, b, ratio=-3.0)).num_equations
+    1
     """
 
     def __init__(

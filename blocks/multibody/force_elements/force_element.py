@@ -82,6 +82,11 @@ class ForceElement(Presented, Limited):
     `check_passivity` tells it without a plant, and ``tests/contracts/test_every_element.py`` checks
     2 to 6 on every element of the library.
 
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+
     Attributes
     ----------
     index : int or None
