@@ -41,7 +41,7 @@ class Port(Handle):
     size : int or None
         Number of components of a vector port; None for an abstract port.
     unit : str
-        Physical unit, for people.
+        Physical unit, for labels and messages.
     element_names : tuple of str or None
         One name per component.
     """
@@ -215,7 +215,7 @@ class Computed(Handle):
                 )
 
     def _can_read(self, item: object) -> bool:
-        """Tell whether an item can be a prerequisite; what other outputs read is listed itself."""
+        """Return whether an item can be a prerequisite; other outputs cannot."""
         if isinstance(item, Handle):
             return item.system is self.system and not isinstance(item, OutputPort)
         return isinstance(item, str) and item == TIME

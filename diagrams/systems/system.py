@@ -390,7 +390,7 @@ def require_system(system: object, attempt: str) -> None:
 
 
 def way_to_a_system(thing: object) -> str | None:
-    """Say how to get a block or a diagram from what is none, if there is a way."""
+    """Describe how to get a block or a diagram from what is none, if there is a way."""
     if isinstance(thing, type):
         return "Call the class to make a block"
     if hasattr(thing, "build"):

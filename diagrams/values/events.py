@@ -1,7 +1,7 @@
 """Events: when a block acts (triggers) and what it may do (publish or update).
 
-A *publish* looks at the context and tells the outside world. A *discrete update* gives new values
-to discrete state. An *unrestricted update* gives new values to any state. Handlers of updates are
+A *publish* reads the context, and may write to the outside world. A *discrete update* assigns new
+values to discrete state, an *unrestricted update* to any state. Handlers of updates are
 pure functions: they read the context as it was before the event and return the new values as
 ``{handle: value}``; the simulator writes them.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
 Direction: TypeAlias = Literal["falling", "rising", "either"]
-#: Looks at the context; may return `Terminate` to end the run.
+#: Reads the context; may return `Terminate` to end the run.
 PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
 #: Takes the values of a signal at several times: ``record(context, times, values)``.
 Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
@@ -35,7 +35,7 @@ class Terminate:
     Attributes
     ----------
     reason : str
-        Why, for the result of the run.
+        The reason, which the result of the run reports.
 
     See Also
     --------
@@ -126,7 +126,7 @@ class Periodic:
             raise _no_time(time) from None
 
     def is_due(self, time: float) -> bool:
-        """Tell whether ``time`` is exactly one of the trigger times."""
+        """Return whether ``time`` is exactly one of the trigger times."""
         try:
             if time < self.offset:
                 return False
@@ -263,7 +263,7 @@ class Witness:
             )
 
     def triggers(self, before: float, after: float) -> bool:
-        """Tell whether the change from ``before`` to ``after`` is a trigger.
+        """Return whether the change from ``before`` to ``after`` is a trigger.
 
         >>> Witness(abs, "falling").triggers(1.0, 0.0), Witness(abs, "falling").triggers(0.0, -1.0)
         (True, False)
@@ -323,7 +323,7 @@ def next_tick(period: float, offset: float, time: float) -> float:
 
 
 def is_lost(interval: float, time: float) -> bool:
-    """Tell whether a length of time is lost in the rounding of floating-point time."""
+    """Return whether a length of time is lost in the rounding of floating-point time."""
     return 0.0 < interval < _SPACINGS * math.ulp(time)
 
 
@@ -364,7 +364,7 @@ def _no_time(time: object) -> ValueRefusedError:
 
 
 def _is_finite(number: object) -> bool:
-    """Tell whether a period or offset is a finite number."""
+    """Return whether a period or offset is a finite number."""
     try:
         return isinstance(number, Real) and math.isfinite(number)
     except OverflowError:  # an int beyond all floats

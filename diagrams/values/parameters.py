@@ -41,7 +41,7 @@ class NumericParameter(Handle):
     shape : tuple of int
         Shape of the value; ``()`` for a scalar.
     unit : str
-        Physical unit, for people.
+        Physical unit, for labels and messages.
     lower, upper : float or ndarray
         Bounds, element by element.
     exclusive : bool
@@ -49,7 +49,7 @@ class NumericParameter(Handle):
     allow_infinite : bool
         Whether infinities are accepted (limits often are infinite).
     problem : callable or None
-        ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
+        ``problem(value) -> str | None`` describes what is wrong with a value that keeps the bounds.
     sparse : bool
         Whether zeros in it are usually there to stay, as in the matrices of a linear system. Native
         code leaves out the terms that they make zero, and is compiled again when one is set to

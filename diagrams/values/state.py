@@ -48,7 +48,7 @@ class ContinuousState(Handle):
     element_names : tuple of str or None
         One name per component.
     problem : callable or None
-        ``problem(vector) -> str | None`` says what is wrong with finite numbers.
+        ``problem(vector) -> str | None`` describes what is wrong with finite numbers.
     normalize : callable or None
         ``normalize(vector) -> vector`` brings numbers to their normal form.
     distribution : callable or None

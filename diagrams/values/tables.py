@@ -208,7 +208,7 @@ def cell_text(value: Any) -> str:
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
-    """Tell whether a column is one of numbers, some of which may be missing."""
+    """Return whether a column is one of numbers, some of which may be missing."""
     there = [value for value in column if value is not None]
     return bool(there) and all(
         isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
