@@ -130,7 +130,7 @@ def shows_state(handle: Any) -> bool:
 
 
 def can_be_set(handle: Any) -> bool:
-    """Return whether the value behind a handle can be set in a context, at least where it is free."""
+    """Return whether the value of a handle can be set in a context, at least where it is free."""
     return isinstance(handle, InputPort) or hasattr(handle, "set") or shows_state(handle)
 
 
