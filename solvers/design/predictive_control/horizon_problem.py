@@ -167,8 +167,8 @@ class HorizonProblem:
 class PointAtRest:
     """Where a model comes to rest under a disturbance, with given outputs.
 
-    Of all such points, the one nearest to that of the model is taken, in the norm of Q and R. Where
-    it is beyond the limits, outputs come as near to the reference as these allow.
+    There can be many such points: the nearest to the point of the model counts, in the norm of Q and
+    R. If it is beyond the limits, outputs come as near to the reference as these allow.
 
     Parameters
     ----------

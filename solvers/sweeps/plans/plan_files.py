@@ -47,7 +47,7 @@ def load_plan(path: str | Path, paths: Iterable[str] | None = None) -> Plan:
         `Sweep.to_parquet`: in ``.mat``, or in ``.parquet``, ``.arrow`` or ``.feather`` (extra
         ``data``).
     paths : iterable of str, optional
-        Columns to use; all of them when omitted. Those of a study also hold its metrics.
+        Columns to use; all of them when omitted. The table of a study also has its metrics.
 
     Returns
     -------
