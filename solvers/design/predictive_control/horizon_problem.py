@@ -167,8 +167,8 @@ class HorizonProblem:
 class PointAtRest:
     """Where a model comes to rest under a disturbance, with given outputs.
 
-    There can be many such points: the nearest to the point of the model counts, in the norm of Q and
-    R. If it is beyond the limits, outputs come as near to the reference as these allow.
+    If there are many such points, the nearest to the point of the model counts, in the norm of Q
+    and R. If it is beyond the limits, outputs come as near to the reference as these allow.
 
     Parameters
     ----------
