@@ -1,0 +1,158 @@
+"""Collocation: polynomials on the intervals of a mesh, and the points at which they are matched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from flexure.diagrams.values.arrays import FloatArray
+
+_ROOT_6 = 6.0**0.5
+#: Points at which rates are matched, as parts of an interval, by the name of the method.
+METHODS: dict[str, tuple[float, ...]] = {
+    "hermite_simpson": (0.0, 0.5, 1.0),  # Lobatto IIIA of order 4
+    "radau": ((4.0 - _ROOT_6) / 10.0, (4.0 + _ROOT_6) / 10.0, 1.0),  # Radau IIA of order 5
+}
+#: How inputs go on between the nodes of the mesh.
+KINDS = ("linear", "hold")
+
+
+@dataclass(frozen=True, eq=False)
+class Collocation:
+    """A method on a mesh: its points, and the instants at which the equations are evaluated.
+
+    The state of an interval is the polynomial whose rate is that of the equations at the stages.
+    Instants are parts of the duration, 0 to 1.
+
+    Attributes
+    ----------
+    method : str
+        One of `METHODS`.
+    kind : {"linear", "hold"}
+        How inputs go on between the nodes of the mesh.
+    mesh : ndarray, shape (n + 1,)
+        Nodes between the intervals.
+    shares_ends : bool
+        Whether the end of an interval and the beginning of the next one are evaluated at once; not
+        where the equations jump in time.
+    """
+
+    method: str
+    kind: str
+    mesh: FloatArray
+    shares_ends: bool = True
+    lengths: FloatArray = field(init=False)
+    points: FloatArray = field(init=False)
+    stages: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        stages = np.array(METHODS[self.method])
+        local = stages[stages > 0.0]
+        lengths = np.diff(self.mesh)
+        inner = self.mesh[:-1, np.newaxis] + lengths[:, np.newaxis] * local
+        inner[:, -1] = self.mesh[1:]
+        object.__setattr__(self, "lengths", lengths)
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "points", np.concatenate([self.mesh[:1], inner.ravel()]))
+
+    @property
+    def intervals(self) -> int:
+        """Number of intervals."""
+        return len(self.lengths)
+
+    @property
+    def per_interval(self) -> int:
+        """Number of points in an interval behind its beginning."""
+        return int(np.sum(self.stages > 0.0))
+
+    @property
+    def order(self) -> int:
+        """Order of the error of one interval."""
+        return 2 * len(self.stages) - (1 if self.stages[0] == 0.0 else 0)
+
+    @property
+    def inputs(self) -> int:
+        """Number of nodes at which inputs are free."""
+        return self.intervals + (self.kind == "linear")
+
+    def shares(self, parts: FloatArray) -> FloatArray:
+        """Return by how much of its duration each stage moves the state, shape (parts, stages).
+
+        Row ``k`` integrates the rates of the stages from the beginning of an interval of length one
+        to ``parts[k]``.
+        """
+        columns = []
+        for k, stage in enumerate(self.stages):
+            others = np.delete(self.stages, k)
+            basis = Polynomial.fromroots(others) / float(np.prod(stage - others))
+            columns.append(basis.integ()(parts))
+        return np.stack(columns, axis=-1)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Shares of all points of an interval behind its beginning."""
+        return self.shares(self.stages[self.stages > 0.0])
+
+    @property
+    def evaluations(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Where equations are evaluated, and where each stage finds its evaluation.
+
+        Returns
+        -------
+        points : ndarray of int, shape (e,)
+            The point of each evaluation.
+        instants : ndarray, shape (e,)
+            Its instant; at the end of an interval the last float before it, unless ends are shared.
+        of_stage : ndarray of int, shape (intervals, stages)
+            The evaluation of each stage.
+        blend : ndarray, shape (inputs, e)
+            What the nodes of the inputs contribute to each evaluation.
+        """
+        n, size, count = self.intervals, self.per_interval, len(self.stages)
+        first = 0 if self.stages[0] == 0.0 else 1
+        of_stage = np.arange(n)[:, np.newaxis] * size + np.arange(count) + first
+        shared = self.shares_ends and self.kind == "linear"
+        points = np.arange(n * size + 1) if shared else of_stage.ravel()
+        instants = self.points[points].copy()
+        if not shared:
+            of_stage = np.arange(n * count).reshape(n, count)
+            if not self.shares_ends:
+                instants[of_stage[:, -1]] = np.nextafter(instants[of_stage[:, -1]], 0.0)
+        blend = np.zeros((self.inputs, len(points)))
+        for k in range(n):
+            for stage, where in zip(self.stages, of_stage[k], strict=True):
+                late = stage if self.kind == "linear" else 0.0
+                blend[k, where] = 1.0 - late
+                if late:
+                    blend[k + 1, where] = late
+        if shared and first:
+            blend[0, 0] = 1.0
+        return points, instants, of_stage, blend
+
+    def inputs_at(self, values: FloatArray, instants: FloatArray) -> FloatArray:
+        """Return inputs at instants from those at the nodes, shape (inputs, instants)."""
+        if self.kind == "hold":
+            at = np.searchsorted(self.mesh, instants, side="right") - 1
+            return values[:, np.clip(at, 0, self.intervals - 1)]
+        return np.array([np.interp(instants, self.mesh, row) for row in values])
+
+    def states_at(self, states: FloatArray, rates: FloatArray, instants: FloatArray) -> FloatArray:
+        """Return states at instants from those at the points.
+
+        Parameters
+        ----------
+        states : ndarray, shape (states, points)
+            At the points.
+        rates : ndarray, shape (states, evaluations)
+            Derivatives by the part of the duration.
+        instants : ndarray, shape (m,)
+            Parts of the duration.
+        """
+        _, _, of_stage, _ = self.evaluations
+        at = np.clip(np.searchsorted(self.mesh, instants, side="right") - 1, 0, self.intervals - 1)
+        parts = (instants - self.mesh[at]) / self.lengths[at]
+        moved = np.einsum("ms,nms->nm", self.shares(parts), rates[:, of_stage[at]])
+        found: FloatArray = states[:, at * self.per_interval] + moved * self.lengths[at]
+        return found
