@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.polynomial import Polynomial
+from numpy.polynomial import Legendre, Polynomial
 
 from flexure.diagrams.values.arrays import FloatArray
 
-_ROOT_6 = 6.0**0.5
-#: Points at which rates are matched, as parts of an interval, by the name of the method.
-METHODS: dict[str, tuple[float, ...]] = {
-    "hermite_simpson": (0.0, 0.5, 1.0),  # Lobatto IIIA of order 4
-    "radau": ((4.0 - _ROOT_6) / 10.0, (4.0 + _ROOT_6) / 10.0, 1.0),  # Radau IIA of order 5
-}
+#: Families of points at which rates are matched: whether the beginning of an interval is one.
+METHODS = {"hermite_simpson": True, "radau": False}
+#: Points in each interval on the first mesh, and on finer ones.
+FIRST, FINER = 3, 5
 #: How inputs go on between the nodes of the mesh.
 KINDS = ("linear", "hold")
 
@@ -29,7 +27,9 @@ class Collocation:
     Attributes
     ----------
     method : str
-        One of `METHODS`.
+        One of `METHODS`: Lobatto IIIA, which is Hermite-Simpson with three points, or Radau IIA.
+    count : int
+        Number of points at which rates are matched in each interval.
     kind : {"linear", "hold"}
         How inputs go on between the nodes of the mesh.
     mesh : ndarray, shape (n + 1,)
@@ -40,6 +40,7 @@ class Collocation:
     """
 
     method: str
+    count: int
     kind: str
     mesh: FloatArray
     shares_ends: bool = True
@@ -48,7 +49,7 @@ class Collocation:
     stages: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        stages = np.array(METHODS[self.method])
+        stages = _stages(self.count, METHODS[self.method])
         local = stages[stages > 0.0]
         lengths = np.diff(self.mesh)
         inner = self.mesh[:-1, np.newaxis] + lengths[:, np.newaxis] * local
@@ -56,6 +57,10 @@ class Collocation:
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "points", np.concatenate([self.mesh[:1], inner.ravel()]))
+
+    def with_mesh(self, mesh: FloatArray, count: int) -> Collocation:
+        """Return the same method on another mesh."""
+        return replace(self, mesh=mesh, count=count)
 
     @property
     def intervals(self) -> int:
@@ -156,3 +161,15 @@ class Collocation:
         moved = np.einsum("ms,nms->nm", self.shares(parts), rates[:, of_stage[at]])
         found: FloatArray = states[:, at * self.per_interval] + moved * self.lengths[at]
         return found
+
+
+def _stages(count: int, begins: bool) -> FloatArray:
+    """Return the points of Lobatto, or of Radau, as parts of an interval."""
+    last = Legendre.basis(count - 1)
+    if begins:
+        inner = last.deriv().roots()
+        found = np.concatenate([[-1.0], inner, [1.0]])
+    else:
+        found = (Legendre.basis(count) - last).roots()
+        found[-1] = 1.0
+    return (np.sort(found.real) + 1.0) / 2.0

@@ -86,6 +86,8 @@ class MotionProblem:
 
     Attributes
     ----------
+    layout : Layout
+        Of the system.
     inputs : list of Variable
         The free inputs.
     input_lower, input_upper : ndarray
@@ -123,7 +125,7 @@ class MotionProblem:
         targets: Any,
     ) -> None:
         self.context, self.attempt = context, attempt
-        self.system = context.system
+        self.system, self.layout = context.system, context.store.layout
         self.states = state_names(context)
         self.signals: list[Shown] = []
         self._count = 0

@@ -11,7 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import EvaluationError, SimulationError
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.design.optimal_motion.collocation import Collocation
+from flexure.solvers.design.optimal_motion.collocation import FINER, FIRST, Collocation
 from flexure.solvers.design.optimal_motion.interior_point import (
     Outcome,
     least_violation,
@@ -30,6 +30,7 @@ from flexure.solvers.results.records.result import SimulationResult
 _MOST_INTERVALS = 5000
 _MOST_PIECES = 4  # into which one refinement divides an interval
 _PARTS = np.array([0.1, 0.3, 0.45, 0.7, 0.9])  # of an interval, where its error is measured
+_COARSE = 1e-4  # residual of an interval of the first mesh that is not divided
 _SHARE = 0.5  # of the tolerance that a refinement aims at
 _SLIGHT = 1e-6  # scaled violation that counts as none
 _SMALL = 1e-6  # of its nominal size: a state that stays below hardly moves
@@ -114,17 +115,18 @@ class MotionSearch:
         self._refuse_jumps(scales)
         self._check_guess(guess)
         mesh, plan, near = self._first_mesh(intervals), guess, False
+        collocation = Collocation(self._method, FIRST, self._kind, mesh, not self.problem.breaks)
         for refinement in range(self._max_refinements + 1):
-            plan = self._solved(self._collocation(mesh), scales, plan, near, refinement)
+            plan = self._solved(collocation, scales, plan, near, refinement)
             sizes = self._sizes(plan, scales[0])
             replay, error = self.replayed(plan, sizes)
             self.found = Found(plan, replay, error, self._iterations, refinement)
             if error <= self._tolerance or refinement == self._max_refinements:
                 break
-            finer = self._refined(plan, sizes, error)
-            if len(finer) > _MOST_INTERVALS:
+            mesh = self._refined(plan, sizes, error)
+            if len(mesh) > _MOST_INTERVALS:
                 break
-            mesh, near = finer, True
+            collocation, near = collocation.with_mesh(mesh, FINER), True
             largest = np.maximum(np.abs(plan.inputs).max(axis=1), _SMALL * scales[1])
             scales = sizes, largest, plan.duration
         assert self.found is not None
@@ -136,9 +138,6 @@ class MotionSearch:
         near = np.abs(uniform[:, np.newaxis] - breaks).min(axis=1, initial=1.0) < 0.25 / intervals
         near[[0, -1]] = False
         return np.union1d(uniform[~near], breaks)
-
-    def _collocation(self, mesh: FloatArray) -> Collocation:
-        return Collocation(self._method, self._kind, mesh, not self.problem.breaks)
 
     def _refuse_jumps(self, scales: tuple[FloatArray, FloatArray, float]) -> None:
         """Look for jumps in the box of the bounds, and of nominal sizes where there are none."""
@@ -306,8 +305,8 @@ class MotionSearch:
         values = plan.inputs
         if self._kind == "hold":
             values = np.column_stack([values, values[:, -1]])
-        rtol = min(1e-7, 1e-3 * self._tolerance)
-        options = {"rtol": rtol, "atol": max(rtol * float(np.min(sizes)), 1e-14)}
+        rtol = min(1e-10, 1e-6 * self._tolerance)
+        options = {"rtol": rtol, "atol": max(rtol * float(np.min(sizes)), 1e-16)}
         try:
             run = self._player.play(times, values, self._kind, plan.states[:, 0], **options)
         except SimulationError as error:
@@ -332,11 +331,14 @@ class MotionSearch:
         wrong = np.abs(slopes - plan.duration * np.array(rates)) / sizes[:, np.newaxis]
         residual = wrong.max(axis=0).reshape(len(lengths), -1).mean(axis=1) * lengths
         residual = np.maximum(residual, 1e-300)
-        growth = error / residual.sum() if np.isfinite(error) else 1e6
-        target = _SHARE * self._tolerance / (max(growth, 1e-3) * len(lengths))
+        if collocation.count == FIRST:  # the next mesh has a higher order
+            target = np.full(len(lengths), _COARSE)
+        else:
+            growth = error / residual.sum() if np.isfinite(error) else 1e6
+            target = np.full(len(lengths), _SHARE * self._tolerance / (growth * len(lengths)))
         pieces = np.ceil((residual / target) ** (1.0 / collocation.order))
         pieces = np.clip(pieces, 1.0, _MOST_PIECES).astype(int)
-        if np.all(pieces == 1):
+        if collocation.count == FINER and np.all(pieces == 1):
             pieces[residual >= np.median(residual)] = 2
         parts = [
             np.linspace(a, b, k + 1)[:-1] for a, b, k in zip(mesh[:-1], mesh[1:], pieces, strict=True)

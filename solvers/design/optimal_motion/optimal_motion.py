@@ -21,7 +21,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
 from flexure.diagrams.values.handles import start_context
-from flexure.solvers.design.optimal_motion.collocation import KINDS, METHODS, Collocation
+from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METHODS, Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem, checked_method
 from flexure.solvers.design.optimal_motion.motion_replay import states_of
 from flexure.solvers.design.optimal_motion.motion_search import Found, MotionSearch
@@ -460,7 +460,7 @@ class StraightLines(Collocation):
     """A mesh between whose nodes states and inputs follow straight lines: that of a guess."""
 
     def __init__(self, mesh: FloatArray) -> None:
-        super().__init__("hermite_simpson", "linear", mesh)
+        super().__init__("hermite_simpson", FIRST, "linear", mesh)
 
     def states_at(self, states: FloatArray, rates: FloatArray, instants: FloatArray) -> FloatArray:
         """Return states at instants."""

@@ -12,6 +12,8 @@ from flexure.solvers.design.optimal_motion.collocation import Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions
 
+_PEAK = 2.0  # of a rate, in units of its mean: that of smooth motions from rest to rest
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -221,9 +223,10 @@ def _sizes(rows: list[tuple[str, float, float]]) -> FloatArray:
 def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, FloatArray, float]:
     """Return the sizes of states and inputs, from bounds and a guess, and that of the duration.
 
-    Sizes that neither shows follow from the others: a state or input ``w`` has the size at which it
-    moves a state of known size by that much during the motion, ``s_i = T |df_i/dw| s_w``; and what
-    moves nothing has the size to which others move it.
+    A position or velocity that stays zero there has the size of the largest one of its block. Sizes
+    that are still open follow from others: a state or input ``w`` has the size at which it moves a
+    state of known size by that much during the motion, ``s_i = T |df_i/dw| s_w``; and what moves
+    nothing has the size to which others move it.
     """
     problem, n = functions.problem, len(plan.states)
     known = np.concatenate([np.abs(plan.states).max(axis=1), np.abs(plan.inputs).max(axis=1)])
@@ -244,12 +247,22 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
     )
     moves = np.abs(np.array(slopes)).reshape(n, 5, len(known)).mean(axis=1) * duration
     moves[~np.isfinite(moves)] = 0.0
+    groups = [
+        [k for k in part.tolist() if span.start <= k < span.stop]
+        for part in (problem.layout.q_indices, problem.layout.v_indices)
+        for span in problem.layout.x_slices
+    ]
     for _ in range(len(known)):
-        open_ones = np.flatnonzero(known == 0.0)
-        ask = [known[:n][moves[:, w] > 0.0] / moves[moves[:, w] > 0.0, w] for w in open_ones]
-        found = {w: each[each > 0.0].min() for w, each in zip(open_ones, ask, strict=True) if any(each)}
+        for group in groups:
+            known[group] = np.where(known[group] == 0.0, known[group].max(initial=0.0), known[group])
+        found: dict[int, float] = {}
+        for w in np.flatnonzero(known == 0.0).tolist():
+            moved = (moves[:, w] > 0.0) & (known[:n] > 0.0)
+            if moved.any():
+                found[w] = _PEAK * float(np.min(known[:n][moved] / moves[moved, w]))
         if not found:
-            found = {w: moves[w] @ known for w in open_ones if w < n and moves[w] @ known > 0.0}
+            pushed = moves @ known
+            found = {w: pushed[w] for w in np.flatnonzero((known[:n] == 0.0) & (pushed > 0.0))}
         if not found:
             break
         for w, size in found.items():
