@@ -17,7 +17,6 @@ from flexure.diagrams.values.events import Forced, Initialization
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import (
     Shown,
-    Variable,
     find_variables,
     shown,
     state_names,
@@ -172,7 +171,7 @@ class MotionProblem:
         if not now < low <= high < np.inf:
             raise ValueRefusedError(
                 attempt,
-                expected=f"a finite end after the time {now:g} s of the context, or two such bounds",
+                expected=f"a finite end after {now:g} s, the time of the context, or two such bounds",
                 found=written(t_final),
             )
         return low - now, high - now

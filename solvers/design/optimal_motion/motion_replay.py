@@ -68,9 +68,7 @@ class Player:
                 fed[port] = np.tile(held, (len(times), 1))
             fed[port][:, [k for _, k in each.keys]] = values[row : row + len(each.keys)].T
             row += len(each.keys)
-        number = 0
-        for port, points in fed.items():
-            number += 1
+        for number, (port, points) in enumerate(fed.items()):
             source = Trajectory(f"{self.prefix}_input_{number}", times, points, kind=kind)  # type: ignore[arg-type]
             builder.add(source)
             builder.connect(source.y, system.input_ports[port.index])

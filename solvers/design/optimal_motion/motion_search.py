@@ -143,10 +143,11 @@ class MotionSearch:
         """Look for jumps in the box of the bounds, and of nominal sizes where there are none."""
         functions, problem = self.functions, self.problem
         size = np.concatenate(scales[:2])
-        lower = np.concatenate([np.full(len(scales[0]), -np.inf), problem.input_lower])
-        upper = np.concatenate([np.full(len(scales[0]), np.inf), problem.input_upper])
-        lower, upper = np.maximum(lower, functions.path_lower), np.minimum(upper, functions.path_upper)
-        lower, upper = np.where(np.isinf(lower), -size, lower), np.where(np.isinf(upper), size, upper)
+        sides = (functions.path_lower, functions.path_upper)
+        lower, upper = np.where(np.isinf(sides), [-size, size], sides)
+        n = len(problem.states)
+        lower[n:] = np.maximum(lower[n:], problem.input_lower)
+        upper[n:] = np.minimum(upper[n:], problem.input_upper)
         functions.refuse_jumps(np.minimum(lower, upper), upper, problem.context.time)
 
     def _check_guess(self, guess: Plan) -> None:
@@ -213,8 +214,10 @@ class MotionSearch:
         """
         bounds = made.lower, made.upper, made.row_lower, made.row_upper
         rows = np.arange(made.equations, len(made.row_lower))
-        n, points = made.soft.shape
+        points = made.soft.shape[1]
         unknowns = np.flatnonzero(made.soft.T.ravel())
+        if not rows.size + unknowns.size:
+            return outcome
         point, violations = least_violation(
             self._ca, made.program, bounds, rows, unknowns, outcome.unknowns, **self._options()
         )
@@ -294,11 +297,14 @@ class MotionSearch:
     def _sizes(self, plan: Plan, nominal: FloatArray) -> FloatArray:
         """Return the size of each state during a plan."""
         largest = np.abs(plan.states).max(axis=1)
+        layout = self.problem.layout
+        for position in layout.tallying:  # what projections add up is compared with its block
+            span, tally = layout.x_slices[position], layout.leaves[position].tally
+            added = slice(span.stop - tally.size, span.stop)  # type: ignore[union-attr]
+            largest[added] = np.maximum(largest[added], largest[span].max())
         return np.where(largest > _SMALL * nominal, largest, nominal)
 
-    def replayed(
-        self, plan: Plan, sizes: FloatArray
-    ) -> tuple[SimulationResult | None, float]:
+    def replayed(self, plan: Plan, sizes: FloatArray) -> tuple[SimulationResult | None, float]:
         """Return the replay of a plan, and its largest error in units of the sizes of states."""
         collocation = plan.collocation
         times = self.problem.context.time + plan.duration * collocation.mesh
@@ -340,7 +346,5 @@ class MotionSearch:
         pieces = np.clip(pieces, 1.0, _MOST_PIECES).astype(int)
         if collocation.count == FINER and np.all(pieces == 1):
             pieces[residual >= np.median(residual)] = 2
-        parts = [
-            np.linspace(a, b, k + 1)[:-1] for a, b, k in zip(mesh[:-1], mesh[1:], pieces, strict=True)
-        ]
-        return np.concatenate([*parts, [1.0]])
+        ends = zip(mesh[:-1], mesh[1:], pieces, strict=True)
+        return np.concatenate([*(np.linspace(a, b, k + 1)[:-1] for a, b, k in ends), [1.0]])

@@ -67,6 +67,7 @@ class NodeFunctions:
                 values[key] = t if is_time else number_behind(store, key)  # type: ignore[arg-type]
         column = casadi_expressions(ca, expressions, values)
         rates, signals = column[:n], column[n : len(traced)]
+        self._rates = traced[:n]
         places = {
             row: keys.index(each.key)  # type: ignore[arg-type]
             for row, each in enumerate(traced[n:])
@@ -88,8 +89,9 @@ class NodeFunctions:
         ]
         inputs = [x, u, t]
         total = [sum(each, ca.SX(0.0)) for each in (squares, finals)]
-        self.running = ca.Function("running", inputs, [rates, signals[along], total[0]])
-        self.ending = ca.Function("ending", inputs, [signals[last], total[1]])
+        bounded = [ca.vertcat(ca.SX(0, 1), *(signals[k] for k in each)) for each in (along, last)]
+        self.running = ca.Function("running", inputs, [rates, bounded[0], total[0]])
+        self.ending = ca.Function("ending", inputs, [bounded[1], total[1]])
         self.slopes = ca.Function("slopes", inputs, [ca.jacobian(rates, ca.vertcat(x, u))])
         self.projected = ca.Function("projected", [x], [column[len(traced) :]]) if moved else None
         self._decisions = [
@@ -154,7 +156,9 @@ class NodeFunctions:
             b, at_b = np.where(same, b, middle), np.where(same, at_b, value)
             other = np.where(same, other, chosen)
         size = 1e-9 + np.maximum(np.abs(at_a), np.abs(at_b))
-        jumps = differ & np.any(np.abs(at_a - at_b) > _JUMP * size.max(axis=1, keepdims=True), axis=0)
+        jumps = differ & np.any(
+            np.abs(at_a - at_b) > _JUMP * size.max(axis=1, keepdims=True), axis=0
+        )
         if jumps.any():
             pair = int(np.flatnonzero(jumps)[0])
             node = self._decisions[int(np.flatnonzero(choice[:, pair] != other[:, pair])[0])]
@@ -167,14 +171,19 @@ class NodeFunctions:
             )
 
     def _owner(self, node: Symbol) -> str:
-        """Name the output in which a node appears first."""
+        """Name the output or rate in which a node appears first."""
         layout = self._symbols.layout
         for slot in sorted(range(layout.input_base), key=layout.rank.__getitem__):
-            value = self._symbols.cache[slot]
-            inside = [each for each in np.ravel(value) if isinstance(each, Symbol)]
-            if any(each is node for each in reachable(inside)):
+            if _contains(self._symbols.cache[slot], node):
                 return f"'{layout.slot_port[slot].full_name}'"
-        return "the rates of states"
+        rates = zip(self.problem.states, self._rates, strict=True)
+        return f"the rate of '{next(name for name, rate in rates if _contains(rate, node))}'"
+
+
+def _contains(value: Any, node: Symbol) -> bool:
+    """Tell whether a node is part of expressions."""
+    inside = reachable(each for each in np.ravel(value) if isinstance(each, Symbol))
+    return any(each is node for each in inside)
 
 
 def require_finite(values: FloatArray, names: list[str], attempt: str) -> None:

@@ -15,7 +15,7 @@ from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way, path_of, several
+from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -207,8 +207,8 @@ class OptimalMotion(Answer):
 
 def optimal_motion(
     system: System,
-    context: Context | None = None,
-    t_final: float | tuple[float, float] = 1.0,
+    context: Context | None,
+    t_final: float | tuple[float, float],
     *,
     inputs: Mapping[Any, Any],
     start: Mapping[Any, Any] | None = None,
@@ -226,11 +226,11 @@ def optimal_motion(
     max_iterations: int = 1000,
     progress: bool = False,
 ) -> OptimalMotion:
-    """Find the inputs that move a system to an end at the smallest cost.
+    r"""Find the inputs that move a system to an end at the smallest cost.
 
     The problem is to minimize
 
-    .. math:: \\sum_j w_j \\int_{t_0}^{T} (y_j - r_j)^2 dt + \\sum_k c_k y_k(T) + c_T T
+    .. math:: \sum_j w_j \int_{t_0}^{T} (y_j - r_j)^2 dt + \sum_k c_k y_k(T) + c_T T
 
     subject to the equations of the system, and to bounds of inputs, states and signals.
 
@@ -238,9 +238,9 @@ def optimal_motion(
     ----------
     system : System
         A block or diagram whose equations can be traced, without sampled blocks and events.
-    context : Context, optional
+    context : Context or None
         A root context with the time and states of the start and all other values; it is not
-        changed. A default context when omitted.
+        changed. None for a default context.
     t_final : float or (float, float)
         End of the motion in s, or its bounds if it is free.
     inputs : mapping
@@ -334,7 +334,7 @@ def optimal_motion(
     >>> import flexure as fx
     >>> cart = fx.StateSpace("cart", [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
     >>> motion = fx.optimal_motion(
-    ...     cart, t_final=1.0, inputs={"u": None}, end={"x": [1.0, 0.0]}, cost={"u": 1.0}
+    ...     cart, None, 1.0, inputs={"u": None}, end={"x": [1.0, 0.0]}, cost={"u": 1.0}
     ... )
     >>> round(motion.cost, 6), motion.inputs["u"][[0, -1]].round(4)
     (12.0, array([ 6., -6.]))
@@ -358,9 +358,7 @@ def optimal_motion(
     require(first <= _MOST_INTERVALS, intervals, attempt, f"at most {_MOST_INTERVALS} intervals")
     most = count_of(max_iterations, "max_iterations", attempt, minimum=1)
     finest = count_of(max_refinements, "max_refinements", attempt, minimum=0)
-    error_bound = bounded(
-        tolerance, f"{attempt} with this tolerance", lower=1e-9, upper=1.0
-    )
+    error_bound = bounded(tolerance, f"{attempt} with this tolerance", lower=1e-9, upper=1.0)
     name = checked_method(method, METHODS, "method", attempt)
     how = checked_method(kind, dict.fromkeys(KINDS), "kind", attempt)
     show = flag(progress, "progress", attempt)
@@ -474,7 +472,9 @@ def _answer(
     plan, context = found.plan, problem.context.clone()
     collocation = plan.collocation
     context.store.set_motion(context.time, freeze(plan.states[:, 0].copy()))
-    values = plan.inputs if kind == "linear" else plan.inputs[:, [*range(collocation.intervals), -1]]
+    values = (
+        plan.inputs if kind == "linear" else plan.inputs[:, [*range(collocation.intervals), -1]]
+    )
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)

@@ -96,9 +96,12 @@ class Transcription:
         self.problem: MotionProblem = functions.problem
         self.state_scale, self.input_scale, self.time_scale = scales
         problem, start = self.problem, self.problem.context.time
-        self._shapes = (len(self.state_scale), len(collocation.points)), (
-            len(self.input_scale),
-            collocation.inputs,
+        self._shapes = (
+            (len(self.state_scale), len(collocation.points)),
+            (
+                len(self.input_scale),
+                collocation.inputs,
+            ),
         )
         points, instants, of_stage, blend = collocation.evaluations
         self._at = points, instants
@@ -138,9 +141,15 @@ class Transcription:
         self._set_rows(row_scale)
         self.program = {
             "x": all_unknowns,
-            "f": cost,
+            "f": cost / self._size_of(cost, all_unknowns),
             "g": ca.vertcat(ca.vec(scaled), bounded) if row_scale.size else ca.vec(scaled),
         }
+
+    def _size_of(self, cost: Any, unknowns: Any) -> float:
+        """Return by how much the cost changes, at unknowns of half their size, over their size."""
+        slope = self.ca.Function("slope", [unknowns], [self.ca.gradient(cost, unknowns)])
+        size = float(np.sum(np.abs(np.array(slope(np.full(unknowns.numel(), 0.5))))))
+        return size if 0.0 < size < np.inf else 1.0
 
     def _set_bounds(self) -> None:
         """Set the bounds of the unknowns, and note which ones can be broken in a diagnosis."""
@@ -211,7 +220,9 @@ class Transcription:
         """Return the name and instant of each bound of states that a diagnosis may break."""
         at, which = np.nonzero(self.soft.T)
         names = self.problem.states
-        return [(names[k], float(self.collocation.points[p])) for p, k in zip(at, which, strict=True)]
+        return [
+            (names[k], float(self.collocation.points[p])) for p, k in zip(at, which, strict=True)
+        ]
 
 
 def _sizes(rows: list[tuple[str, float, float]]) -> FloatArray:
@@ -254,7 +265,9 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
     ]
     for _ in range(len(known)):
         for group in groups:
-            known[group] = np.where(known[group] == 0.0, known[group].max(initial=0.0), known[group])
+            known[group] = np.where(
+                known[group] == 0.0, known[group].max(initial=0.0), known[group]
+            )
         found: dict[int, float] = {}
         for w in np.flatnonzero(known == 0.0).tolist():
             moved = (moves[:, w] > 0.0) & (known[:n] > 0.0)
