@@ -48,6 +48,9 @@ if TYPE_CHECKING:
         UnscentedKalmanFilter as UnscentedKalmanFilter,
     )
     from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.optimal_motion.optimal_motion import (
+        optimal_motion as optimal_motion,
+    )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
     from flexure.solvers.design.predictive_control.predictive_controller import (
