@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.nonlinear_controller import (
+        NonlinearPredictiveController as NonlinearPredictiveController,
+    )
     from flexure.solvers.design.predictive_control.predictive_controller import (
         ModelPredictiveController as ModelPredictiveController,
     )
