@@ -205,7 +205,7 @@ class NonlinearPredictiveController(SampledPlan):
         targets = self._shooting.targets.copy()
         targets[self._tracked] = sample.reference
         violation, total = 0.0, 0
-        for _ in range(self._steps if sample.count else max(self._steps, _FIRST)):
+        for _ in range(self._steps if sample.number else max(self._steps, _FIRST)):
             found = self._shooting.improve(
                 sample.time,
                 (inputs, states),

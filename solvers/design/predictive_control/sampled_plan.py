@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import count_of, require
+from flexure.diagrams.checks.arguments import count_of, is_whole, require
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array, FloatArray, bounded
@@ -33,7 +33,7 @@ class Sample(NamedTuple):
         What states do beyond the prediction in a period.
     reference : ndarray, shape (p,)
         What tracked signals are to be.
-    count : int
+    number : int
         Number of samples before.
     """
 
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
     u: FloatArray
     disturbance: FloatArray
     reference: FloatArray
-    count: int
+    number: int
 
 
 class SampledPlan(LeafSystem):
@@ -94,7 +94,7 @@ class SampledPlan(LeafSystem):
         self._most = count_of(max_iterations, "max_iterations", attempt, minimum=1)
         about = f"{attempt} with this disturbance_gain"
         self._gain = bounded(disturbance_gain, about, lower=0.0, upper=1.0)
-        require(delay in (0, 1), delay, attempt, "delay to be 0 or 1 period")
+        require(is_whole(delay) and delay in (0, 1), delay, attempt, "delay to be 0 or 1 period")
         self._delay = bool(delay)
         self._deadline = bounded(
             np.inf if deadline is None else deadline,

@@ -118,7 +118,8 @@ class ShootingProblem:
 
     def move(self, time: float, x: FloatArray, u: FloatArray) -> FloatArray:
         """Return the states one period later."""
-        return self._moved(np.array([time]), x[np.newaxis], u[np.newaxis])[0][0]
+        moved, _ = self._moved(np.array([time]), x[np.newaxis], u[np.newaxis])
+        return np.asarray(moved[0])
 
     def _moved(
         self, times: FloatArray, x: FloatArray, u: FloatArray, *, with_slopes: bool = False
@@ -185,7 +186,7 @@ class ShootingProblem:
         """
         inputs, states = plan
         N, m, n = self.horizon, inputs.shape[1], states.shape[1]
-        times = time + self.period * np.arange(N + 1)
+        times = np.asarray(time + self.period * np.arange(N + 1), dtype=float)
         moved, A = self._moved(times[:-1], states[:-1], inputs, with_slopes=True)
         held = np.vstack([inputs, inputs[-1:]])
         y, dy, g, dg = _mapped(self._signals, states, held, times)
