@@ -472,9 +472,8 @@ def _answer(
     plan, context = found.plan, problem.context.clone()
     collocation = plan.collocation
     context.store.set_motion(context.time, freeze(plan.states[:, 0].copy()))
-    values = (
-        plan.inputs if kind == "linear" else plan.inputs[:, [*range(collocation.intervals), -1]]
-    )
+    nodes = np.minimum(np.arange(collocation.intervals + 1), collocation.inputs - 1)
+    values = plan.inputs[:, nodes]  # of held inputs, the last value counts twice
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
