@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,7 +252,7 @@ def test_problems_without_solution_say_why_and_what_to_do() -> None:
         (mass(), 1.0, reach | {"start": {"speed": 1.0}}, errors.ContextError, "speed"),
         (mass(), 1.0, reach | {"cost": {"t_final": 1.0}}, errors.ValueRefusedError, "final_cost"),
         (mass(), 1.0, reach | {"cost": {"u": -1.0}}, errors.ValueRefusedError, "weights >= 0"),
-        (mass(), 1.0, reach | {"targets": {"u": 1.0}}, errors.UnknownNameError, "targets"),
+        (mass(), 1.0, reach | {"targets": {"speed": 1.0}}, errors.UnknownNameError, "targets"),
         (mass(), 1.0, reach | {"method": "euler"}, errors.ValueRefusedError, "'radau'"),
         (mass(), 1.0, reach | {"guess": "mine"}, errors.ValueRefusedError, "'simulated'"),
     ]
@@ -277,9 +277,177 @@ def test_an_infeasible_motion_comes_with_the_nearest_one() -> None:
 
 
 def test_a_replay_that_leaves_the_plan_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match="more than the tolerance 0.0001 on 5 intervals"):
+    with pytest.warns(UserWarning, match="more than the tolerance 0.0001, on 5 intervals"):
         motion = fx.optimal_motion(
             **{**KNOWN["cart and pole"][1], "intervals": 5}, max_refinements=0
         )
     assert motion.replay_error > 1e-4
     assert f"{motion.replay_error:.2g}" in repr(motion)
+
+
+def arm() -> tuple[fx.Plant, fx.Context]:
+    """A horizontal arm with an elastic hinge in its middle."""
+    builder = fx.PlantBuilder("arm")
+    rod = fx.SpatialInertia.thin_rod(0.5, length=0.4, axis="x")
+    inner = builder.add_body("inner", rod, com=(0.2, 0, 0))
+    outer = builder.add_body("outer", rod, com=(0.2, 0, 0))
+    up = (0, 0, 1)
+    shoulder = builder.add_joint(fx.RevoluteJoint("shoulder", builder.world, inner, axis=up))
+    middle = builder.add_frame("middle", inner, (0.4, 0, 0))
+    flexure = builder.add_joint(fx.RevoluteJoint("flexure", middle, outer, axis=up))
+    builder.add_force_element(fx.JointSpring("spring", flexure, stiffness=6.0, damping=0.01))
+    builder.add_actuator("motor", shoulder)
+    plant = builder.build()
+    return plant, plant.create_default_context()
+
+
+REST = {"shoulder.angle": 1.0, "shoulder.rate": 0.0, "flexure.angle": 0.0, "flexure.rate": 0.0}
+
+
+def test_a_compliant_plant_comes_to_rest_when_a_block_plays_its_inputs() -> None:
+    plant, context = arm()
+    problem: dict[str, Any] = {"inputs": {"motor": (-3.0, 3.0)}, "end": REST, "intervals": 20}
+    for more in ({"kind": "linear"}, {"kind": "hold"}, {"method": "radau", "kind": "hold"}):
+        motion = fx.optimal_motion(plant, context, 0.8, **problem, **more)
+        twin, _ = arm()
+        builder = fx.DiagramBuilder("bench")
+        builder.add_all(twin, motion.to_block("plan", signals="shoulder.angle"))
+        builder.connect("plan.motor", "arm.motor")
+        run = fx.simulate(builder.build(), 1.2, rtol=1e-10, atol=1e-12)
+        for path, value in REST.items():
+            assert run.sample(f"arm.{path}", [0.8])[0] == pytest.approx(value, abs=1e-4), more
+        energy = run.sample("arm.spring.stored_energy", [0.4, 0.8])
+        assert energy[1] < 1e-6 * energy[0]
+        assert run.sample("plan.angle", motion.time)[::5] == pytest.approx(
+            motion["shoulder.angle"][::5], abs=1e-6
+        )
+
+
+def test_guesses_of_all_kinds_lead_to_the_same_motion() -> None:
+    plant, context = arm()
+    context.set("motor", 0.5)
+    problem: dict[str, Any] = {"inputs": {"motor": (-3.0, 3.0)}, "end": REST, "intervals": 20}
+    first = fx.optimal_motion(plant, context, 0.8, **problem)
+    for guess in ("simulated", first, fx.simulate(plant, 0.8, context=context)):
+        again = fx.optimal_motion(plant, context, 0.8, guess=guess, **problem)
+        assert again.cost == pytest.approx(first.cost, rel=1e-6)
+    assert first.inputs["motor"].shape == first.time.shape
+    assert first.inputs[plant.named_port("motor")] is first.inputs["motor"]
+
+
+def test_costs_follow_targets_and_ends() -> None:
+    """Against the equation of Riccati for a mass, and the closed form of a kick."""
+    problem = from_state(mass(), 1.0, 0.0) | {"inputs": {"u": None}, "intervals": 60}
+    weights = {"x[0]": 1.0, "u": 1.0}
+    regulated = fx.optimal_motion(**problem, t_final=15.0, cost=weights)
+    assert regulated.cost == pytest.approx(np.sqrt(2.0), rel=1e-4)  # P[0, 0], T to infinity
+    moved = from_state(mass(), 0.0, 0.0) | {"inputs": {"u": None}, "intervals": 60}
+    tracked = fx.optimal_motion(**moved, t_final=15.0, cost=weights, targets={"x[0]": -1.0})
+    assert tracked.cost == pytest.approx(regulated.cost, rel=1e-4)
+    # min u^2 over 1 s less 3 v(1): u = 3/2, cost 9/4 - 9/2.
+    kicked = fx.optimal_motion(
+        **moved, t_final=1.0, cost={"u": 1.0}, final_cost={"speed": -3.0}, start={"x[0]": None}
+    )
+    assert kicked.cost == pytest.approx(-2.25, rel=1e-6)
+
+
+def test_a_rotation_of_a_free_body_is_planned_on_quaternions() -> None:
+    builder = fx.PlantBuilder("craft", gravity=(0, 0, 0))
+    hub = builder.add_body("hub", fx.SpatialInertia.solid_sphere(10.0, radius=0.5))
+    builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, hub))
+    builder.add_external_force("jets", hub)
+    plant, half = builder.build(), 0.75
+    end = {
+        f"tree.x[free_{name}]": value
+        for name, value in {
+            **dict.fromkeys(("qx", "qy", "x", "y", "z", "wx", "wy", "wz", "vx", "vy", "vz"), 0.0),
+            "qw": np.cos(half),
+            "qz": np.sin(half),
+        }.items()
+    }
+    motion = fx.optimal_motion(plant, None, 2.0, inputs={"jets": (-50.0, 50.0)}, end=end)
+    inertia = 0.4 * 10.0 * 0.5**2
+    assert motion.cost == pytest.approx(12.0 * (2.0 * half * inertia) ** 2 / 2.0**3, rel=1e-4)
+    assert motion.replay_error <= 1e-4
+
+
+@pytest.mark.full
+def test_loops_are_projected_at_the_ends_of_intervals() -> None:
+    builder = fx.PlantBuilder("linkage", gravity=(0, 0, 0))
+    bars = {}
+    for name in ("crank", "coupler", "rocker"):
+        rod = fx.SpatialInertia.thin_rod(1.0, length=0.5, axis="x")
+        bars[name] = builder.add_body(name, rod, com=(0.25, 0, 0))
+    axis = {"axis": (0, 0, 1)}
+    foot = builder.add_frame("foot", builder.world, (0.5, 0, 0))
+    tips = {name: builder.add_frame(f"tip_{name}", bar, (0.5, 0, 0)) for name, bar in bars.items()}
+    shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, bars["crank"], **axis))
+    builder.add_joint(fx.RevoluteJoint("knee", tips["crank"], bars["coupler"], **axis))
+    builder.add_joint(fx.RevoluteJoint("pivot", foot, bars["rocker"], **axis))
+    pin = fx.RevoluteJoint("pin", tips["coupler"], tips["rocker"], **axis)
+    builder.add_loop_joint(pin)
+    builder.add_actuator("motor", shaft)
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("shaft.angle", 1.5)
+    context.set("knee.angle", -1.5)
+    context.set("pivot.angle", 1.5)
+    motion = fx.optimal_motion(
+        plant,
+        context,
+        1.0,
+        inputs={"motor": (-50.0, 50.0)},
+        end={"shaft.angle": 2.0, "shaft.rate": 0.0},
+        intervals=10,
+    )
+    assert motion.replay_error <= 1e-4
+    assert motion["pivot.angle"] == pytest.approx(motion["shaft.angle"], abs=1e-4)
+
+
+def test_an_interruption_keeps_the_best_motion_so_far() -> None:
+    """In a process of its own, which interrupts itself after some iterations."""
+    script = """
+    import os, signal, sys, threading
+    sys.path.insert(0, {folder!r})
+    from test_optimal_motion import KNOWN, fx
+    from flexure.solvers.simulation.run_control import progress_bar
+
+    calls = []
+    def update(self, now, failed=0):
+        calls.append(now)
+        if len(calls) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+    progress_bar.ProgressBar.update = update
+    problem = KNOWN["cart and pole"][1]
+    try:
+        fx.optimal_motion(**problem)
+    except KeyboardInterrupt as stop:
+        print(stop.result.outcome, stop.result.iterations < 20, stop.result.states.shape)
+    """
+    folder = str(Path(__file__).parent)
+    code = textwrap.dedent(script).format(folder=folder)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout.split("\n")[0] == "interrupted True (81, 4)"
+
+
+def test_the_points_of_a_method_integrate_polynomials_exactly() -> None:
+    for method, count, degree in (
+        ("hermite_simpson", 3, 3),
+        ("hermite_simpson", 5, 7),
+        ("radau", 3, 4),
+        ("radau", 5, 8),
+    ):
+        made = Collocation(method, count, "linear", np.array([0.0, 1.0]))
+        for power in range(degree + 1):
+            exact = 1.0 / (power + 1.0)
+            assert made.weights[-1] @ made.stages**power == pytest.approx(exact), (method, power)
+    simpson = Collocation("hermite_simpson", 3, "linear", np.array([0.0, 1.0]))
+    assert simpson.weights[-1] == pytest.approx([1 / 6, 4 / 6, 1 / 6])
+
+
+def test_without_casadi_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "casadi", None)
+    with pytest.raises(fx.errors.MissingExtraError, match=r"flexure\[optimal\]"):
+        fx.optimal_motion(mass(), None, 1.0, inputs={"u": None})
