@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.output_feedback import (
         OutputFeedbackDesign as OutputFeedbackDesign,
     )
+    from flexure.solvers.design.synthesis.model_reduction import ModelReduction as ModelReduction
+    from flexure.solvers.design.synthesis.synthesis import SynthesisDesign as SynthesisDesign
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (
