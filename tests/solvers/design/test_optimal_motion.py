@@ -15,6 +15,9 @@ from scipy.integrate import quad, solve_bvp
 from scipy.optimize import brentq
 
 import flexure as fx
+from flexure.diagrams.scalars import Graph
+from flexure.diagrams.scalars.expressions.vocabulary import OPERATIONS
+from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.collocation import Collocation
 
 pytest.importorskip("casadi", reason="optimal motions need the package casadi")
@@ -445,6 +448,28 @@ def test_the_points_of_a_method_integrate_polynomials_exactly() -> None:
             assert made.weights[-1] @ made.stages**power == pytest.approx(exact), (method, power)
     simpson = Collocation("hermite_simpson", 3, "linear", np.array([0.0, 1.0]))
     assert simpson.weights[-1] == pytest.approx([1 / 6, 4 / 6, 1 / 6])
+
+
+def test_operations_have_the_numbers_of_numpy_in_casadi() -> None:
+    import casadi as ca
+
+    rng, wrong = np.random.default_rng(1), []
+    for name, operation in OPERATIONS.items():
+        graph = Graph()
+        symbols = [graph.input(k) for k in range(operation.nin)]
+        truths = name.startswith("logical")
+        traced = graph.record(name, *[each > 0.5 for each in symbols] if truths else symbols)
+        scalars = [ca.SX.sym(f"x{k}") for k in range(operation.nin)]
+        found = ca.Function(
+            "f", scalars, [casadi_expressions(ca, [traced], dict(enumerate(scalars)))]
+        )
+        for _ in range(20):
+            values = rng.uniform(0.05, 0.95, operation.nin)
+            values = values + 1.0 if name == "arccosh" else values
+            given = values > 0.5 if truths else values
+            if float(found(*values)) != pytest.approx(float(operation(*given)), rel=1e-12):
+                wrong.append(name)
+    assert wrong == []
 
 
 def test_without_casadi_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
