@@ -171,7 +171,7 @@ class MotionProblem:
         if not now < low <= high < np.inf:
             raise ValueRefusedError(
                 attempt,
-                expected=f"a finite end after {now:g} s, the time of the context, or two such bounds",
+                expected=f"a finite end after {now:g} s, where the context is, or two such bounds",
                 found=written(t_final),
             )
         return low - now, high - now

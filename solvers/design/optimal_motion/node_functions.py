@@ -14,8 +14,8 @@ from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, JUMPING
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import read_equations
+from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.motion_problem import Bounded, MotionProblem
-from flexure.solvers.tracing.casadi_form import casadi_expressions
 from flexure.solvers.tracing.trace import STATE, TIME, Key, SymbolicStore, number_behind, trace
 
 _PAIRS = 400  # of points, between which jumps are looked for
