@@ -1,0 +1,114 @@
+"""Products of weights with the derivatives of rates and outputs, by reverse accumulation.
+
+For weights w and equations f(t, x, p), reverse accumulation of the one number wᵀ f gives
+``wᵀ ∂f/∂x`` and ``wᵀ ∂f/∂p`` for all numbers p at a few times the cost of f. The functions read the
+weights behind the states, as further states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.derivatives.differentiation import gradient
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
+from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
+from flexure.diagrams.systems.layout import Layout
+
+from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
+from flexure.solvers.tracing.straight_line import StraightLine
+from flexure.solvers.tracing.trace import STATE, Key, SymbolicStore, trace
+
+
+class AdjointEquations:
+    """Expressions of the products, for all contexts of a system.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    read : callable
+        ``read(store)`` returns rates, and behind them outputs.
+    keys : sequence of Key
+        The numbers p, discrete values among them.
+
+    Attributes
+    ----------
+    num_states, num_outputs, num_keys : int
+        Sizes of x, of the outputs, and of p.
+    pulled, shown : list
+        Products with the derivatives of rates and of outputs, by states and then by the numbers;
+        behind them the number that was differentiated.
+    may_jump : bool
+        Whether rates or outputs hold an operation that can jump.
+
+    Raises
+    ------
+    TraceError
+        When a block cannot be traced.
+    """
+
+    def __init__(
+        self, layout: Layout, read: Callable[[Any], list[Any]], keys: Sequence[Key]
+    ) -> None:
+        n = layout.num_states
+        states: list[Key] = [((STATE, 0, 0), k) for k in range(n)]
+
+        def products(store: SymbolicStore) -> list[list[Any]]:
+            found = simplify(read(store), checked=True)
+            self.num_outputs = len(found) - n
+            count = n + max(n, self.num_outputs)
+            weights = scalars.symbols(store.graph, (STATE, 0, 0), count)[n:]
+            symbols = [each for each in found if isinstance(each, Symbol)]
+            self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
+            parts = []
+            for equations in (found[:n], found[n:]):
+                total = sum(w * each for w, each in zip(weights, equations, strict=False))
+                parts.append(simplify([*gradient(total, [*states, *keys]), total]))
+            return parts
+
+        self.pulled, self.shown = trace(layout, products)
+        self.num_states, self.num_keys = n, len(keys)
+
+    @property
+    def width(self) -> int:
+        """The number of states and of weights behind them."""
+        return self.num_states + max(self.num_states, self.num_outputs)
+
+    def interpreted(self) -> tuple[StraightLine, StraightLine]:
+        """Return both as code of Python."""
+        pulled, shown = (StraightLine(each, self.width) for each in (self.pulled, self.shown))
+        return pulled, shown
+
+
+class AdjointProgram(OwnFunctions):
+    """Native functions of the products.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    equations : AdjointEquations
+        The products.
+
+    Attributes
+    ----------
+    pulled, shown : Address or None
+        Of the functions; None where there are no states or no outputs.
+
+    Raises
+    ------
+    TraceError
+        When they would take too long to compile.
+    """
+
+    def __init__(self, layout: Layout, equations: AdjointEquations) -> None:
+        super().__init__(layout)
+        self.pulled = self._made(equations.pulled, "products with derivatives of rates")
+        self.shown = self._made(equations.shown, "products with derivatives of outputs")
+
+

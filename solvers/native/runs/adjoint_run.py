@@ -1,0 +1,177 @@
+"""Steps of a run that are gone through backward: the memory, and the calls.
+
+See `flexure.solvers.native.kernels.runs.adjoint_runs`. Without native code, Python runs the same
+kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.native.kernels.runs.adjoint_runs import AdjointData, go_back
+from flexure.solvers.native.kernels.steps.explicit import bends, point_inside
+from flexure.solvers.native.llvm.library import address_of
+from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
+from flexure.solvers.native.programs.binding import BoundProgram
+from flexure.solvers.native.programs.method_programs import METHODS, adjoint_loops
+from flexure.solvers.native.runs.run_memory import StructureArrays
+
+#: Methods whose steps have a kernel that goes backward.
+WITH_ADJOINT = tuple(name for name, method in METHODS.items() if not method.linear)
+_AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
+
+
+class AdjointRun:
+    """Weights of the state in a number, and its derivatives, carried backward.
+
+    Parameters
+    ----------
+    method : str
+        A name out of `WITH_ADJOINT`.
+    equations : AdjointEquations
+        Products with derivatives.
+    store : Store
+        The values of a context, among them the present discrete ones.
+    rates : callable
+        ``rates(time, x)`` are the derivatives of the states.
+    native : tuple of BoundProgram and AdjointProgram, optional
+        Native code of rates and products.
+
+    Attributes
+    ----------
+    adjoint : ndarray, shape (n,)
+        The weights.
+    slopes : ndarray, shape (m,)
+        The derivatives by numbers.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        equations: AdjointEquations,
+        store: Store,
+        rates: Callable[[float, FloatArray], FloatArray],
+        native: tuple[BoundProgram, AdjointProgram] | None,
+    ) -> None:
+        self._method = METHODS[method]
+        self._store, self._native, self._rates = store, native, rates
+        n, m = equations.num_states, equations.num_keys
+        rows = self._method.rows
+        sizes = {"point": equations.width, "k": rows * n, "bars": rows * n, "out": n + m + 1}
+        sizes |= {"adjoint": n, "slopes": m}
+        numbers = {"n": n, "m": m, "p": equations.num_outputs}
+        if native is None:
+            arrays = {name: np.zeros(size) for name, size in sizes.items()}
+            self._codes = equations.interpreted()
+            self._data: Any = SimpleNamespace(**numbers, **arrays, env=None, own=None)
+            self._data.rhs = self._call_rates
+        else:
+            self._memory = memory = StructureArrays(AdjointData)
+            for name, number in numbers.items():
+                setattr(memory.fields, name, number)
+            arrays = {name: memory.room(name, size)[:size] for name, size in sizes.items()}
+            memory.link("pulled", native[1].pulled)
+            memory.link("shown", native[1].shown)
+            whole, pointer = ctypes.c_int64, ctypes.c_void_p
+            arguments = [pointer, whole, *[pointer] * 7]
+            self._go_back = adjoint_loops(method).function("go_back", None, *arguments)
+        self.adjoint, self.slopes = arrays["adjoint"], arrays["slopes"]
+
+    def hold(self) -> None:
+        """Take over the discrete values of the context."""
+        if self._native is None:
+            pulled, shown = (code.bind(self._store) for code in self._codes)
+            self._data.pulled, self._data.shown = partial(_put, pulled), partial(_put, shown)
+            return
+        bound, own = self._native
+        memory = self._memory
+        memory.attach("env", bound.env)  # first, since it may bring another program
+        memory.link("rhs", bound.program.rhs)
+        memory.attach("own", own.fill(self._store))
+
+    def _call_rates(self, time: float, x: FloatArray, env: None, out: FloatArray) -> None:
+        n = self._data.n
+        out[:n] = self._rates(time, x[:n])
+
+    def interpolating(self, fractions: FloatArray) -> FloatArray:
+        """Return the weights of all slopes in states at fractions of a step, divided by it."""
+        rows, tableau = self._method.rows, self._method.tableau
+        slopes, nothing = np.eye(rows), np.zeros(rows)
+        coefficients = np.zeros((self._method.bends, rows))
+        end = np.array(self._method.ends)
+        found = np.zeros((rows, len(fractions)))
+
+        def known(time: float, x: FloatArray, env: None, out: FloatArray) -> None:
+            """Leave the slopes what they are."""
+
+        step = 0.0, 1.0, np.inf, nothing, end, np.zeros(rows), slopes.ravel()
+        bends(tableau, rows, known, *step, None, coefficients.ravel())  # type: ignore[arg-type]
+        arguments: Any = fractions, 1.0, nothing, coefficients.ravel(), found
+        point_inside(tableau, rows, *arguments)
+        return np.ascontiguousarray(found.T)
+
+    def go_back(
+        self,
+        spans: FloatArray,
+        states: FloatArray,
+        fractions: FloatArray,
+        counts: NDArray[np.int64],
+        times: FloatArray,
+        seeds: FloatArray,
+    ) -> None:
+        """Go through steps, the last one first.
+
+        Parameters
+        ----------
+        spans : ndarray, shape (k, 3)
+            Begins and ends of the steps as they were tried, and latest times to evaluate at.
+        states : ndarray, shape (k, n)
+            The states at their begins.
+        fractions : ndarray, shape (k,)
+            At which parts of the steps they ended; less than 1 where an event cut them.
+        counts : ndarray of int, shape (k,)
+            How many samples are in each step.
+        times : ndarray, shape (s,)
+            Their times in seconds.
+        seeds : ndarray, shape (s, p)
+            Their weights.
+        """
+        ends = np.append(0, np.cumsum(counts))
+        for last in range(len(spans), 0, -_AT_ONCE):
+            k = slice(max(0, last - _AT_ONCE), last)
+            samples = slice(ends[k.start], ends[k.stop])
+            begin, length = spans[k, 0], spans[k, 1] - spans[k, 0]
+            which = np.repeat(np.arange(last - k.start), counts[k])
+            inside = (times[samples] - begin[which]) / length[which]
+            cut = np.flatnonzero(fractions[k] != 1.0)
+            cuts = np.full(last - k.start, -1)
+            cuts[cut] = len(inside) + np.arange(len(cut))
+            weights = self.interpolating(np.append(inside, fractions[k][cut]))
+            late = np.minimum(times[samples], spans[k, 2][which])
+            arrays = spans[k], states[k], cuts, counts[k], late, seeds[samples], weights
+            self._call(last - k.start, [np.ascontiguousarray(each).ravel() for each in arrays])
+
+    def _call(self, steps: int, arrays: list[NDArray[Any]]) -> None:
+        """Call the kernel."""
+        if self._native is not None:
+            addresses = [address_of(each) for each in arrays]
+            self._go_back(self._memory.pointer, steps, *addresses)
+            return
+        method = self._method
+        with np.errstate(all="ignore"):
+            go_back(self._data, method.tableau, method.rows, method.ends, steps, *arrays)
+
+
+def _put(function: Callable[..., FloatArray], *arguments: Any) -> None:
+    """Call code of Python as a kernel calls functions."""
+    time, x, _, out = arguments
+    out[:] = function(time, x)
