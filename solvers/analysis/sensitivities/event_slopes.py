@@ -178,6 +178,7 @@ class EventSlopes(SampledSlopes):
         if moving and after is not None and self._witnesses:
             slope = rates(time, before.x)
             crossed, found.crossing = self._crossed(time, before, slope, rates, tolerance)
+            self._restore(time, before)  # rates move what they read
         if due and crossed:
             raise self._refusal(time, [*due, *crossed], "events one after the other", "at once")
         values = self._values()

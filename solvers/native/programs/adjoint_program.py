@@ -13,7 +13,7 @@ from typing import Any
 
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.derivatives.differentiation import gradient
+from flexure.diagrams.scalars.derivatives.differentiation import gradient, is_zero
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
@@ -40,9 +40,15 @@ class AdjointEquations:
     ----------
     num_states, num_outputs, num_keys : int
         Sizes of x, of the outputs, and of p.
-    pulled, shown : list
-        Products with the derivatives of rates and of outputs, by states and then by the numbers;
-        behind them the number that was differentiated.
+    pulled : list
+        Products with the derivatives of rates, by states and then by the numbers; behind them the
+        number that was differentiated.
+    shown : list
+        The same of the outputs, as far as the products are not always zero.
+    places : list of int
+        Which these are.
+    reads : list of int
+        The states that they read.
     may_jump : bool
         Whether rates or outputs hold an operation that can jump.
 
@@ -71,7 +77,11 @@ class AdjointEquations:
                 parts.append(simplify([*gradient(total, [*states, *keys]), total]))
             return parts
 
-        self.pulled, self.shown = trace(layout, products)
+        self.pulled, (*whole, total) = trace(layout, products)
+        self.places = [k for k, each in enumerate(whole) if not is_zero(each)]
+        self.shown = [*(whole[k] for k in self.places), total]
+        sources: Any = scalars.sources(self.shown)
+        self.reads = sorted(k for (what, _, _), k in sources if what == STATE and k < n)
         self.num_states, self.num_keys = n, len(keys)
 
     @property

@@ -69,16 +69,20 @@ class AdjointRun:
         sizes = {"point": equations.width, "k": rows * n, "bars": rows * n, "out": n + m + 1}
         sizes |= {"adjoint": n, "slopes": m}
         numbers = {"n": n, "m": m, "p": equations.num_outputs}
+        numbers |= {"read": len(equations.reads), "placed": len(equations.places)}
+        indices = {"reads": equations.reads, "places": equations.places}
         if native is None:
             arrays = {name: np.zeros(size) for name, size in sizes.items()}
             self._codes = equations.interpreted()
-            self._data: Any = SimpleNamespace(**numbers, **arrays, env=None, own=None)
+            self._data: Any = SimpleNamespace(**numbers, **arrays, **indices, env=None, own=None)
             self._data.rhs = self._call_rates
         else:
             self._memory = memory = StructureArrays(AdjointData)
             for name, number in numbers.items():
                 setattr(memory.fields, name, number)
             arrays = {name: memory.room(name, size)[:size] for name, size in sizes.items()}
+            for name, places in indices.items():
+                memory.indices(name, places)
             memory.link("pulled", native[1].pulled)
             memory.link("shown", native[1].shown)
             whole, pointer = ctypes.c_int64, ctypes.c_void_p
@@ -174,4 +178,5 @@ class AdjointRun:
 def _put(function: Callable[..., FloatArray], *arguments: Any) -> None:
     """Call code of Python as a kernel calls functions."""
     time, x, _, out = arguments
-    out[:] = function(time, x)
+    found = function(time, x)
+    out[: len(found)] = found

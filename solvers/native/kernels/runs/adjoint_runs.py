@@ -37,7 +37,11 @@ class AdjointData(Structure):
     rhs: Function  # f
     env: Reals
     pulled: Function  # products of weights with its derivatives
-    shown: Function  # the same of the outputs
+    shown: Function  # the same of the outputs, as far as they are not always zero
+    reads: Ints  # the states that it reads, and
+    read: int  # how many these are
+    places: Ints  # what its results belong to, states or numbers behind them, and
+    placed: int  # how many these are
     own: Reals  # the environment of both
     point: Floats  # a state, and weights behind it
     k: Floats  # slopes of a step
@@ -116,20 +120,23 @@ def look(
     data: AdjointData, rows: Static, time: float, h: float, x: Floats, seed: Floats, weight: Floats
 ) -> None:
     """Add what outputs at a time inside of a step are worth to the weights."""
-    n, m = data.n, data.m
-    for i in range(n):
+    n = data.n
+    for e in range(data.read):
+        i = data.reads[e]
         change = 0.0
         for j in unrolled(rows):
             change += weight[j] * data.k[j * n + i]
         data.point[i] = x[i] + h * change
     copy(data.p, seed, data.point[n:])
     data.shown(time, data.point, data.own, data.out)
-    for i in range(n):
-        data.adjoint[i] += data.out[i]
-        for j in unrolled(rows):
-            data.bars[j * n + i] += h * weight[j] * data.out[i]
-    for i in range(m):
-        data.slopes[i] += data.out[n + i]
+    for e in range(data.placed):
+        i = data.places[e]
+        if i < n:
+            data.adjoint[i] += data.out[e]
+            for j in unrolled(rows):
+                data.bars[j * n + i] += h * weight[j] * data.out[e]
+        else:
+            data.slopes[i - n] += data.out[e]
 
 
 def pull_back(
