@@ -25,6 +25,7 @@ from flexure.diagrams.values.events import Periodic, Settling, Witness
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.sensitivities.event_slopes import EventSlopes, Instant
 from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
@@ -32,6 +33,8 @@ from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     refuse_events,
     refuse_moving_jump,
 )
+from flexure.solvers.analysis.sensitivities.native_motion import STIFF_METHOD
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
 from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
@@ -39,7 +42,7 @@ from flexure.solvers.native.runs.adjoint_run import AdjointRun
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.polynomials import nodes_of
-from flexure.solvers.results.records.history import History, Piece, Snapshot
+from flexure.solvers.results.records.history import History, Snapshot
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
@@ -49,33 +52,40 @@ _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
 
 
 class _Steps(NamedTuple):
-    """The steps of a piece: when, how they were tried, and from where."""
+    """A piece of a run: its steps, how they were tried and from where, and what held meanwhile."""
 
     begin: FloatArray
     end: FloatArray
     spans: FloatArray
     states: FloatArray
+    first: Instant
+    last: Instant
 
     @classmethod
-    def of(cls, piece: Piece) -> _Steps:
-        """Return the steps of a piece over which the state moved."""
-        rows: list[tuple[float, ...]] = []
-        states: list[FloatArray] = []
-        for k, interpolant in enumerate(piece.interpolants):
-            begin, end = piece.times[k], piece.times[k + 1]
-            old, new = (getattr(interpolant, name, None) for name in ("t_old", "t"))
-            if rows and old is not None and old != begin:  # goes on with the same step
-                rows[-1] = rows[-1][0], end, *rows[-1][2:]
-                continue
-            clip = getattr(interpolant, "clip", math.inf)
-            if k == len(piece.interpolants) - 1:
-                clip = min(clip, piece.last)
-            span = (begin, end) if old is None or new is None else (float(old), float(new))
-            rows.append((begin, end, *span, clip))
-            states.append(piece.states[k])
-        table = np.array(rows).reshape(-1, 5)
-        start = np.array(states).reshape(len(rows), len(piece.states[0]))
-        return cls(table[:, 0], table[:, 1], table[:, 2:], start)
+    def of(cls, history: History) -> list[_Steps]:
+        """Return the pieces of a run."""
+        ledger, found = history.ledger(), []
+        starts = np.cumsum([0, *(len(source.times) for source in ledger.sources)])
+        for k, low in enumerate(ledger.first):
+            high = ledger.first[k + 1] if k + 1 < len(ledger.first) else len(ledger.times)
+            rows, times = ledger.kept[low:high], ledger.times[low:high]
+            parts = []
+            for source, start, stop in zip(ledger.sources, starts, starts[1:], strict=False):
+                inside = rows[(rows >= start) & (rows < stop)] - start
+                if len(inside):
+                    parts.append((source, inside))
+            states = np.concatenate([source.states(inside) for source, inside in parts])
+            spans = np.concatenate([source.spans(inside) for source, inside in parts])[1:]
+            spans[-1:, 2] = np.minimum(spans[-1:, 2], ledger.limits[k])
+            begin, end = times[:-1], times[1:]
+            still = np.isnan(spans[:, 0])  # over rounding errors of time
+            spans[still, 0], spans[still, 1] = begin[still], end[still]
+            fresh = spans[:, 0] == begin  # others go on with the step before
+            end = end[np.append(fresh[1:], True)] if len(end) else end
+            snapshot = parts[0][0].snapshot(int(parts[0][1][0]))
+            ends = (Instant(x, snapshot) for x in (states[0], states[-1]))
+            found.append(cls(begin[fresh], end, spans[fresh], states[:-1][fresh], *ends))
+        return found
 
 
 class AdjointMotion:
@@ -117,6 +127,7 @@ class AdjointMotion:
         self._store = store = self._context.store
         self._all, self._attempt = variables, attempt
         self._own = [variable for variable in variables if not variable.is_state]
+        self._names = [path for each in variables for path in [each.place.path] * len(each.keys)]
         keys: list[Key] = [key for variable in variables for key in variable.keys]
         own = [key for variable in self._own for key in variable.keys]
         self._initial = initial_jacobian(self._context, keys, attempt)
@@ -131,15 +142,32 @@ class AdjointMotion:
             self._native = self._compiled()
         except UnsuitableError as reason:
             self._native, self.why = None, str(reason)
+        self._require_same_numbers(read)
 
     @property
     def may_jump(self) -> bool:
         """Whether rates, signals or periodic updates hold an operation that can jump."""
         return self._equations.may_jump or self._events.may_jump
 
+    @in_one_thread
+    def chosen(self, t_final: float) -> str:
+        """Choose a method for a run up to a time."""
+        context = self._context
+        context.copy_from(self._start)
+        initialize(context)
+        time, x = context.store.time, context.store.x
+        if self._native is None or not len(x):
+            return NONSTIFF_METHOD
+        bound = self._native[0]
+        try:
+            verdict = assess(bound, time, x, t_final - time, jac=bound.jacobian)
+        except TraceError:
+            return NONSTIFF_METHOD
+        return STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+
     def _traced(self, read: Any, keys: list[Key]) -> AdjointEquations:
-        """Return the products, kept ones or new ones, if they have the numbers of the equations."""
-        layout, store = self._store.layout, self._store
+        """Return the products, kept ones or new ones."""
+        layout = self._store.layout
         question = "adjoint", str(read.keywords["outputs"]), tuple(keys)
 
         def made() -> TracedEquations:
@@ -147,21 +175,29 @@ class AdjointMotion:
 
         found, _ = kept_equations(layout, question, made)
         equations: AdjointEquations = found.more
+        return equations
+
+    def _require_same_numbers(self, read: Any) -> None:
+        """Refuse products that do not have the numbers of the equations, beside derivatives."""
+        store, equations = self._store, self._equations
         n = equations.num_states
         weights = np.random.default_rng(0).uniform(1.0, 2.0, equations.width - n)
         with np.errstate(all="ignore"):
             numbers = np.array(read(store), dtype=float)
-        for code, part in zip(equations.interpreted(), (numbers[:n], numbers[n:]), strict=True):
+        own = None if self._native is None else self._native[1]
+        for product, part in zip(
+            equations.products(store, own), np.split(numbers, [n]), strict=True
+        ):
             if not np.isfinite(part).all():
                 continue  # which the run itself will tell
-            function, expected = code.bind(store), weights[: len(part)] @ part
+            expected = np.array([weights[: len(part)] @ part])
 
-            def total(x: FloatArray, function: Any = function) -> FloatArray:
-                return np.array([function(store.time, np.concatenate([x, weights]))[-1]])
+            def total(x: FloatArray, product: Any = product) -> FloatArray:
+                found: FloatArray = product(store.time, np.concatenate([x, weights]))[-1:]
+                return found
 
-            if not agrees_at(total, store.x, np.array([expected])):
+            if not agrees_at(total, store.x, expected):
                 raise TraceError(self._attempt, found=OTHER_NUMBERS)
-        return equations
 
     def _compiled(self) -> tuple[BoundProgram, AdjointProgram]:
         """Return native code of rates and products."""
@@ -178,9 +214,9 @@ class AdjointMotion:
             raise UnsuitableError.because(error) from error
         return BoundProgram(program, store), found.more
 
-    def _refuse_moving_jumps(self, steps: _Steps, piece: Piece) -> None:
+    def _refuse_moving_jumps(self, steps: _Steps) -> None:
         """Refuse jumps of the derivatives at times that depend on a parameter."""
-        ends = np.vstack([steps.states[1:], piece.states[-1:]])
+        ends = np.vstack([steps.states[1:], steps.last.x])
         for k in np.flatnonzero(steps.spans[:, 2] < steps.end) if self._own else ():
             stop, begin = float(steps.end[k]), (float(steps.begin[k]), steps.states[k])
             refuse_moving_jump(
@@ -210,22 +246,22 @@ class AdjointMotion:
         tolerances : tuple of float
             Relative and absolute ones of the run.
         """
-        n, context = self._store.layout.num_states, self._context
+        context = self._context
         context.copy_from(self._start)
         store = self._store
         initial = self._initial(store.time, store.x)
         initialize(context)
-        names = [variable.place.path for variable in self._all for _ in variable.keys]
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
-        initial = self._assembled.closed(initial, steering, names)
+        initial = self._assembled.closed(initial, steering, self._names)
         run = AdjointRun(method, self._equations, store, self._rates, self._native)
         pass_back = _Passage(self, run, dense, slopes, tolerances)
-        before, pieces = Instant(store.x, Snapshot.of(context)), history.pieces
-        instants = [before, *(Instant(each.states[-1], each.snapshot) for each in pieces)]
-        for piece, before in zip(reversed(pieces), reversed(instants[:-1]), strict=True):
+        start, pieces = Instant(store.x, Snapshot.of(context)), _Steps.of(history)
+        time = store.time
+        instants = [start, *(each.last for each in pieces[:-1])]
+        for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
             pass_back.over(piece)
-            after = Instant(piece.states[0], piece.snapshot)
-            pass_back.through(piece.times[0], before, after, moving=piece is not pieces[0])
+            begin = float(piece.begin[0]) if len(piece.begin) else time
+            pass_back.through(begin, before, piece.first, moving=before is not start)
         found = initial.T @ run.adjoint
         found[steering] += run.slopes[len(run.slopes) - len(steering) :]
         return np.asarray(found)
@@ -245,22 +281,22 @@ class _Passage:
         self._motion, self._run, self._dense, self._slopes = motion, run, dense, slopes
         self._rtol, self._atol = tolerances
 
-    def over(self, piece: Piece) -> None:
+    def over(self, steps: _Steps) -> None:
         """Go back to the beginning of a piece, through its steps and ticks that changed nothing."""
-        motion, run, steps = self._motion, self._run, _Steps.of(piece)
-        piece.snapshot.restore(motion._context)
+        motion, run = self._motion, self._run
+        steps.first.snapshot.restore(motion._context)
         run.hold()
-        motion._refuse_moving_jumps(steps, piece)
+        motion._refuse_moving_jumps(steps)
         last = len(steps.begin)
         for first in [*self._ticks(steps)[::-1], 0]:
             self._steps(steps, slice(first, last))
             last = first
             if first:
-                before = Instant(steps.states[first], piece.snapshot)
+                before = Instant(steps.states[first], steps.first.snapshot)
                 self.through(float(steps.begin[first]), before, None, moving=False)
         if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
             raise NonFiniteError(
-                f"{motion._attempt} from t = {piece.times[0]:.9g} s on",
+                f"{motion._attempt} before t = {steps.end[-1]:.9g} s",
                 expected="finite derivatives by states and parameters",
                 found="NaN or infinity",
                 remedy="Look for a root or a quotient whose slope is infinite there",
@@ -301,9 +337,7 @@ class _Passage:
         def tolerance(x: FloatArray) -> FloatArray:
             return self._atol + self._rtol * np.abs(x)
 
-        jump = motion._events.cross(
-            time, before, after, motion._rates, tolerance, moving=moving
-        )
+        jump = motion._events.cross(time, before, after, motion._rates, tolerance, moving=moving)
         n = len(run.adjoint)
         weights = np.concatenate([run.adjoint, run.slopes])
         found = jump.pull(weights, self._gained(time))

@@ -291,8 +291,12 @@ class EventSlopes(SampledSlopes):
         expected = np.concatenate([after.x, *held])
         size = np.maximum(np.abs(expected), np.max(np.abs(after.x), initial=0.0))
         if not np.all(np.abs(found - expected) <= _ALIKE * size):
-            raise self._refusal(time, crossed, "updates that lead from the values before to those "
-                "after", "which lead elsewhere")
+            raise self._refusal(
+                time,
+                crossed,
+                "updates that lead from the values before to those after",
+                "which lead elsewhere",
+            )
 
     def _refusal(
         self, time: float, which: Sequence[int], expected: str, found: str

@@ -138,7 +138,6 @@ class SampledSlopes:
         ndarray, shape (n + h, m)
             The derivatives behind the updates.
         """
-        store = self._store
         due = self._due()
         for kind in _KINDS:
             before, slopes = np.concatenate([slopes, others]), slopes.copy()

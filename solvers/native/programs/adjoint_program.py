@@ -8,20 +8,27 @@ weights behind the states, as further states.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-
+import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.scalars.derivatives.differentiation import gradient, is_zero
 from flexure.diagrams.scalars.derivatives.simplification import simplify
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.layout import Layout
-
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.native.llvm.library import address_of
+from flexure.solvers.native.programs.program import native_function
 from flexure.solvers.native.programs.sensitivity_program import OwnFunctions
 from flexure.solvers.tracing.straight_line import StraightLine
 from flexure.solvers.tracing.trace import STATE, Key, SymbolicStore, trace
+
+#: Returns products at a time, for states and weights.
+Product = Callable[[float, FloatArray], FloatArray]
 
 
 class AdjointEquations:
@@ -89,10 +96,28 @@ class AdjointEquations:
         """The number of states and of weights behind them."""
         return self.num_states + max(self.num_states, self.num_outputs)
 
-    def interpreted(self) -> tuple[StraightLine, StraightLine]:
-        """Return both as code of Python."""
-        pulled, shown = (StraightLine(each, self.width) for each in (self.pulled, self.shown))
-        return pulled, shown
+    def products(self, store: Store, native: AdjointProgram | None) -> list[Product]:
+        """Return both as functions of time and of states with weights, in code or in Python.
+
+        They have the values that the context has now.
+        """
+        if native is None:
+            codes = (StraightLine(each, self.width) for each in (self.pulled, self.shown))
+            return [code.bind(store) for code in codes]
+        env, made = native.fill(store), []
+        for address, count in ((native.pulled, len(self.pulled)), (native.shown, len(self.shown))):
+            assert address is not None
+            made.append(partial(_called, native_function(address), env, count))
+        return made
+
+
+def _called(
+    function: Callable[..., None], env: FloatArray, count: int, time: float, x: FloatArray
+) -> FloatArray:
+    """Call a native function."""
+    out = np.empty(count)
+    function(time, address_of(x), address_of(env), address_of(out))
+    return out
 
 
 class AdjointProgram(OwnFunctions):
@@ -107,8 +132,8 @@ class AdjointProgram(OwnFunctions):
 
     Attributes
     ----------
-    pulled, shown : Address or None
-        Of the functions; None where there are no states or no outputs.
+    pulled, shown : Address
+        Of the functions.
 
     Raises
     ------
@@ -120,5 +145,3 @@ class AdjointProgram(OwnFunctions):
         super().__init__(layout)
         self.pulled = self._made(equations.pulled, "products with derivatives of rates")
         self.shown = self._made(equations.shown, "products with derivatives of outputs")
-
-

@@ -62,7 +62,7 @@ class AdjointRun:
         rates: Callable[[float, FloatArray], FloatArray],
         native: tuple[BoundProgram, AdjointProgram] | None,
     ) -> None:
-        self._method = METHODS[method]
+        self._method, self._equations = METHODS[method], equations
         self._store, self._native, self._rates = store, native, rates
         n, m = equations.num_states, equations.num_keys
         rows = self._method.rows
@@ -73,7 +73,6 @@ class AdjointRun:
         indices = {"reads": equations.reads, "places": equations.places}
         if native is None:
             arrays = {name: np.zeros(size) for name, size in sizes.items()}
-            self._codes = equations.interpreted()
             self._data: Any = SimpleNamespace(**numbers, **arrays, **indices, env=None, own=None)
             self._data.rhs = self._call_rates
         else:
@@ -93,7 +92,7 @@ class AdjointRun:
     def hold(self) -> None:
         """Take over the discrete values of the context."""
         if self._native is None:
-            pulled, shown = (code.bind(self._store) for code in self._codes)
+            pulled, shown = self._equations.products(self._store, None)
             self._data.pulled, self._data.shown = partial(_put, pulled), partial(_put, shown)
             return
         bound, own = self._native

@@ -266,6 +266,10 @@ class StepRows:
         held = self._held.at(self._holds[rows])
         return self._maker.repeat(self._spans[rows], self._states[rows], held, counts, times)
 
+    def spans(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return begin, end and `clip` of the steps that end with rows."""
+        return self._spans[rows]
+
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
         values = self._held.after(int(self._holds[row]))

@@ -423,6 +423,7 @@ def _joined_unit(function: Any, operands: tuple[Any, ...], metrics: list[Metric]
 
 
 def calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> FloatArray:
+    """Compute a metric from others."""
     values = (each.measure(records) if isinstance(each, Metric) else each for each in operands)
     return np.asarray(function(*values))
 
