@@ -253,7 +253,8 @@ class AdjointMotion:
         initialize(context)
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
-        run = AdjointRun(method, self._equations, store, self._rates, self._native)
+        equations, native = self._equations, self._native
+        run = AdjointRun(method, equations, store, self._rates, native, tolerances)
         pass_back = _Passage(self, run, dense, slopes, tolerances)
         start, pieces = Instant(store.x, Snapshot.of(context)), _Steps.of(history)
         time = store.time

@@ -74,7 +74,9 @@ class NativeMethod:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """Weights of all slopes of an explicit method at the end of a step."""
+        """Weights of all slopes, those of the interpolant included, at the end of a step."""
+        if self.iterative:
+            return (*self.tableau.A[-1], self.tableau.gamma)
         return (*self.tableau.B, *[0.0] * (self.rows - len(self.tableau.B)))
 
     @property
@@ -158,7 +160,7 @@ def column_loops(name: str, tile: int) -> Library:
 
 @once
 def adjoint_loops(name: str) -> Library:
-    """Return the loop that goes backward through steps of an explicit method, ``go_back``."""
+    """Return the loop that goes backward through steps of a method, ``go_back``."""
     method = METHODS[name]
     key = f"adjoint of {name}, {source_identity()}"
     return Library(key, lambda: adjoint_text(method), level=1)
@@ -245,8 +247,7 @@ def adjoint_text(method: NativeMethod) -> str:
     from flexure.solvers.native.language.translation import Module
 
     module = Module()
-    statics = {"tableau": method.tableau, "rows": method.rows, "ends": method.ends}
-    module.translate(go_back, "go_back", statics)
+    module.translate(go_back, "go_back", {"method": method, "ends": method.ends})
     return module.text
 
 

@@ -18,15 +18,18 @@ from numpy.typing import NDArray
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.kernels.runs.adjoint_runs import AdjointData, go_back
+from flexure.solvers.native.kernels.steps import rosenbrock
 from flexure.solvers.native.kernels.steps.explicit import bends, point_inside
 from flexure.solvers.native.llvm.library import address_of
 from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
 from flexure.solvers.native.programs.binding import BoundProgram
 from flexure.solvers.native.programs.method_programs import METHODS, adjoint_loops
-from flexure.solvers.native.runs.run_memory import StructureArrays
+from flexure.solvers.native.runs.run_memory import RunMemory, StructureArrays, set_linear
 
 #: Methods whose steps have a kernel that goes backward.
-WITH_ADJOINT = tuple(name for name, method in METHODS.items() if not method.linear)
+WITH_ADJOINT = tuple(
+    name for name, method in METHODS.items() if method.iterative or not method.linear
+)
 _AT_ONCE = 1000  # steps of one call, after which an interruption is noticed
 
 
@@ -44,7 +47,9 @@ class AdjointRun:
     rates : callable
         ``rates(time, x)`` are the derivatives of the states.
     native : tuple of BoundProgram and AdjointProgram, optional
-        Native code of rates and products.
+        Native code of rates and products, which implicit methods need.
+    tolerances : tuple of float
+        Relative and absolute ones of the run.
 
     Attributes
     ----------
@@ -61,11 +66,12 @@ class AdjointRun:
         store: Store,
         rates: Callable[[float, FloatArray], FloatArray],
         native: tuple[BoundProgram, AdjointProgram] | None,
+        tolerances: tuple[float, float],
     ) -> None:
         self._method, self._equations = METHODS[method], equations
         self._store, self._native, self._rates = store, native, rates
         n, m = equations.num_states, equations.num_keys
-        rows = self._method.rows
+        rows = len(self._method.ends)
         sizes = {"point": equations.width, "k": rows * n, "bars": rows * n, "out": n + m + 1}
         sizes |= {"adjoint": n, "slopes": m}
         numbers = {"n": n, "m": m, "p": equations.num_outputs}
@@ -85,7 +91,14 @@ class AdjointRun:
             memory.link("pulled", native[1].pulled)
             memory.link("shown", native[1].shown)
             whole, pointer = ctypes.c_int64, ctypes.c_void_p
-            arguments = [pointer, whole, *[pointer] * 7]
+            arguments = [pointer, pointer, whole, *[pointer] * 7]
+            self._repeating: RunMemory | None = None
+            if self._method.linear:
+                program = native[0].program
+                program.jacobian()  # before an environment is filled
+                set_linear(memory.parts["linear"], program, None)
+                rtol, atol = (np.full(n, each) for each in tolerances)
+                self._repeating = RunMemory(program, method, rtol, atol)
             self._go_back = adjoint_loops(method).function("go_back", None, *arguments)
         self.adjoint, self.slopes = arrays["adjoint"], arrays["slopes"]
 
@@ -99,6 +112,8 @@ class AdjointRun:
         memory = self._memory
         memory.attach("env", bound.env)  # first, since it may bring another program
         memory.link("rhs", bound.program.rhs)
+        if self._repeating is not None:
+            self._repeating.set_environment(bound.env)
         memory.attach("own", own.fill(self._store))
 
     def _call_rates(self, time: float, x: FloatArray, env: None, out: FloatArray) -> None:
@@ -107,7 +122,7 @@ class AdjointRun:
 
     def interpolating(self, fractions: FloatArray) -> FloatArray:
         """Return the weights of all slopes in states at fractions of a step, divided by it."""
-        rows, tableau = self._method.rows, self._method.tableau
+        rows, tableau = len(self._method.ends), self._method.tableau
         slopes, nothing = np.eye(rows), np.zeros(rows)
         coefficients = np.zeros((self._method.bends, rows))
         end = np.array(self._method.ends)
@@ -116,9 +131,14 @@ class AdjointRun:
         def known(time: float, x: FloatArray, env: None, out: FloatArray) -> None:
             """Leave the slopes what they are."""
 
+        if self._method.linear:
+            rosenbrock.bends(tableau, rows, nothing, end, slopes.ravel(), coefficients.ravel())
+            arguments: Any = fractions, nothing, coefficients.ravel(), found
+            rosenbrock.point_inside(rows, *arguments)
+            return np.ascontiguousarray(found.T)
         step = 0.0, 1.0, np.inf, nothing, end, np.zeros(rows), slopes.ravel()
         bends(tableau, rows, known, *step, None, coefficients.ravel())  # type: ignore[arg-type]
-        arguments: Any = fractions, 1.0, nothing, coefficients.ravel(), found
+        arguments = fractions, 1.0, nothing, coefficients.ravel(), found
         point_inside(tableau, rows, *arguments)
         return np.ascontiguousarray(found.T)
 
@@ -167,11 +187,13 @@ class AdjointRun:
         """Call the kernel."""
         if self._native is not None:
             addresses = [address_of(each) for each in arrays]
-            self._go_back(self._memory.pointer, steps, *addresses)
+            repeating = self._memory if self._repeating is None else self._repeating
+            self._go_back(self._memory.pointer, repeating.pointer, steps, *addresses)
             return
         method = self._method
         with np.errstate(all="ignore"):
-            go_back(self._data, method.tableau, method.rows, method.ends, steps, *arrays)
+            nobody: Any = None
+            go_back(self._data, nobody, method, method.ends, steps, *arrays)
 
 
 def _put(function: Callable[..., FloatArray], *arguments: Any) -> None:

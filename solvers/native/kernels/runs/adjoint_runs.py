@@ -9,12 +9,25 @@ stages in reverse order, where κ_j are the weights of k_j ::
 
 A state inside of a step is ``x + h Σ_j w_j k_j`` with weights w of the interpolant, and so are
 those at the ends of steps that events cut.
+
+The stages of the diagonally implicit method, in increments z = h f, are repeated by its own kernel.
+Their weights ζ follow from linear equations with the transposed Jacobian J at the stage ::
+
+    (1 - h γ Jᵀ) ζ_j = B_j λ_new + Σ_{l>j} A_lj μ_l,    μ_j = h Jᵀ ζ_j,    λ = λ_new + Σ_j μ_j
 """
 
 from __future__ import annotations
 
-from flexure.solvers.native.kernels.parts.arithmetic import copy, smaller
+from flexure.solvers.native.kernels.parts.arithmetic import NAN, copy, smaller
+from flexure.solvers.native.kernels.parts.linear_solves import (
+    LinearData,
+    factorize,
+    solve_transposed,
+)
+from flexure.solvers.native.kernels.parts.run import Run
 from flexure.solvers.native.kernels.steps.explicit import extra_stage, stage
+from flexure.solvers.native.kernels.steps.resampling import resample
+from flexure.solvers.native.kernels.steps.rosenbrock import add, point
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -49,12 +62,13 @@ class AdjointData(Structure):
     out: Floats  # products by states, and by numbers behind them
     adjoint: Floats  # weights of the state
     slopes: Floats  # derivatives by numbers
+    linear: LinearData  # the equations of stages
 
 
 def go_back(
     data: AdjointData,
-    tableau: Static,
-    rows: Static,
+    run: Run,
+    method: Static,
     ends: Static,
     steps: int,
     spans: Floats,
@@ -72,24 +86,34 @@ def go_back(
     in the seeds, and those of the interpolant. A step that was cut has further weights of the
     interpolant, in the row that ``cuts`` says; -1 stands for none.
     """
-    n, rows = data.n, len(tableau.E) + len(tableau.C_extra)
+    n = data.n
     done = 0
     for s in range(steps):
         done += counts[s]
     for s in range(steps - 1, -1, -1):
         t, clip = spans[3 * s], spans[3 * s + 2]
         h = spans[3 * s + 1] - t
+        unit = h  # of the weights
         x = states[s * n :]
         done -= counts[s]
-        find_slopes(data, tableau, t, h, clip, x, counts[s] > 0 or cuts[s] >= 0)
-        for j in unrolled(rows):
-            share = weights[cuts[s] * rows + j] if cuts[s] >= 0 else ends[j]
+        if method.linear:
+            unit = 1.0
+            repeat_step(data, run, method, t, spans[3 * s + 1], clip, x)
+        else:
+            inside = counts[s] > 0 or cuts[s] >= 0
+            find_slopes(data, method.tableau, t, h, clip, x, inside)
+        for j in unrolled(len(ends)):
+            share = weights[cuts[s] * len(ends) + j] if cuts[s] >= 0 else ends[j]
             for i in range(n):
-                data.bars[j * n + i] = h * share * data.adjoint[i]
+                data.bars[j * n + i] = unit * share * data.adjoint[i]
         for c in range(done, done + counts[s]):
-            look(data, rows, times[c], h, x, seeds[c * data.p :], weights[c * rows :])
-        for j in unrolled(rows - 1, -1, -1):
-            pull_back(data, tableau, j, t, h, clip, x)
+            seed = seeds[c * data.p :]
+            look(data, len(ends), times[c], unit, x, seed, weights[c * len(ends) :])
+        for j in unrolled(len(ends) - 1, -1, -1):
+            if method.linear:
+                pull_back_implicit(data, method.tableau, j, t, h, clip, x)
+            else:
+                pull_back(data, method.tableau, j, t, h, clip, x)
 
 
 def find_slopes(
@@ -143,7 +167,7 @@ def pull_back(
     data: AdjointData, tableau: Static, j: Static, t: float, h: float, clip: float, x: Floats
 ) -> None:
     """Add what the slope of a stage is worth to the weights of what it was computed from."""
-    n, m = data.n, data.m
+    n = data.n
     bar = data.bars[j * n :]
     total = 0.0
     for i in range(n):
@@ -153,13 +177,54 @@ def pull_back(
     stage_point(data, tableau, j, h, x)
     copy(n, bar, data.point[n:])
     time = smaller(t + (*tableau.C, 1.0, *tableau.C_extra)[j] * h, clip)
+    pull(data, (*tableau.A, tableau.B, *tableau.A_extra)[j], j, time, h)
+
+
+def pull(data: AdjointData, row: Static, count: Static, time: float, unit: float) -> None:
+    """Add what a slope is worth, whose weights are behind the point of a stage."""
+    n = data.n
     data.pulled(time, data.point, data.own, data.out)
+    add(n, 1.0, data.out, data.adjoint)
+    for g in unrolled(count):
+        if row[g] != 0.0:
+            add(n, unit * row[g], data.out, data.bars[g * n :])
+    add(data.m, 1.0, data.out[n:], data.slopes)
+
+
+def repeat_step(
+    data: AdjointData,
+    run: Run,
+    method: Static,
+    t: float,
+    end: float,
+    clip: float,
+    x: Floats,
+) -> None:
+    """Compute the increments of a step of an implicit method, in place of its slopes."""
+    step, n = run.step, data.n
+    step.time, step.time_new, step.h, step.clip = t, end, end - t, clip
+    copy(n, x, step.x)
+    resample(run, method, 0, step.work, step.work)
+    copy(method.tableau.stages * n, step.k[n:], data.k)
+
+
+def pull_back_implicit(
+    data: AdjointData, tableau: Static, j: Static, t: float, h: float, clip: float, x: Floats
+) -> None:
+    """Add what the increment of a stage is worth to the weights of what it was computed from."""
+    n, linear = data.n, data.linear
+    bar = data.bars[j * n :]
+    point(tableau.A, j, n, x, data.k, data.point)
+    time = smaller(t + tableau.alpha[j] * h, clip)
+    if j > 0:
+        d = 1.0 / (tableau.gamma * h)
+        add(n, tableau.gamma, data.k[j * n :], data.point)
+        linear.jacobian(time, data.point, data.env, linear.entries)
+        if not factorize(linear, linear.factors, n, 0, d):
+            d = NAN
+        for i in range(n):
+            bar[i] *= d
+        solve_transposed(linear, bar)
     for i in range(n):
-        data.adjoint[i] += data.out[i]
-    for g in unrolled(j):
-        share = (*tableau.A, tableau.B, *tableau.A_extra)[j][g]
-        if share != 0.0:
-            for i in range(n):
-                data.bars[g * n + i] += h * share * data.out[i]
-    for i in range(m):
-        data.slopes[i] += data.out[n + i]
+        data.point[n + i] = h * bar[i]
+    pull(data, tableau.A[j], j, time, 1.0)
