@@ -48,16 +48,17 @@ from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _TRIGGERS = Periodic, Witness, Settling
+#: By which part steps before updates are taken to be shorter: where equations bend at an event, as
+#: those of a limit do, no stage is to see more than one side of it.
+_SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
 
 
 class _Steps(NamedTuple):
     """A piece of a run: its steps, how they were tried and from where, and what held meanwhile."""
 
-    begin: FloatArray
-    end: FloatArray
-    spans: FloatArray
-    states: FloatArray
+    spans: FloatArray  # begin, end, and the latest time to evaluate at
+    states: FloatArray  # at the begins
     first: Instant
     last: Instant
 
@@ -75,16 +76,15 @@ class _Steps(NamedTuple):
                 if len(inside):
                     parts.append((source, inside))
             states = np.concatenate([source.states(inside) for source, inside in parts])
-            spans = np.concatenate([source.spans(inside) for source, inside in parts])[1:]
-            spans[-1:, 2] = np.minimum(spans[-1:, 2], ledger.limits[k])
-            begin, end = times[:-1], times[1:]
-            still = np.isnan(spans[:, 0])  # over rounding errors of time
-            spans[still, 0], spans[still, 1] = begin[still], end[still]
-            fresh = spans[:, 0] == begin  # others go on with the step before
-            end = end[np.append(fresh[1:], True)] if len(end) else end
-            snapshot = parts[0][0].snapshot(int(parts[0][1][0]))
-            ends = (Instant(x, snapshot) for x in (states[0], states[-1]))
-            found.append(cls(begin[fresh], end, spans[fresh], states[:-1][fresh], *ends))
+            clips = np.concatenate([source.clips(inside) for source, inside in parts])
+            clips[-1] = min(clips[-1], ledger.limits[k])
+            spans = np.column_stack([times[:-1], times[1:], clips[1:]])
+            if high < len(ledger.times):
+                spans[-1:, 1] -= _SHORT * np.diff(times[-2:])
+            source, inside = parts[0]
+            snapshot = source.snapshot(int(inside[0]))
+            ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
+            found.append(cls(spans, states[:-1], *ends))
         return found
 
 
@@ -217,10 +217,10 @@ class AdjointMotion:
     def _refuse_moving_jumps(self, steps: _Steps) -> None:
         """Refuse jumps of the derivatives at times that depend on a parameter."""
         ends = np.vstack([steps.states[1:], steps.last.x])
-        for k in np.flatnonzero(steps.spans[:, 2] < steps.end) if self._own else ():
-            stop, begin = float(steps.end[k]), (float(steps.begin[k]), steps.states[k])
+        for k in np.flatnonzero(steps.spans[:, 2] < steps.spans[:, 1]) if self._own else ():
+            (begin, stop, _), x = steps.spans[k].tolist(), steps.states[k]
             refuse_moving_jump(
-                self._context, self._own, self._rates, stop, ends[k], begin, self._attempt
+                self._context, self._own, self._rates, stop, ends[k], (begin, x), self._attempt
             )
 
     def gradient(
@@ -256,13 +256,12 @@ class AdjointMotion:
         equations, native = self._equations, self._native
         run = AdjointRun(method, equations, store, self._rates, native, tolerances)
         pass_back = _Passage(self, run, dense, slopes, tolerances)
-        start, pieces = Instant(store.x, Snapshot.of(context)), _Steps.of(history)
-        time = store.time
+        start = Instant(store.time, store.x, Snapshot.of(context))
+        pieces = _Steps.of(history)
         instants = [start, *(each.last for each in pieces[:-1])]
         for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
             pass_back.over(piece)
-            begin = float(piece.begin[0]) if len(piece.begin) else time
-            pass_back.through(begin, before, piece.first, moving=before is not start)
+            pass_back.through(before, piece.first, moving=before is not start)
         found = initial.T @ run.adjoint
         found[steering] += run.slopes[len(run.slopes) - len(steering) :]
         return np.asarray(found)
@@ -288,16 +287,17 @@ class _Passage:
         steps.first.snapshot.restore(motion._context)
         run.hold()
         motion._refuse_moving_jumps(steps)
-        last = len(steps.begin)
+        last = len(steps.spans)
         for first in [*self._ticks(steps)[::-1], 0]:
-            self._steps(steps, slice(first, last))
+            self._steps(steps.spans[first:last], steps.states[first:last])
             last = first
             if first:
-                before = Instant(steps.states[first], steps.first.snapshot)
-                self.through(float(steps.begin[first]), before, None, moving=False)
+                time = float(steps.spans[first, 0])
+                before = Instant(time, steps.states[first], steps.first.snapshot)
+                self.through(before, None, moving=False)
         if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
             raise NonFiniteError(
-                f"{motion._attempt} before t = {steps.end[-1]:.9g} s",
+                f"{motion._attempt} before t = {steps.last.time:.9g} s",
                 expected="finite derivatives by states and parameters",
                 found="NaN or infinity",
                 remedy="Look for a root or a quotient whose slope is infinite there",
@@ -306,42 +306,37 @@ class _Passage:
     def _ticks(self, steps: _Steps) -> list[int]:
         """Return the steps of a piece that begin at ticks, but for the first."""
         found: list[int] = []
-        next_time = self._motion._events.next_time
-        while len(steps.begin):
-            time = next_time(float(steps.begin[found[-1] if found else 0]))
-            if not time < steps.end[-1]:
-                break
-            found.append(int(np.searchsorted(steps.begin, time)))
+        time = self._motion._events.next_time(steps.first.time)
+        while time < steps.last.time:
+            found.append(int(np.searchsorted(steps.spans[:, 0], time)))
+            time = self._motion._events.next_time(time)
         return found
 
-    def _steps(self, steps: _Steps, part: slice) -> None:
+    def _steps(self, spans: FloatArray, states: FloatArray) -> None:
         """Go back through some steps, with the samples in them."""
-        begin, end, spans = steps.begin[part], steps.end[part], steps.spans[part]
-        if not len(begin):
+        if not len(spans):
             return
         dense = self._dense
-        low, high = np.searchsorted(dense.begin, [begin[0], end[-1]])
-        first, last = dense.begin[low:high, np.newaxis], dense.end[low:high, np.newaxis]
+        low, high = np.searchsorted(dense.begin, [spans[0, 0], spans[-1, 1]])
+        begin, end = dense.begin[low:high, np.newaxis], dense.end[low:high, np.newaxis]
         nodes = nodes_of(dense.values.shape[1])
-        times = np.where(nodes == 1.0, last, first + (last - first) * (0.5 * (nodes + 1.0)))
-        which = np.searchsorted(begin, dense.begin[low:high], side="right") - 1
-        counts = np.bincount(which, minlength=len(begin)) * len(nodes)
-        length = spans[:, 1] - spans[:, 0]
-        fractions = np.where(end == spans[:, 1], 1.0, (end - spans[:, 0]) / length)
+        times = np.where(nodes == 1.0, end, begin + (end - begin) * (0.5 * (nodes + 1.0)))
+        which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
+        counts = np.bincount(which, minlength=len(spans)) * len(nodes)
         seeds = self._slopes.values[low:high].reshape(times.size, -1)
-        self._run.go_back(spans, steps.states[part], fractions, counts, times.ravel(), seeds)
+        self._run.go_back(spans, states, counts, times.ravel(), seeds)
 
-    def through(self, time: float, before: Instant, after: Instant | None, *, moving: bool) -> None:
+    def through(self, before: Instant, after: Instant | None, *, moving: bool) -> None:
         """Go back through the updates of an instant."""
         motion, run = self._motion, self._run
 
         def tolerance(x: FloatArray) -> FloatArray:
             return self._atol + self._rtol * np.abs(x)
 
-        jump = motion._events.cross(time, before, after, motion._rates, tolerance, moving=moving)
+        jump = motion._events.cross(before, after, motion._rates, tolerance, moving=moving)
         n = len(run.adjoint)
         weights = np.concatenate([run.adjoint, run.slopes])
-        found = jump.pull(weights, self._gained(time))
+        found = jump.pull(weights, self._gained(before.time))
         run.adjoint[:], run.slopes[:] = found[:n], found[n:]
 
     def _gained(self, time: float) -> float:

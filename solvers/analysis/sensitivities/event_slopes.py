@@ -53,6 +53,7 @@ Rates = Callable[[float, FloatArray], FloatArray]
 class Instant(NamedTuple):
     """Values at one instant, before or after updates."""
 
+    time: float
     x: FloatArray
     snapshot: Snapshot
 
@@ -142,7 +143,6 @@ class EventSlopes(SampledSlopes):
 
     def cross(
         self,
-        time: float,
         before: Instant,
         after: Instant | None,
         rates: Rates,
@@ -154,8 +154,6 @@ class EventSlopes(SampledSlopes):
 
         Parameters
         ----------
-        time : float
-            When, in seconds.
         before, after : Instant
             The values; None where a tick changed nothing.
         rates : callable
@@ -171,14 +169,14 @@ class EventSlopes(SampledSlopes):
             When the event grazes its surface, when several take place at once, and when the updates
             do not give the values after the instant.
         """
-        store, n = self._store, len(before.x)
-        self._restore(time, before)
+        store, n, time = self._store, len(before.x), before.time
+        self._restore(before)
         due, found = self._due(), Jump([], np.zeros(0))
         crossed: list[int] = []
         if moving and after is not None and self._witnesses:
             slope = rates(time, before.x)
-            crossed, found.crossing = self._crossed(time, before, slope, rates, tolerance)
-            self._restore(time, before)  # rates move what they read
+            crossed, found.crossing = self._crossed(before, slope, rates, tolerance)
+            self._restore(before)  # rates move what they read
         if due and crossed:
             raise self._refusal(time, [*due, *crossed], "events one after the other", "at once")
         values = self._values()
@@ -196,7 +194,7 @@ class EventSlopes(SampledSlopes):
             self._round(jumped, found)
             self._settle(found)
         if after is not None:
-            self._compare(time, after, crossed)
+            self._compare(after, crossed)
         if found.crossing is not None:
             change = np.concatenate([slope, np.zeros(len(found.crossing) - n)])
             for matrices in found.rounds:
@@ -208,9 +206,9 @@ class EventSlopes(SampledSlopes):
             found.gain = change[:size]
         return found
 
-    def _restore(self, time: float, values: Instant) -> None:
+    def _restore(self, values: Instant) -> None:
         values.snapshot.restore(self._context)
-        self._store.set_motion(time, freeze(values.x.copy()))
+        self._store.set_motion(values.time, freeze(values.x.copy()))
 
     def _round(self, chosen: Sequence[int], jump: Jump) -> bool:
         """Run updates, unrestricted ones first; tell whether a value changed."""
@@ -245,7 +243,6 @@ class EventSlopes(SampledSlopes):
 
     def _crossed(
         self,
-        time: float,
         before: Instant,
         slope: FloatArray,
         rates: Rates,
@@ -253,7 +250,7 @@ class EventSlopes(SampledSlopes):
     ) -> tuple[list[int], FloatArray | None]:
         """Return which functions cross zero now, and by how much the instant moves."""
         assert self._surfaces is not None
-        n, x = len(before.x), before.x
+        time, x, n = before.time, before.x, len(before.x)
         matrix = self._surfaces(time, x)
         speeds = matrix[:, :n] @ slope + matrix[:, -1]
         values = np.array(self._values())
@@ -284,19 +281,15 @@ class EventSlopes(SampledSlopes):
             raise self._refusal(time, crossed, "events one after the other", "at once")
         return crossed, ways[0] if ways else None
 
-    def _compare(self, time: float, after: Instant, crossed: Sequence[int]) -> None:
+    def _compare(self, after: Instant, crossed: Sequence[int]) -> None:
         """Refuse updates that do not lead to the values after them."""
         found = self._numbers()
         held = [value for leaf in after.snapshot.discrete for value in leaf]
         expected = np.concatenate([after.x, *held])
         size = np.maximum(np.abs(expected), np.max(np.abs(after.x), initial=0.0))
         if not np.all(np.abs(found - expected) <= _ALIKE * size):
-            raise self._refusal(
-                time,
-                crossed,
-                "updates that lead from the values before to those after",
-                "which lead elsewhere",
-            )
+            lead = "updates that lead from the values before to those after"
+            raise self._refusal(after.time, crossed, lead, "which lead elsewhere")
 
     def _refusal(
         self, time: float, which: Sequence[int], expected: str, found: str

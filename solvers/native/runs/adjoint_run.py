@@ -91,7 +91,7 @@ class AdjointRun:
             memory.link("pulled", native[1].pulled)
             memory.link("shown", native[1].shown)
             whole, pointer = ctypes.c_int64, ctypes.c_void_p
-            arguments = [pointer, pointer, whole, *[pointer] * 7]
+            arguments = [pointer, pointer, whole, *[pointer] * 6]
             self._repeating: RunMemory | None = None
             if self._method.linear:
                 program = native[0].program
@@ -146,7 +146,6 @@ class AdjointRun:
         self,
         spans: FloatArray,
         states: FloatArray,
-        fractions: FloatArray,
         counts: NDArray[np.int64],
         times: FloatArray,
         seeds: FloatArray,
@@ -156,11 +155,9 @@ class AdjointRun:
         Parameters
         ----------
         spans : ndarray, shape (k, 3)
-            Begins and ends of the steps as they were tried, and latest times to evaluate at.
+            Begins and ends of the steps, and latest times to evaluate at.
         states : ndarray, shape (k, n)
             The states at their begins.
-        fractions : ndarray, shape (k,)
-            At which parts of the steps they ended; less than 1 where an event cut them.
         counts : ndarray of int, shape (k,)
             How many samples are in each step.
         times : ndarray, shape (s,)
@@ -172,15 +169,10 @@ class AdjointRun:
         for last in range(len(spans), 0, -_AT_ONCE):
             k = slice(max(0, last - _AT_ONCE), last)
             samples = slice(ends[k.start], ends[k.stop])
-            begin, length = spans[k, 0], spans[k, 1] - spans[k, 0]
-            which = np.repeat(np.arange(last - k.start), counts[k])
-            inside = (times[samples] - begin[which]) / length[which]
-            cut = np.flatnonzero(fractions[k] != 1.0)
-            cuts = np.full(last - k.start, -1)
-            cuts[cut] = len(inside) + np.arange(len(cut))
-            weights = self.interpolating(np.append(inside, fractions[k][cut]))
-            late = np.minimum(times[samples], spans[k, 2][which])
-            arrays = spans[k], states[k], cuts, counts[k], late, seeds[samples], weights
+            begin, end, clip = np.repeat(spans[k], counts[k], axis=0).T
+            weights = self.interpolating((times[samples] - begin) / (end - begin))
+            late = np.minimum(times[samples], clip)
+            arrays = spans[k], states[k], counts[k], late, seeds[samples], weights
             self._call(last - k.start, [np.ascontiguousarray(each).ravel() for each in arrays])
 
     def _call(self, steps: int, arrays: list[NDArray[Any]]) -> None:

@@ -156,11 +156,8 @@ class Rows(Protocol):
     ) -> FloatArray:
         """Return the states at k times, shape (k, n), so many of which are in each step."""
 
-    def spans(self, rows: NDArray[np.intp]) -> FloatArray:
-        """Return begin, end and `clip` of the steps that end with k rows, shape (k, 3).
-
-        They are those of the steps as they were tried; NaN where nothing moved.
-        """
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the latest times to evaluate at in the steps that end with k rows, shape (k,)."""
 
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
@@ -203,13 +200,9 @@ class _PieceRows:
     ) -> FloatArray:
         return interpolate([self.interpolant(row) for row in rows.tolist()], counts, times)
 
-    def spans(self, rows: NDArray[np.intp]) -> FloatArray:
-        found = np.full((len(rows), 3), np.nan)
-        for k, row in enumerate(rows.tolist()):
-            step = None if self.begins[row] else self.interpolant(row)
-            if hasattr(step, "t_old") and hasattr(step, "t"):
-                found[k] = step.t_old, step.t, getattr(step, "clip", np.inf)
-        return found
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        steps = (None if self.begins[row] else self.interpolant(row) for row in rows.tolist())
+        return np.array([getattr(step, "clip", np.inf) for step in steps])
 
     def snapshot(self, row: int) -> Snapshot:
         return self._pieces[int(self._piece[row])].snapshot

@@ -7,8 +7,8 @@ stages in reverse order, where κ_j are the weights of k_j ::
     κ_j = h B_j λ_new + h Σ_{l>j} A_lj ∂fᵀ/∂x κ_l
     λ = λ_new + Σ_j ∂fᵀ/∂x κ_j,    μ = μ_new + Σ_j ∂fᵀ/∂p κ_j
 
-A state inside of a step is ``x + h Σ_j w_j k_j`` with weights w of the interpolant, and so are
-those at the ends of steps that events cut.
+A state inside of a step is ``x + h Σ_j w_j k_j`` with weights w of the interpolant. A step that an
+event cut counts as one that ends there, so that no stage is beyond the event.
 
 The stages of the diagonally implicit method, in increments z = h f, are repeated by its own kernel.
 Their weights ζ follow from linear equations with the transposed Jacobian J at the stage ::
@@ -73,7 +73,6 @@ def go_back(
     steps: int,
     spans: Floats,
     states: Floats,
-    cuts: Ints,
     counts: Ints,
     times: Floats,
     seeds: Floats,
@@ -81,10 +80,9 @@ def go_back(
 ) -> None:
     """Go through steps, the last one first.
 
-    A step has begin, end and the latest time to evaluate at in the spans, and its state at the
-    begin. As many samples belong to it as its count says: each has a time, weights of the outputs
-    in the seeds, and those of the interpolant. A step that was cut has further weights of the
-    interpolant, in the row that ``cuts`` says; -1 stands for none.
+    A step has begin, end and the latest time to evaluate at in the spans, its state at the begin,
+    and ends with the weights ``ends`` of its slopes. As many samples belong to it as its count
+    says: each has a time, weights of the outputs in the seeds, and those of the interpolant.
     """
     n = data.n
     done = 0
@@ -100,12 +98,10 @@ def go_back(
             unit = 1.0
             repeat_step(data, run, method, t, spans[3 * s + 1], clip, x)
         else:
-            inside = counts[s] > 0 or cuts[s] >= 0
-            find_slopes(data, method.tableau, t, h, clip, x, inside)
+            find_slopes(data, method.tableau, t, h, clip, x, counts[s] > 0)
         for j in unrolled(len(ends)):
-            share = weights[cuts[s] * len(ends) + j] if cuts[s] >= 0 else ends[j]
             for i in range(n):
-                data.bars[j * n + i] = unit * share * data.adjoint[i]
+                data.bars[j * n + i] = unit * ends[j] * data.adjoint[i]
         for c in range(done, done + counts[s]):
             seed = seeds[c * data.p :]
             look(data, len(ends), times[c], unit, x, seed, weights[c * len(ends) :])
