@@ -170,8 +170,9 @@ class AdjointRun:
             k = slice(max(0, last - _AT_ONCE), last)
             samples = slice(ends[k.start], ends[k.stop])
             begin, end, clip = np.repeat(spans[k], counts[k], axis=0).T
-            weights = self.interpolating((times[samples] - begin) / (end - begin))
-            late = np.minimum(times[samples], clip)
+            inside = np.minimum(times[samples], end)
+            weights = self.interpolating((inside - begin) / (end - begin))
+            late = np.minimum(inside, clip)
             arrays = spans[k], states[k], counts[k], late, seeds[samples], weights
             self._call(last - k.start, [np.ascontiguousarray(each).ravel() for each in arrays])
 
