@@ -48,8 +48,8 @@ from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _TRIGGERS = Periodic, Witness, Settling
-#: By which part steps before updates are taken to be shorter: where equations bend at an event, as
-#: those of a limit do, no stage is to see more than one side of it.
+#: The part of a step before updates that counts as one of its own: where equations bend at an event,
+#: as those of a limit do, hardly anything is to see more than one side of it.
 _SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
 
@@ -78,9 +78,11 @@ class _Steps(NamedTuple):
             states = np.concatenate([source.states(inside) for source, inside in parts])
             clips = np.concatenate([source.clips(inside) for source, inside in parts])
             clips[-1] = min(clips[-1], ledger.limits[k])
+            if high < len(ledger.times) and len(times) > 1:  # parts the last step
+                last = times[-1] - _SHORT * (times[-1] - times[-2])
+                times, states = np.insert(times, -1, last), np.vstack([states, states[-1]])
+                clips = np.append(clips, clips[-1])
             spans = np.column_stack([times[:-1], times[1:], clips[1:]])
-            if high < len(ledger.times):
-                spans[-1:, 1] -= _SHORT * np.diff(times[-2:])
             source, inside = parts[0]
             snapshot = source.snapshot(int(inside[0]))
             ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))

@@ -27,7 +27,7 @@ from flexure.solvers.analysis.sensitivities.sensitivities import (
     move,
     warn_of_differences,
 )
-from flexure.solvers.integration.methods.methods import method_name
+from flexure.solvers.integration.methods.methods import is_implicit, method_name
 from flexure.solvers.native.runs.adjoint_run import WITH_ADJOINT
 from flexure.solvers.results.measures.metric_slopes import MetricSlopes
 from flexure.solvers.results.measures.metrics import Metric, Records, columns_of
@@ -185,7 +185,16 @@ def gradient(
     name = motion.chosen(end) if method == "auto" else method_name(method)
     if name not in WITH_ADJOINT:
         raise ValueRefusedError(
-            attempt, expected=f"auto or one of {quoted(WITH_ADJOINT)}", found=name
+            attempt,
+            expected=f"a method out of {quoted(('auto', *WITH_ADJOINT))}",
+            found=f"method={name!r}",
+        )
+    if motion.why and is_implicit(name):
+        raise EvaluationError(
+            f"{attempt} with {name}",
+            expected="native code, which implicit methods need for that",
+            found=f"none, because {motion.why}",
+            remedy="Use an explicit method such as RK45",
         )
 
     def run(context: Context, rtol: float, atol: float) -> SimulationResult:
