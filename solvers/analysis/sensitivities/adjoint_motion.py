@@ -48,8 +48,8 @@ from flexure.solvers.tracing.trace import Key
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _TRIGGERS = Periodic, Witness, Settling
-#: The part of a step before updates that counts as one of its own: where equations bend at an event,
-#: as those of a limit do, hardly anything is to see more than one side of it.
+#: The part of a step before updates that counts as a step of its own: where equations bend at an
+#: event, as those of a limit do, hardly any stage is to see more than one side of it.
 _SHORT = 1e-7
 _SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
 

@@ -1,4 +1,4 @@
-"""What updates of any kind do to the weights that an adjoint carries backward.
+"""Updates at ticks and crossings: how they change the weights of an adjoint (saltation).
 
 At an event updates replace states and discrete values z = (x, d) by R(t, z, p). The instant of a
 crossing g(t, z, p) = 0 moves with z and p, by ``δt = -(∂g/∂z δz + ∂g/∂p δp) / ġ`` with
@@ -60,7 +60,7 @@ class Instant(NamedTuple):
 
 @dataclass
 class Jump:
-    """What the updates of one instant do to small changes.
+    """Derivatives of the updates of one instant.
 
     Attributes
     ----------

@@ -22,12 +22,6 @@ from flexure.diagrams.scalars.derivatives.differentiation import gradient
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.results.measures import reductions
 from flexure.solvers.results.measures.curves import Curve
-from flexure.solvers.results.measures.metric_kinds import (
-    calc_at,
-    calc_first_crossing,
-    calc_reduction,
-    reduced_curve,
-)
 from flexure.solvers.results.measures.metrics import Metric, Records, calc_joined
 from flexure.solvers.results.measures.polynomials import (
     coefficients_of,
@@ -37,6 +31,12 @@ from flexure.solvers.results.measures.polynomials import (
     rows_of,
     slopes_of,
     zero_between,
+)
+from flexure.solvers.results.measures.signal_metrics import (
+    calc_at,
+    calc_first_crossing,
+    calc_reduction,
+    reduced_curve,
 )
 
 _KINDS = calc_joined, calc_at, calc_reduction, calc_first_crossing
