@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.operating_points.equilibria import Equilibrium as Equilibrium
     from flexure.solvers.analysis.plausibility.findings import Checkup as Checkup
     from flexure.solvers.analysis.plausibility.limit_rules import LimitCheck as LimitCheck
+    from flexure.solvers.analysis.sensitivities.gradients import Gradient as Gradient
     from flexure.solvers.analysis.sensitivities.sensitivities import (
         ParameterSensitivity as ParameterSensitivity,
     )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.operating_points.equilibria import equilibrium as equilibrium
     from flexure.solvers.analysis.plausibility.doctor import doctor as doctor
     from flexure.solvers.analysis.plausibility.limit_rules import check_limits as check_limits
+    from flexure.solvers.analysis.sensitivities.gradients import gradient as gradient
     from flexure.solvers.analysis.sensitivities.sensitivities import (
         parameter_sensitivity as parameter_sensitivity,
     )

@@ -564,8 +564,8 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
-    *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
-    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Gradient", "Table", "Checkup"),
+    *("Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
     *(
         "FeedbackDesign",
