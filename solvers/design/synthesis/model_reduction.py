@@ -15,6 +15,7 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import gramian, norms, require_transfer
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -98,6 +99,7 @@ class ModelReduction(Answer):
         return "\n".join(lines)
 
 
+@in_one_thread
 def model_reduction(
     model: LinearModel,
     order: int | None = None,
