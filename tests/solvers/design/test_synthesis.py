@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import linalg, signal
+from scipy import linalg, optimize, signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError
@@ -63,7 +63,8 @@ def closed(model: fx.LinearModel, design: Any) -> fx.LinearModel:
     shown = model.D[np.ix_(z, u)] @ inner
     shown[:, :n] += model.C[z]
     shown[:, n + k :] += model.D[np.ix_(z, w)]
-    parts = rates[:, : n + k], rates[:, n + k :], shown[:, : n + k], shown[:, n + k :]
+    direct = np.where(np.abs(shown[:, n + k :]) < 1e-13, 0.0, shown[:, n + k :])
+    parts = rates[:, : n + k], rates[:, n + k :], shown[:, : n + k], direct
     options = {} if model.period is None else {"dt": model.period}
     return fx.LinearModel.from_scipy(signal.StateSpace(*parts, **options))
 
@@ -95,9 +96,8 @@ def test_the_least_level_of_one_state_is_that_of_two_quadratic_equations(a: floa
         b = 1.0 - gamma**-2
         return (a + math.sqrt(a**2 + b)) / b - gamma
 
-    from scipy.optimize import brentq
-
-    least = brentq(excess, 1.0 + 1e-9, 100.0, xtol=1e-13)
+    low, high = (1.0 / math.hypot(1.0, a) + 1e-9, 0.999) if a < 0.0 else (1.0 + 1e-9, 100.0)
+    least = optimize.brentq(excess, low, high, xtol=1e-13)
     assert design.norm == pytest.approx(least, rel=2e-6)
     assert design.least_norm == pytest.approx(least, rel=2e-6)
     assert design.least_norm <= least
@@ -115,11 +115,11 @@ def test_a_full_information_gain_at_infinity_bounds_the_level() -> None:
 # Fifty random plants -----------------------------------------------------------------------------
 
 
-@for_each("seed", range(by_tier(fast=10, full=50)))
-@for_each("period", [None, PERIOD])
+@for_each("seed", range(by_tier(fast=8, full=50)))
 def test_the_loop_of_matrices_has_the_norm_and_no_lower_level_has_a_controller(
-    seed: int, period: float | None
+    seed: int,
 ) -> None:
+    period = PERIOD if seed % 4 > 1 else None
     model, controls, measured = problem(seed, period)
     design = fx.hinf_synthesis(model, controls, measured, rtol=1e-3)
     loop = closed(model, design)
@@ -128,18 +128,18 @@ def test_the_loop_of_matrices_has_the_norm_and_no_lower_level_has_a_controller(
     assert found.h_infinity == pytest.approx(design.norm, rel=1e-5, abs=1e-8)
     assert design.least_norm <= design.norm
     assert design.norm <= 1.01 * design.least_norm or design.norm < 1e-6
-    if design.norm > 1e-6:
+    if design.norm > 1e-6 and seed % 3 == 0:
         loose = fx.hinf_synthesis(model, controls, measured, gamma=3.0 * design.norm)
         assert loose.norm <= 3.0 * design.norm
         with pytest.raises(FlexureError, match="a gamma that a controller reaches"):
             fx.hinf_synthesis(model, controls, measured, gamma=0.99 * design.least_norm)
 
 
-@for_each("seed", range(by_tier(fast=10, full=50)))
-@for_each("period", [None, PERIOD])
+@for_each("seed", range(by_tier(fast=8, full=50)))
 def test_no_controller_beside_that_of_h2_has_a_lower_h2_norm(
-    seed: int, period: float | None
+    seed: int,
 ) -> None:
+    period = PERIOD if seed % 4 > 1 else None
     model, controls, measured = problem(seed, period)
     if period is None:
         model = without_direct_gain(model, controls, measured)
@@ -158,29 +158,30 @@ def test_no_controller_beside_that_of_h2_has_a_lower_h2_norm(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(100)
-def test_python_control_finds_the_same_norms_and_controllers() -> None:
-    pytest.importorskip("slycot", reason="python-control synthesizes by slycot, which is missing")
+def test_slicot_finds_the_same_levels_and_python_control_the_same_controllers() -> None:
+    slycot = pytest.importorskip("slycot", reason="slycot, which synthesizes, is missing")
     control = pytest.importorskip("control")
-    tried = 0
-    for seed in range(1, 101, 2):  # python-control closes loops with D₂₂ wrongly
+    same = 0
+    for seed in range(50):
         model, controls, measured = problem(seed)
-        parts = control.ss(model.A, model.B, model.C, model.D)
-        gamma = control.hinfsyn(parts, len(measured), len(controls))[2]
+        (p, m), sizes = model.D.shape, (len(controls), len(measured))
+        parts = model.A, model.B, model.C, model.D
         design = fx.hinf_synthesis(model, controls, measured, rtol=1e-3)
-        tried += abs(design.norm - gamma) <= 2e-3 * gamma
+        # With its default tolerance of zero, it does not end now and then.
+        start = 10.0 * design.norm + 1.0
+        theirs = slycot.sb10ad(len(model.A), m, p, *sizes, start, *parts, job=1, gtol=1e-4)[0]
+        same += abs(design.norm - theirs) <= 3e-3 * theirs
+        if seed % 2 == 0:
+            continue  # python-control leaves D₂₂ out
         plain = without_direct_gain(model, controls, measured)
-        parts = control.ss(plain.A, plain.B, plain.C, plain.D)
-        theirs = control.h2syn(parts, len(measured), len(controls))
+        state_space = control.ss(plain.A, plain.B, plain.C, plain.D)
+        K = control.h2syn(state_space, sizes[1], sizes[0])
+        K = fx.LinearModel.from_control(K)
         ours = fx.h2_synthesis(plain, controls, measured).controller
         places = np.array([0.0, 0.3, 3.0])
-        np.testing.assert_allclose(
-            ours.frequency_response(places),
-            np.moveaxis(np.atleast_3d(theirs(1j * places, squeeze=False)), -1, 0),
-            rtol=1e-5,
-            atol=1e-7,
-        )
-    assert tried >= 45  # theirs returns levels without a controller now and then
+        found, expected = (each.frequency_response(places) for each in (ours, K))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    assert same >= 48
 
 
 # Loops of blocks ---------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def test_the_controller_wires_back_into_the_diagram_of_its_weights(period: float
         period=period,
     )
     design = fx.hinf_synthesis(model, "controller.y", "error.y")
-    assert design.norm < 2.0
+    assert design.norm < 2.5
     block = design.to_block("controller")
     assert isinstance(block, fx.AffineSystem)  # the measured error is 1 at this point
     loop = fx.DiagramBuilder("loop")
@@ -283,8 +284,8 @@ def with_entry(name: str, value: Any, *places: Any) -> fx.LinearModel:
         (with_entry("D", 0.0, (1, 2)), "D12 of full column rank.*none of 'force'"),
         (with_entry("D", 0.0, (2, 1)), "D21 of full row rank.*none of 'position'"),
         (
-            changed(A=np.zeros((2, 2)), C=np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])),
-            "every mode",
+            changed(A=np.diag([-1.0, 0.0]), B=np.ones((2, 3)), C=np.eye(3, 2, -1)[::-1]),
+            "measurements that show every mode.*the mode at 0 of 'x",
         ),
         (with_entry("C", 0.0, (0, slice(None))), "no zero on the imaginary axis from controls"),
         (with_entry("B", 0.0, (slice(None), 0)), "no zero on the imaginary axis from dist"),
@@ -327,7 +328,8 @@ def test_a_level_at_the_boundary_is_refused_below_and_reached_above() -> None:
 
 
 def test_a_sampled_plant_with_a_pole_at_minus_one_is_refused() -> None:
-    model = dataclasses.replace(weighted_mass(), A=np.diag([-1.0, 0.5]), period=0.1)
+    A, B = np.array([[-1.0, 0.1], [0.0, 0.5]]), weighted_mass().B
+    model = dataclasses.replace(weighted_mass(), A=A, B=B, period=0.1)
     with pytest.raises(FlexureError, match="pole at z = -1"):
         fx.hinf_synthesis(model, "force", "position")
     assert fx.h2_synthesis(model, "force", "position").closed_loop.is_stable
