@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         FilterConsistency as FilterConsistency,
     )
     from flexure.solvers.design.fits.fits import Fit as Fit
+    from flexure.solvers.design.optimal_motion.optimal_motion import (
+        OptimalMotion as OptimalMotion,
+    )
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
     from flexure.solvers.design.state_space.feedback import FeedbackDesign as FeedbackDesign

@@ -64,6 +64,7 @@ LuenbergerObserver(..., period=): SampledLuenbergerObserver
 ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
+ModelPredictiveController: MPC mpc MPCController ModelPredictiveControl PredictiveController
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqr(..., period=): lqrd
@@ -110,6 +111,8 @@ loop_gain: loopsens getLoopTransfer open_loop
 complementary_sensitivity: getCompSensitivity
 sensitivity_function: getSensitivity
 tune_pid: pidtune pidtool PIDTuner rootlocus_pid_designer
+optimal_motion: DirectCollocation DirectTranscription trajectory_optimization solve_ocp Opti
+optimal_motion: TrajectoryOptimization optimal_control collocation solve_optimal_trajectory
 optimize: minimize sdo fmincon Optimize
 fit: identify estimate curve_fit system_identification ident tfest parameter_estimation
 modes: eigenmodes natural_frequencies modal_analysis modal damp vibration_modes

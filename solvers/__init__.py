@@ -48,8 +48,14 @@ if TYPE_CHECKING:
         UnscentedKalmanFilter as UnscentedKalmanFilter,
     )
     from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.optimal_motion.optimal_motion import (
+        optimal_motion as optimal_motion,
+    )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.predictive_controller import (
+        ModelPredictiveController as ModelPredictiveController,
+    )
     from flexure.solvers.design.state_space.feedback import lqr as lqr, place as place
     from flexure.solvers.design.state_space.observers import (
         lqe as lqe,

@@ -123,6 +123,26 @@ def control_calls() -> dict[str, Make]:
         "UnscentedKalmanFilter": whole(
             fx.UnscentedKalmanFilter, name="ukf", alpha=0.5, beta=2.0, kappa=1.0, **_FILTER
         ),
+        "ModelPredictiveController": lambda: Call(
+            fx.ModelPredictiveController,
+            {
+                "name": "mpc",
+                "model": sampled_mass(),
+                "Q": [1.0, 0.0],
+                "R": 1.0,
+                "horizon": 3,
+                "tracked": "y",
+                "input_limits": {"u": (-1.0, 1.0)},
+                "change_limits": {"u": 0.5},
+                "output_limits": {"y": (-1.0, 2.0)},
+                "violation_weight": 10.0,
+                "disturbance_gain": 0.2,
+                "delay": 1,
+                "deadline": 1.0,
+                "max_iterations": 50,
+                "offset": 0.05,
+            },
+        ),
         "filter_consistency": filtered,
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
         "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
