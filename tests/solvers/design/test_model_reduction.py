@@ -40,13 +40,10 @@ def gains(model: fx.LinearModel, other: fx.LinearModel) -> float:
     return float(np.linalg.norm(away, 2, axis=(1, 2)).max())
 
 
-@for_each("seed", range(by_tier(fast=10, full=50)))
-@for_each("period", [None, 0.1])
-@for_each("method", ["balanced", "modal"])
-def test_every_order_stays_within_its_bound_whatever_grows(
-    seed: int, period: float | None, method: Any
-) -> None:
-    model, exact = random_model(seed, period), seed % 2 == 0
+@for_each("seed", range(by_tier(fast=8, full=50)))
+def test_every_order_stays_within_its_bound_whatever_grows(seed: int) -> None:
+    period, method = (None, 0.1)[seed % 2], ("balanced", "modal")[seed // 2 % 2]
+    model, exact = random_model(seed, period), seed % 8 > 3
     options: Any = {"method": method, "keep_static_gain": exact}
     whole = fx.model_reduction(model, tolerance=0.0, **options)
     assert len(whole.model.A) == whole.orders[-1]
@@ -66,7 +63,7 @@ def test_every_order_stays_within_its_bound_whatever_grows(
             near = np.abs(np.subtract.outer(found.model.poles, model.poles)).min(axis=1, initial=9)
             assert near.max(initial=0.0) < 1e-6
         # A hundredth more than the bound, and its order is enough; a hundredth less is not.
-        if bound > 1e-6:
+        if bound > 1e-6 and order == whole.orders[len(whole.orders) // 2]:
             some = fx.model_reduction(model, tolerance=1.01 * bound, **options)
             fewer = fx.model_reduction(model, tolerance=0.99 * bound, **options)
             assert len(some.model.A) <= order < len(fewer.model.A)
@@ -121,7 +118,7 @@ def test_flexible_modes_beside_integrators_are_reduced_and_the_integrators_stay(
     model = fx.linearize(system, context)
     modal = fx.model_reduction(model, 6, method="modal", keep_static_gain=True)
     assert modal.orders.tolist() == [2, 4, 6, 8]
-    assert sorted(np.abs(modal.model.poles).round(6)) == [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
+    assert sorted(np.abs(modal.model.poles).round(7)) == [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
     # The peak of a mode beside its static gain.
     peak = modal.values[2] * 900.0**2
     assert peak == pytest.approx(0.25 / 0.01 / math.sqrt(1.0 - 0.01**2), rel=1e-6)
