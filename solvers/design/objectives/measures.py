@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
-from flexure.solvers.analysis.linear_models.loop_transfers import before
 from flexure.solvers.analysis.linear_models.linear_inputs import wire_place
+from flexure.solvers.analysis.linear_models.loop_transfers import before
 from flexure.solvers.analysis.linear_models.poles import all_decay, on_boundary
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 from flexure.solvers.analysis.statics.stiffness import find_frame
@@ -338,9 +338,7 @@ class GainMeasure(Measure):
         T = model.tangent
         part = reduction(T.T @ A @ T, T.T @ B, C @ T, HIDDEN)
         search = QuadraticSearch(part.A, part.B, part.C, D, period, Q=1.0)
-        found = []
-        for frequency in self._peaks(search):
-            found.append(self._piece(model, D, float(frequency)))
+        found = [self._piece(model, D, frequency) for frequency in self._peaks(search).tolist()]
         found.sort(key=lambda piece: -piece.value)
         return [each for each in found if each.value > _NEAR * found[0].value][:PIECES]
 
@@ -354,7 +352,7 @@ class GainMeasure(Measure):
             return np.where(np.isfinite(found), found, -1.0)
 
         places = search.between(search.natural)
-        if np.isfinite(high) and high > 0.0 or low > 0.0:
+        if (np.isfinite(high) and high > 0.0) or low > 0.0:
             places = np.union1d(places[(places > low) & (places < high)], [low, high])
             places = places[np.isfinite(places)]
         if callable(self.bound) or low > 0.0 or np.isfinite(self.upper):
@@ -460,18 +458,18 @@ class H2Measure(Measure):
         if not is_stable(model) or (period is None and D.any()):
             return [Piece(math.inf)]
         T = model.tangent
-        At, Bt, Ct = T.T @ A @ T, T.T @ B, C @ T
+        inner = T.T @ A @ T
+        driven, shown = T.T @ B @ B.T @ T, T.T @ C.T @ C @ T
         if period is None:
-            P = solve_continuous_lyapunov(At, -Bt @ Bt.T)
-            Q = solve_continuous_lyapunov(At.T, -Ct.T @ Ct)
+            P = solve_continuous_lyapunov(inner, -driven)
+            Q = solve_continuous_lyapunov(inner.T, -shown)
         else:
-            P = solve_discrete_lyapunov(At, Bt @ Bt.T)
-            Q = solve_discrete_lyapunov(At.T, Ct.T @ Ct)
-        square = float(np.trace(Ct @ P @ Ct.T) + (np.sum(D**2) if period is not None else 0.0))
+            P, Q = solve_discrete_lyapunov(inner, driven), solve_discrete_lyapunov(inner.T, shown)
+        P, Q = T @ P @ T.T, T @ Q @ T.T
+        square = float(np.trace(C @ P @ C.T) + (np.sum(D**2) if period is not None else 0.0))
         norm = math.sqrt(max(square, 0.0))
         if norm == 0.0:
             return [Piece(0.0)]
-        P, Q = T @ P @ T.T, T @ Q @ T.T
         by_A = Q @ P if period is None else Q @ A @ P
         weights = np.block([[by_A, Q @ B], [C @ P, D if period is not None else 0.0 * D]]) / norm
         return [Piece(norm, weights)]

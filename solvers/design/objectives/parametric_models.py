@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -249,7 +249,6 @@ class ParametricModel:
 
     def _read(self, store: Store) -> list[Any]:
         """Read all rows, numbers or symbols."""
-        n = self.num_states
         rows = read_equations(store, [shown(self._inside, each) for each in self._constrained])
         for k in self._quaternions:
             q = store.x[k : k + 4]
@@ -267,14 +266,8 @@ class ParametricModel:
         """Refuse equations whose trace gives other numbers than they do."""
         with np.errstate(all="ignore"):
             expected = np.array(self._read(point.store), dtype=float)
-            numbers = np.array(
-                [
-                    x
-                    for x in numbers_of(
-                        point.store, self._keys, point.store.time, point.store.x
-                    ).values()
-                ]
-            )
+            known = numbers_of(point.store, self._keys, point.store.time, point.store.x)
+            numbers = np.array([known[key] for key in self._keys])
             terms = sizes_of_terms(point.matrix, numbers)
         if not agree(point.values, expected, terms):
             raise EvaluationError(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.multibody import Frame, Plant
-
 from flexure.diagrams.contexts.store import Store
 from flexure.diagrams.systems.layout import Layout
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices

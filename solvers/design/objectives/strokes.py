@@ -23,7 +23,7 @@ from flexure.solvers.analysis.statics.load_path import load_path
 from flexure.solvers.design.objectives.parametric_models import solve
 
 _ITERATIONS = 12  # of Newton, to hold the output elsewhere
-_LONGEST = 1.0  # step in rad or m, beyond which these are given up
+_LONGEST = 2.0  # times the step before: beyond that, they are given up
 _CLOSE = 1e-8  # last step, whose error is about the square
 _WORST = {"largest": lambda y: y, "smallest": lambda y: -y, "peak": np.abs}
 
@@ -74,49 +74,69 @@ class StrokeMeasure:
         start = float(static.point(np.zeros(1)).strokes[0])
         along = np.linspace(*self.stroke, self.points)
         for side in (along[along < start][::-1], along[along >= start]):
-            states, force = rest, 0.0
+            here = _Held(rest, 0.0, start)
             for target in side.tolist():
-                states, force = self._held(static, states, force, target, attempt)
-                value = force if is_force else float(np.ravel(place.read(context))[0])
-                seen.append((value, states, force))
+                here = self._moved(static, here, target, attempt)
+                value = here.force if is_force else float(np.ravel(place.read(context))[0])
+                seen.append((value, here))
         values = np.array([each[0] for each in seen])
-        _, states, force = seen[int(np.argmax(_WORST[self.worst](values)))]
-        value = float(values[int(np.argmax(_WORST[self.worst](values)))])
+        value, where = seen[int(np.argmax(_WORST[self.worst](values)))]
         sign = -1.0 if self.worst == "peak" and value < 0.0 else 1.0
         shown = None if is_force else place
-        return sign * value, _Worst(static, variables, shown, states, force, sign)
+        return sign * value, _Worst(static, variables, shown, where, sign)
 
-    def _held(
-        self, static: StaticEquations, states: FloatArray, force: float, target: float, attempt: str
-    ) -> tuple[FloatArray, float]:
+    def _moved(
+        self, static: StaticEquations, here: _Held, target: float, attempt: str, halvings: int = 3
+    ) -> _Held:
         """Move to where the output is held at a target: by Newton steps, else along the path."""
-        static.move_to(states)
-        for _ in range(_ITERATIONS):
-            point = static.point(np.array([force]))
-            left = np.concatenate([point.forces, [target - point.strokes[0]], -point.errors])
-            with np.errstate(all="ignore"):
-                matrix = _held_equations(point)
-                if not (np.isfinite(matrix).all() and np.isfinite(left).all()):
-                    break
-                step = solve(matrix, left)
-            n = len(point.forces)
-            if np.abs(step[:n]).max() > _LONGEST:
-                break
-            force += float(step[n])
-            static.move_to(static.coordinates.moved(static.states, step[:n]))
-            if np.abs(step[:n]).max() < _CLOSE:
-                return static.states, force
+        there = _newton(static, here, target)
+        if there is not None:
+            return there
+        if halvings:
+            middle = self._moved(static, here, 0.5 * (here.at + target), attempt, halvings - 1)
+            return self._moved(static, middle, target, attempt, halvings - 1)
         start = static.context.clone()
-        start.continuous_state = states
+        start.continuous_state = here.states
         found = load_path(start.system, {self.output: target}, context=start)
         static.move_to(found.context(-1).continuous_state)
-        return static.states, float(found.required[path_of(self.output)][-1])
+        return _Held(static.states, float(found.required[path_of(self.output)][-1]), target)
 
     def __call__(self, result: Any) -> float:
         """Return the number from the equilibrium near the end of a run."""
         from flexure.solvers.design.objectives.rest_numbers import number_at_rest
 
         return number_at_rest(self, result.context)
+
+
+def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None:
+    """Return where the output is held at a target; None where Newton steps do not end there."""
+    static.move_to(here.states)
+    force, before = here.force, np.inf
+    for _ in range(_ITERATIONS):
+        point = static.point(np.array([force]))
+        left = np.concatenate([point.forces, [target - point.strokes[0]], -point.errors])
+        matrix, n = _held_equations(point), len(point.forces)
+        if not (np.isfinite(matrix).all() and np.isfinite(left).all()):
+            return None
+        step = solve(matrix, left)
+        length = float(np.abs(step[:n]).max())
+        if length > _LONGEST * before:
+            return None
+        before = length
+        force += float(step[n])
+        static.move_to(static.coordinates.moved(static.states, step[:n]))
+        if length < _CLOSE:
+            return _Held(static.states, force, target)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Where an output is held, the states there, and the force that holds it."""
+
+    states: FloatArray
+    force: float
+    at: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +146,14 @@ class _Worst:
     static: StaticEquations
     variables: Sequence[Variable]
     place: Place | None
-    states: FloatArray
-    force: float
+    where: _Held
     sign: float
 
     def slopes(self) -> FloatArray:
         """Return the derivatives of the number by the parameters."""
         static = self.static
-        static.move_to(self.states)
-        point = static.point(np.array([self.force]))
+        static.move_to(self.where.states)
+        point = static.point(np.array([self.where.force]))
         n = len(point.forces)
         right = np.vstack([point.loads, -point.stroke_slopes, -point.error_slopes])
         moved = solve(_held_equations(point), right)

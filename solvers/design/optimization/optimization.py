@@ -31,9 +31,9 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.strokes import StrokeMeasure
+from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
@@ -503,7 +503,8 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
     if not np.isfinite(numbers).all(axis=1).any():
         raise EvaluationError(
             study.attempt,
-            expected=f"candidates of which all of {quoted(m.label for m in study.metrics)} are numbers",
+            expected="candidates of which all of "
+            f"{quoted(m.label for m in study.metrics)} are numbers",
             found=f"none among {size}; the first: {trials.reasons[0]}",
             remedy="Change the bounds, use a metric that is always defined"
             + ", or run longer" * (not study.at_rest),
