@@ -74,7 +74,7 @@ class StrokeMeasure:
         start = float(static.point(np.zeros(1)).strokes[0])
         along = np.linspace(*self.stroke, self.points)
         for side in (along[along < start][::-1], along[along >= start]):
-            here = _Held(rest, 0.0, start)
+            here = _Held(rest, 0.0, start, np.zeros(len(rest) + 1))
             for target in side.tolist():
                 here = self._moved(static, here, target, attempt)
                 value = here.force if is_force else float(np.ravel(place.read(context))[0])
@@ -99,7 +99,8 @@ class StrokeMeasure:
         start.continuous_state = here.states
         found = load_path(start.system, {self.output: target}, context=start)
         static.move_to(found.context(-1).continuous_state)
-        return _Held(static.states, float(found.required[path_of(self.output)][-1]), target)
+        force = float(found.required[path_of(self.output)][-1])
+        return _Held(static.states, force, target, np.zeros(len(here.way)))
 
     def __call__(self, result: Any) -> float:
         """Return the number from the equilibrium near the end of a run."""
@@ -110,8 +111,9 @@ class StrokeMeasure:
 
 def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None:
     """Return where the output is held at a target; None where Newton steps do not end there."""
-    static.move_to(here.states)
-    force, before = here.force, np.inf
+    ahead = here.way * (target - here.at)  # in proportion to the last move
+    static.move_to(here.states + ahead[:-1])
+    force, before = here.force + float(ahead[-1]), np.inf
     for _ in range(_ITERATIONS):
         point = static.point(np.array([force]))
         left = np.concatenate([point.forces, [target - point.strokes[0]], -point.errors])
@@ -126,17 +128,19 @@ def _newton(static: StaticEquations, here: _Held, target: float) -> _Held | None
         force += float(step[n])
         static.move_to(static.coordinates.moved(static.states, step[:n]))
         if length < _CLOSE:
-            return _Held(static.states, force, target)
+            way = np.append(static.states - here.states, force - here.force)
+            return _Held(static.states, force, target, way / ((target - here.at) or np.inf))
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Where an output is held, the states there, and the force that holds it."""
+    """Where an output is held, the states there, the force that holds it, and how both moved."""
 
     states: FloatArray
     force: float
     at: float
+    way: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,8 +61,8 @@ _LANES = 16  # of which populations are multiples, so that none run empty
 _FEWEST = 5  # with which candidates can be combined
 _EVALUATIONS = 1000  # for each number that is looked for
 _MOST = 10_000_000  # candidates, of which each is kept
-_AT_REST = 8  # candidates for each number and one more, at rest, where all have derivatives
-_STARTS = 3  # of them, from which local searches start
+_AT_REST = 6  # candidates for each number and one more, at rest, where all have derivatives
+_STARTS = 2  # of them, from which local searches start
 _NEAR = 1e-4  # of the box: nearer to it, something is at its bound
 _SHOWN = 20  # candidates in a notebook
 
@@ -332,7 +332,7 @@ def optimize(
     Without ``t_final``, each candidate is the equilibrium near the context, with loops assembled.
     Its numbers have exact derivatives, those of the equilibrium included (implicit function
     theorem). So the population is a sample of the box (Latin hypercube), and local searches start
-    from the best three of it. ``context`` of the result is where the equilibrium is searched from.
+    from the best two of it. ``context`` of the result is where the equilibrium is searched from.
 
     Near a minimum the objective hardly changes, so the local search ends while the variables still
     change. It is therefore repeated from a point near its end (twice if derivatives exist), with

@@ -28,6 +28,7 @@ _ROUNDS = 25  # of the method with slopes
 _TRIES = 40  # of that without, for each number that is looked for and one more
 _WIDTH, _NARROW = 0.05, 0.005  # of the box: where that looks first, and where when it is repeated
 _ENOUGH = 1e-7  # of the objective, and of the box: less of a change ends it
+_SAME = 1e-6  # of the objective: ends of local searches that differ by less are one
 _TIGHT = (1e-7, 1e-9)  # relative tolerances of the motions that repeat a descent with slopes
 _LEAST = 1e-10  # of the objective: less of a change ends these
 _ASIDE = 1e-3  # of the box: how far from the last end the repetition begins
@@ -161,7 +162,7 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
         ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
         how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
     else:
-        ends = _repeat(downhill, slopes, end)
+        ends = _alike(trials, ends) if trials.rest else _repeat(downhill, slopes, end)
         what = (
             "sensitivities of {} motions" if trials.rest is None else "derivatives of {} candidates"
         )
@@ -230,6 +231,15 @@ def _point(trials: Trials) -> FloatArray:
 def _reason(error: FlexureError) -> str:
     """Say what is in the way of derivatives."""
     return error.found if error.found is not None else str(error).rstrip(".")
+
+
+def _alike(trials: Trials, ends: list[FloatArray]) -> list[FloatArray]:
+    """Return the ends of local searches that are as good as the best one, which comes last."""
+    numbers = trials(np.array(ends), "polish")
+    goal = np.where(trials.feasible(numbers), numbers[:, 0], np.inf)
+    best = goal.min()
+    near = np.flatnonzero(goal <= best + _SAME * abs(best))
+    return [ends[k] for k in near[np.argsort(-goal[near])]]
 
 
 def _repeat(
