@@ -17,6 +17,7 @@ from flexure.solvers.design.objectives.rest_metrics import (
     h2,
     margin,
     over_stroke,
+    overshoot,
     stiffness,
     tracking,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "minimum",
     "of",
     "over_stroke",
+    "overshoot",
     "peak",
     "rms",
     "smallest",

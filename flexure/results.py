@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.output_feedback import (
         OutputFeedbackDesign as OutputFeedbackDesign,
     )
+    from flexure.solvers.design.tuning.tuning import Tune as Tune
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         place_observer as place_observer,
     )
     from flexure.solvers.design.state_space.output_feedback import lqg as lqg
+    from flexure.solvers.design.tuning.tuning import tune as tune
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript

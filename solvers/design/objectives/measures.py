@@ -43,6 +43,8 @@ _STILL = 1e-7  # of the fastest pole: what is no motion that comes back
 _SAME = 1e-6  # of the largest pole: that of the whole model, found again on the tangent
 _ZOOM = 17  # frequencies between two of a grid
 _FINE = 1e-9  # of a frequency
+_SETTLED = 8.0  # time constants of the slowest pole, after which nothing overshoots
+_SAMPLES = 3000  # of a step response
 
 
 @dataclass(frozen=True, eq=False)
@@ -493,6 +495,7 @@ class MarginMeasure(Measure):
     wires: tuple[Way, ...]
     openings: tuple[Way, ...] = ()
     center: float = 0.0
+    needs_stability: bool = True
     is_largest = False
 
     def request(self, context: Context, attempt: str) -> Request:
@@ -502,7 +505,7 @@ class MarginMeasure(Measure):
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
-        gain = GainMeasure((), (), offset=1.0 - self.center, needs_stability=True)
+        gain = GainMeasure((), (), offset=1.0 - self.center, needs_stability=self.needs_stability)
         return [
             Piece(
                 1.0 / each.value,
@@ -513,3 +516,89 @@ class MarginMeasure(Measure):
             else Piece(0.0 if each.value else math.inf)
             for each in gain.pieces(seen)
         ]
+
+
+# Step responses ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OvershootMeasure(Measure):
+    """The overshoot of the step response of a linear model, in percent of its final value.
+
+    The response is that of samples h apart, ``x' = Φ x + Γ``, from an exact exponential. With the
+    adjoint ``λ = Φᵀ λ' + Cᵀ``, the derivatives of a value by Φ and Γ are ``Σ λ' (x, 1)ᵀ``, and
+    those by A and B the adjoint of the derivative of the exponential.
+
+    Attributes
+    ----------
+    input, output : Way
+        The way of the step.
+    """
+
+    input: Way
+    output: Way
+
+    unit = "%"
+
+    def request(self, context: Context, attempt: str) -> Request:
+        """Return the linear model that is needed."""
+        return Request((self.input,), (self.output,))
+
+    def pieces(self, seen: Seen) -> list[Piece]:
+        """Return the pieces, the number first."""
+        from scipy.linalg import expm, expm_frechet
+
+        model = seen.model
+        if model.D.shape != (1, 1):
+            raise EvaluationError(
+                "Cannot measure an overshoot",
+                expected="one input and one output",
+                found=f"{model.D.shape[1]} and {model.D.shape[0]}",
+            )
+        if not is_stable(model):
+            return [Piece(math.inf)]
+        T, period = model.tangent, model.period
+        part = reduction(T.T @ model.A @ T, T.T @ model.B, model.C @ T, HIDDEN)
+        n, h = len(model.A), period or 0.0
+        final, by_final = _steady(model)
+        if not len(part.A) or final == 0.0:
+            return [Piece(0.0 if final else math.nan)]
+        poles = np.linalg.eigvals(part.A).astype(complex)
+        if period is None:
+            slowest, fastest = np.abs(poles.real).min(), np.abs(poles).max()
+            h = max(0.1 / fastest, _SETTLED / slowest / _SAMPLES)
+            count = math.ceil(_SETTLED / slowest / h)
+            whole = expm(h * np.block([[model.A, model.B], [np.zeros((1, n + 1))]]))
+        else:
+            count = math.ceil(_SETTLED / max(-np.log(np.abs(poles).max(initial=0.0)), 1e-3))
+            whole = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
+        states = np.zeros((min(count, _SAMPLES) + 1, n + 1))
+        states[0, n] = 1.0
+        for k in range(len(states) - 1):
+            states[k + 1] = whole @ states[k]
+        row = np.append(model.C[0], model.D[0])
+        values = states @ row
+        top = int(np.argmax(values / final))
+        overshoot = values[top] / final - 1.0
+        if overshoot <= 0.0:
+            return [Piece(0.0)]
+        adjoint, total = row, np.zeros((n + 1, n + 1))
+        for k in range(top - 1, -1, -1):
+            total += np.outer(adjoint, states[k])
+            adjoint = whole.T @ adjoint
+        if period is None:
+            exponent = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
+            total = h * expm_frechet(h * exponent.T, total, compute_expm=False)
+        weights = total / final
+        weights[n] = states[top] / final
+        weights -= values[top] / final**2 * by_final
+        return [Piece(100.0 * float(overshoot), 100.0 * weights)]
+
+
+def _steady(model: Realization) -> tuple[float, FloatArray]:
+    """Return the gain at frequency zero, and its derivatives by the matrices."""
+    n = len(model.A)
+    away = (0.0 if model.period is None else 1.0) * np.eye(n) - model.A
+    inverse = np.linalg.pinv(away, rcond=1e-14)
+    left, right = np.append(model.C[0] @ inverse, 1.0), np.append(inverse @ model.B[:, 0], 1.0)
+    return float(model.C[0] @ right[:n] + model.D[0, 0]), np.outer(left, right)

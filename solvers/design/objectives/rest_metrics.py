@@ -24,6 +24,7 @@ from flexure.solvers.design.objectives.measures import (
     GainMeasure,
     H2Measure,
     MarginMeasure,
+    OvershootMeasure,
     PoleMeasure,
     StiffnessMeasure,
     ValueMeasure,
@@ -403,6 +404,31 @@ def h2(
     return _metric(f"h2({_words(inputs)}, {_words(outputs)})", measure)
 
 
+def overshoot(reference: Way, output: Way) -> Metric:
+    """Return the metric "overshoot of the linear step response", in percent of its final value.
+
+    It is that of the linear model at rest, sampled finely; infinite if the model is unstable.
+    `step` measures the response of a run instead.
+
+    Parameters
+    ----------
+    reference, output : Handle or str
+        Input and output of the response.
+
+    See Also
+    --------
+    tracking, damping_ratio
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> (fx.metrics.overshoot("target.value", "plant.y") <= 5.0).label
+    'overshoot(target.value, plant.y) <= 5'
+    """
+    words = f"{path_of(reference)}, {path_of(output)}"
+    return _metric(f"overshoot({words})", OvershootMeasure(reference, output))
+
+
 def margin(
     location: Way | Iterable[Way],
     kind: Literal["disk", "modulus"] = "disk",
@@ -458,6 +484,13 @@ def _metric(label: str, measure: Any) -> Metric:
 
 def _number(measure: Any, records: Records) -> FloatArray:
     return records.numbers[measure]
+
+
+def measure_of(metric: Metric) -> Any:
+    """Return the measure that a metric is, without arithmetic; None if it is something else."""
+    calc = metric._calc
+    is_plain = isinstance(calc, partial) and calc.func is _number
+    return calc.args[0] if is_plain else None
 
 
 def _limits(lower: Any, upper: Any, attempt: str) -> tuple[float, float]:
