@@ -41,8 +41,10 @@ PIECES = 6  # of a number, at most
 _NEAR = 0.5  # of the first piece: what is farther from it is none
 _STILL = 1e-7  # of the fastest pole: what is no motion that comes back
 _SAME = 1e-6  # of the largest pole: that of the whole model, found again on the tangent
-_ZOOM = 17  # frequencies between two of a grid
-_FINE = 1e-9  # of a frequency
+_GRID = 200  # frequencies, beside a bound
+_APART = 1e-6  # of a frequency: nearer ones are one
+_ZOOM = 9  # frequencies between two of a grid
+_FINE = 1e-7  # of a frequency: around a maximum, half of the digits make no difference
 _SETTLED = 8.0  # time constants of the slowest pole, after which nothing overshoots
 _SAMPLES = 3000  # of a step response
 
@@ -360,20 +362,20 @@ class GainMeasure(Measure):
         if callable(self.bound) or low > 0.0 or np.isfinite(self.upper):
             start, end = max(places[0], 1e-9 * places[-1], 1e-12), places[-1]
             if end > start:
-                places = np.union1d(places, np.geomspace(start, end, 400)[1:-1])
+                places = np.union1d(places, np.geomspace(start, end, _GRID)[1:-1])
+        apart = np.diff(places, prepend=-np.inf) > _APART * places
+        places = places[apart]
         values = sizes(places)
         edge = np.concatenate([[-np.inf], values, [-np.inf]])
         tops = np.flatnonzero((values >= edge[:-2]) & (values > edge[2:]))
-        tops = tops[np.argsort(-values[tops])][: 2 * PIECES]
-        found = [
-            _zoomed(sizes, places[max(k - 1, 0)], places[min(k + 1, len(places) - 1)]) for k in tops
-        ]
+        tops = tops[values[tops] > _NEAR * values.max()]
+        tops = tops[np.argsort(-values[tops])][:PIECES]
+        ends = places[np.maximum(tops - 1, 0)], places[np.minimum(tops + 1, len(places) - 1)]
+        found = [*_zoomed(sizes, *ends), *(each for each in (low, high) if 0.0 < each < math.inf)]
         if not callable(self.bound) and low == 0.0 and not np.isfinite(self.upper):
-            found.append(search.peak()[1])
-            found.append(0.0)
-            if not np.isfinite(search.end):
-                found.append(math.inf)
-        found += [each for each in (low, high) if 0.0 < each < math.inf]
+            found += [0.0] if np.isfinite(search.end) else [0.0, math.inf]
+            if self.needs_stability:  # whatever lies between the frequencies
+                found.append(search.peak()[1])
         return np.unique(found)
 
     def _piece(self, model: Realization, D: FloatArray, frequency: float) -> Piece:
@@ -405,18 +407,19 @@ def _resolvent(A: FloatArray, s: complex) -> Complex:
     return np.asarray(found, dtype=complex)
 
 
-def _zoomed(sizes: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
-    """Return where values between two frequencies are largest."""
-    best, value = low, -math.inf
+def _zoomed(
+    sizes: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> list[float]:
+    """Return where values are largest between pairs of frequencies."""
+    if not len(low):
+        return []
     while True:
-        points = np.linspace(low, high, _ZOOM)
-        values = sizes(points)
-        k = int(values.argmax())
-        if values[k] > value:
-            best, value = float(points[k]), float(values[k])
-        low, high = points[max(k - 1, 0)], points[min(k + 1, _ZOOM - 1)]
-        if high - low <= _FINE * high:
-            return best
+        points = np.linspace(low, high, _ZOOM, axis=1)
+        k = sizes(points.ravel()).reshape(points.shape).argmax(axis=1)
+        rows = np.arange(len(points))
+        low, high = points[rows, np.maximum(k - 1, 0)], points[rows, np.minimum(k + 1, _ZOOM - 1)]
+        if np.all(high - low <= _FINE * high):
+            return [float(each) for each in points[rows, k]]
 
 
 def is_stable(model: Realization) -> bool:
@@ -525,9 +528,9 @@ class MarginMeasure(Measure):
 class OvershootMeasure(Measure):
     """The overshoot of the step response of a linear model, in percent of its final value.
 
-    The response is that of samples h apart, ``x' = Φ x + Γ``, from an exact exponential. With the
-    adjoint ``λ = Φᵀ λ' + Cᵀ``, the derivatives of a value by Φ and Γ are ``Σ λ' (x, 1)ᵀ``, and
-    those by A and B the adjoint of the derivative of the exponential.
+    With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
+    its derivatives by M are those of the exponential (Fréchet). Of sampled models, they follow from
+    the adjoint states.
 
     Attributes
     ----------
@@ -564,35 +567,49 @@ class OvershootMeasure(Measure):
         if not len(part.A) or final == 0.0:
             return [Piece(0.0 if final else math.nan)]
         poles = np.linalg.eigvals(part.A).astype(complex)
+        row, first = np.append(model.C[0], model.D[0]), np.append(np.zeros(n), 1.0)
         if period is None:
+            rates = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
             slowest, fastest = np.abs(poles.real).min(), np.abs(poles).max()
-            h = max(0.1 / fastest, _SETTLED / slowest / _SAMPLES)
-            count = math.ceil(_SETTLED / slowest / h)
-            whole = expm(h * np.block([[model.A, model.B], [np.zeros((1, n + 1))]]))
+            h = max(0.3 / fastest, _SETTLED / slowest / _SAMPLES)
+            count, whole = math.ceil(_SETTLED / slowest / h), expm(h * rates)
         else:
-            count = math.ceil(_SETTLED / max(-np.log(np.abs(poles).max(initial=0.0)), 1e-3))
             whole = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
-        states = np.zeros((min(count, _SAMPLES) + 1, n + 1))
-        states[0, n] = 1.0
-        for k in range(len(states) - 1):
-            states[k + 1] = whole @ states[k]
-        row = np.append(model.C[0], model.D[0])
-        values = states @ row
-        top = int(np.argmax(values / final))
-        overshoot = values[top] / final - 1.0
-        if overshoot <= 0.0:
+            count = math.ceil(_SETTLED / max(-np.log(np.abs(poles).max()), _SETTLED / _SAMPLES))
+        states = [first]
+        for _ in range(count):
+            states.append(whole @ states[-1])
+        values = np.array(states) @ row / final
+        top = int(np.argmax(values))
+        if values[top] <= 1.0 or top == 0:
             return [Piece(0.0)]
-        adjoint, total = row, np.zeros((n + 1, n + 1))
-        for k in range(top - 1, -1, -1):
-            total += np.outer(adjoint, states[k])
-            adjoint = whole.T @ adjoint
+        total = np.zeros((n + 1, n + 1))
         if period is None:
-            exponent = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
-            total = h * expm_frechet(h * exponent.T, total, compute_expm=False)
-        weights = total / final
-        weights[n] = states[top] / final
-        weights -= values[top] / final**2 * by_final
-        return [Piece(100.0 * float(overshoot), 100.0 * weights)]
+            time = h * top + _turn(rates, row @ rates, states[top - 1], h)
+            peak, by = expm_frechet(time * rates.T, np.outer(row, first))
+            peak_state, total = peak.T @ first, time * by
+        else:
+            peak_state, adjoint = states[top], row
+            for k in range(top - 1, -1, -1):
+                total += np.outer(adjoint, states[k])
+                adjoint = whole.T @ adjoint
+        value = float(row @ peak_state)
+        weights = total / final - value / final**2 * by_final
+        weights[n] += peak_state / final
+        return [Piece(100.0 * (value / final - 1.0), 100.0 * weights)]
+
+
+def _turn(rates: FloatArray, slope: FloatArray, start: FloatArray, h: float) -> float:
+    """Return when a response turns, from h beyond a state, which is within h of there."""
+    from scipy.linalg import expm
+    from scipy.optimize import brentq
+
+    def rate(time: float) -> float:
+        return float(slope @ expm(time * rates) @ start)
+
+    if not rate(0.0) > 0.0 > rate(2.0 * h):
+        return 0.0
+    return float(brentq(rate, 0.0, 2.0 * h, xtol=1e-12 * h, rtol=1e-12)) - h
 
 
 def _steady(model: Realization) -> tuple[float, FloatArray]:

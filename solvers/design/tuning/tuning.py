@@ -135,7 +135,7 @@ class Tune(Answer):
         for label, value in self.achieved.items():
             where = f" in context {self.worst_context[label]}" * (len(self.contexts) > 1)
             excess = self.excess.get(label, 0.0)
-            missed = f", missed by {100.0 * excess:.3g} %" * (excess > _MET)
+            missed = f", missed by {100.0 * excess:.3g} %" * bool(excess > _MET)
             found.append(f"{label:{width}}  {value:.6g}{where}{missed}")
         for name, value in self.values.items():
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
