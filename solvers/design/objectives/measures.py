@@ -43,8 +43,8 @@ _STILL = 1e-7  # of the fastest pole: what is no motion that comes back
 _SAME = 1e-6  # of the largest pole: that of the whole model, found again on the tangent
 _GRID = 200  # frequencies, beside a bound
 _APART = 1e-6  # of a frequency: nearer ones are one
-_ZOOM = 9  # frequencies between two of a grid
-_FINE = 1e-7  # of a frequency: around a maximum, half of the digits make no difference
+_ZOOM = 33  # frequencies between two of a grid
+_FINE = 3e-7  # of a frequency: around a maximum, half of the digits make no difference
 _SETTLED = 8.0  # time constants of the slowest pole, after which nothing overshoots
 _SAMPLES = 3000  # of a step response
 
