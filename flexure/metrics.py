@@ -1,4 +1,4 @@
-"""Metrics: numbers computed from a run, or of a system at rest, for sweeps and other studies.
+"""Metrics: numbers of a run, or of a system at rest, for sweeps and other studies.
 
 Each function returns a `Metric` of signals with one component. Metrics are computed from samples,
 between which signals are taken to be linear; integrals are exact for such records, trapezoids among
@@ -8,71 +8,48 @@ Metrics at rest, such as `frequency`, `stiffness` and `gain`, need no run: `opti
 compute them and their exact derivatives from the equilibrium near a context.
 """
 
-from flexure.solvers.design.objectives.rest_metrics import (
-    at_rest,
-    damping_ratio,
-    decay_rate,
-    frequency,
-    gain,
-    h2,
-    margin,
-    over_stroke,
-    overshoot,
-    stiffness,
-    tracking,
-)
-from flexure.solvers.results.measures.metric_kinds import (
-    at,
-    disturbance,
-    final,
-    first_crossing,
-    iae,
-    integral,
-    ise,
-    itae,
-    largest,
-    maximum,
-    mean,
-    minimum,
-    of,
-    peak,
-    rms,
-    smallest,
-    step,
-    total_variation,
-)
-from flexure.solvers.results.measures.metrics import Constraint, Metric
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Constraint",
-    "Metric",
-    "at",
-    "at_rest",
-    "damping_ratio",
-    "decay_rate",
-    "disturbance",
-    "final",
-    "first_crossing",
-    "frequency",
-    "gain",
-    "h2",
-    "iae",
-    "integral",
-    "ise",
-    "itae",
-    "largest",
-    "margin",
-    "maximum",
-    "mean",
-    "minimum",
-    "of",
-    "over_stroke",
-    "overshoot",
-    "peak",
-    "rms",
-    "smallest",
-    "step",
-    "stiffness",
-    "total_variation",
-    "tracking",
-]
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
+
+if TYPE_CHECKING:
+    from flexure.solvers.design.objectives.rest_metrics import (
+        at_rest as at_rest,
+        damping_ratio as damping_ratio,
+        decay_rate as decay_rate,
+        frequency as frequency,
+        gain as gain,
+        h2 as h2,
+        margin as margin,
+        over_stroke as over_stroke,
+        overshoot as overshoot,
+        stiffness as stiffness,
+        tracking as tracking,
+    )
+    from flexure.solvers.results.measures.function_metrics import (
+        largest as largest,
+        of as of,
+        smallest as smallest,
+    )
+    from flexure.solvers.results.measures.metrics import Constraint as Constraint, Metric as Metric
+    from flexure.solvers.results.measures.response_metrics import (
+        disturbance as disturbance,
+        step as step,
+    )
+    from flexure.solvers.results.measures.signal_metrics import (
+        at as at,
+        final as final,
+        first_crossing as first_crossing,
+        iae as iae,
+        integral as integral,
+        ise as ise,
+        itae as itae,
+        maximum as maximum,
+        mean as mean,
+        minimum as minimum,
+        peak as peak,
+        rms as rms,
+        total_variation as total_variation,
+    )
+else:
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")
