@@ -27,9 +27,11 @@ from flexure.solvers.design.tuning.sampled_models import SampledModel
 
 _ROWS = 4  # pieces of a goal in a context
 _BEYOND = 1e3  # excess where there is no number
-_ROUNDS = 120  # of a local search
-_ENOUGH = 1e-9  # of t
-_AGAIN = 3  # times a search starts again from where it ended
+_ROUNDS = 40  # of quadratic programs
+_ENOUGH = 1e-7  # of t
+_STEPS = 30  # of linear programs
+_REACH, _FARTHEST, _SHORTEST = 0.1, 0.3, 3e-4  # of the box: steps of linear programs
+_PENALTY = 1e3  # for what is lost of an earlier aim
 _STABLE = 1e-3  # decay rate beside the fastest that was seen, that a search wants of stable loops
 _KEPT = 1e-7  # by which bounds are kept rather than broken
 _STILL = 1e-6  # rad/s: slower poles are those of integrators that nothing feeds back
@@ -176,8 +178,8 @@ class Problem:
                     for k, piece in enumerate(pieces):
                         if g == len(self.goals) and piece.value == math.inf:
                             decay[c] = _BEYOND
-                        elif piece.weights is not None and math.isfinite(piece.value):
-                            by = slopes_of(seen, piece, g) @ by_coordinates
+                        elif math.isfinite(piece.value):
+                            by = np.nan_to_num(slopes_of(seen, piece, g)) @ by_coordinates
                             if g == len(self.goals):
                                 decay[c, k:], decay_slopes[c, k:] = piece.value, by
                             else:
@@ -211,8 +213,11 @@ class Problem:
         """Return the best point, and the goals there."""
         return min(self.levels.values(), key=lambda each: self.rank(each[1]))
 
-    def descend(self, start: FloatArray) -> None:
-        """Search from a point: first for stability, then for all bounds, then for what is free."""
+    def descend(self, start: FloatArray) -> bool:
+        """Search from a point: first for stability, then for all bounds, then for what is free.
+
+        Tells whether nothing is left to search for.
+        """
         has_free = any(goal.is_free for goal in self.goals)
         has_bounds = not all(goal.is_free for goal in self.goals)
         if not self(start).stable.all():
@@ -221,41 +226,80 @@ class Problem:
             start = self._leveled(start, "bounds")
         if has_free:
             self._leveled(start, "free")
+        return not has_free and self.rank(self.best()[1]) <= (0.0, 0.0, 0.0)
 
     def _leveled(self, start: FloatArray, aim: str) -> FloatArray:
-        """Minimize the highest excess from a point; return where it is lowest."""
+        """Minimize the highest excess from a point; return where it is lowest.
+
+        Linear programs within a trust region go far with few looks. Where they end, quadratic
+        programs take the curvature into account.
+        """
+        point, reach = start, _REACH
+        for _ in range(_STEPS):
+            level = self(point)
+            step, promised = self._linear_step(point, level, aim, reach)
+            if aim == "stability" and level.stable.all():
+                return point
+            if promised < _ENOUGH or reach < _SHORTEST:
+                break
+            there = np.clip(point + step, 0.0, 1.0)
+            gained = self._merit(level, aim) - self._merit(self(there), aim)
+            if gained > 0.75 * promised:
+                reach = min(2.0 * reach, _FARTHEST)
+            elif gained < 0.25 * promised:
+                reach *= 0.25
+            if gained > 1e-4 * promised:
+                point = there
+        if aim == "free" or self._merit(self(point), aim) > 0.0:
+            self._quadratic_steps(point, aim)
+        return min(self.levels.values(), key=lambda each: self._merit(each[1], aim))[0]
+
+    def _merit(self, level: Level, aim: str) -> float:
+        """Return what an aim makes small: the highest excess, and what is lost of earlier aims."""
+        return float(self._aim(level, aim)[0].max()) + _PENALTY * self._broken(level, aim)
+
+    def _linear_step(
+        self, point: FloatArray, level: Level, aim: str, reach: float
+    ) -> tuple[FloatArray, float]:
+        """Return the best step of a linear program, and the gain that it promises."""
+        from scipy.optimize import linprog
+
+        values, _ = self._aim(level, aim)
+        t = float(values.max())
+        room, by = self._room(np.append(point, t), aim)
+        limits = np.maximum(room, 0.0)
+        limits[: len(values)] = t - values
+        n = len(point)
+        bounds = [(max(-reach, -x), min(reach, 1.0 - x)) for x in point]
+        found = linprog(
+            np.append(np.zeros(n), 1.0),
+            A_ub=-np.hstack([by[:, :n], by[:, n:]]),
+            b_ub=limits,
+            bounds=[*bounds, (None, 0.0)],
+            method="highs",
+        )
+        if found.x is None:
+            return np.zeros(n), 0.0
+        return np.asarray(found.x[:n]), -float(found.x[n])
+
+    def _quadratic_steps(self, start: FloatArray, aim: str) -> None:
+        """Minimize t under all excesses by sequential quadratic programming."""
         from scipy.optimize import minimize
 
-        best = start
-        for _ in range(_AGAIN):
-            before = self._aim(self(best), aim)[0].max()
-            t = float(before)
-            if not math.isfinite(t):
-                break
-            minimize(
-                lambda z: z[-1],
-                np.append(best, t),
-                jac=lambda z: np.eye(len(z))[-1],
-                bounds=[(0.0, 1.0)] * len(best) + [(None, None)],
-                constraints={
-                    "type": "ineq",
-                    "fun": lambda z: self._room(z, aim)[0],
-                    "jac": lambda z: self._room(z, aim)[1],
-                },
-                method="SLSQP",
-                options={"maxiter": _ROUNDS, "ftol": _ENOUGH},
-            )
-            point, level = min(
-                self.levels.values(),
-                key=lambda each: (self._broken(each[1], aim), self._aim(each[1], aim)[0].max()),
-            )
-            after = self._aim(level, aim)[0].max()
-            best = point
-            if not after < before - 1e-6 * max(1.0, abs(before)):
-                break
-            if aim == "stability" and level.stable.all():
-                break
-        return best
+        t = float(self._aim(self(start), aim)[0].max())
+        minimize(
+            lambda z: z[-1],
+            np.append(start, t),
+            jac=lambda z: np.eye(len(z))[-1],
+            bounds=[(0.0, 1.0)] * len(start) + [(None, None)],
+            constraints={
+                "type": "ineq",
+                "fun": lambda z: self._room(z, aim)[0],
+                "jac": lambda z: self._room(z, aim)[1],
+            },
+            method="SLSQP",
+            options={"maxiter": _ROUNDS, "ftol": _ENOUGH},
+        )
 
     def _broken(self, level: Level, aim: str) -> float:
         """Return by how much what is reached before an aim is lost."""

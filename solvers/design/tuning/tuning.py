@@ -219,8 +219,8 @@ def tune(
     Notes
     -----
     Goals are scaled by their bounds, and the largest excess over all goals and contexts is
-    minimized: ``min t`` with ``(value - bound) / |bound| ≤ t``, by sequential quadratic programming
-    (SciPy's SLSQP). Each peak of a gain over frequency is a constraint of its own, so that peaks of
+    minimized: ``min t`` with ``(value - bound) / |bound| ≤ t``, by linear programs within a trust
+    region, then sequential quadratic programming (SciPy's HiGHS and SLSQP). Each peak of a gain over frequency is a constraint of its own, so that peaks of
     one height are leveled. Derivatives are exact: ``dG = C (jω - A)⁻¹ dA (jω - A)⁻¹ B + ...`` with
     the derivatives of the matrices from the trace. With ``period``, those of the matrices are
     central differences of exact sampled models.
@@ -281,7 +281,8 @@ def tune(
     _scale_free(problem, begun)
     ranked = sorted(begun[1:], key=lambda each: problem.rank(each[1]))
     for point, _ in [begun[0], *ranked][:starts]:
-        problem.descend(point)
+        if problem.descend(point):
+            break
     found = _answer(problem, system, before, period, starts)
     _warn(found, attempt)
     return found
@@ -392,7 +393,7 @@ def _answer(
         is_met=stable and all(value <= _MET for value in excess.values()),
         is_stable=stable,
         evaluations=len(problem.levels),
-        how=f"minimax by SLSQP from {starts} starts, {slopes}",
+        how=f"minimax from up to {starts} starts (HiGHS, SLSQP), {slopes}",
         system=system,
         contexts=tuple(contexts),
         _goals=tuple(goals),
