@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.design.synthesis.model_reduction import ModelReduction as ModelReduction
     from flexure.solvers.design.synthesis.synthesis import SynthesisDesign as SynthesisDesign
+    from flexure.solvers.design.tuning.tuning import Tune as Tune
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (

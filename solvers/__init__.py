@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         h2_synthesis as h2_synthesis,
         hinf_synthesis as hinf_synthesis,
     )
+    from flexure.solvers.design.tuning.tuning import tune as tune
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript
