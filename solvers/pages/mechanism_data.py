@@ -11,6 +11,7 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
@@ -77,6 +78,7 @@ def mechanism_data(
 
 
 def _inside(flexure: System, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:
-    """Return the path of a flexure, and those of its greatest stress and its safety."""
+    """Return path and law of a flexure, and the paths of its greatest stress and its safety."""
     ports = [each for each in flexure.output_ports if each.name in ("greatest_stress", "safety")]
-    return {"path": flexure.path, "signals": [path_of(port) for port in ports]}
+    signals = [path_of(port) for port in ports]
+    return {"path": flexure.path, "law": law_of(flexure), "signals": signals}

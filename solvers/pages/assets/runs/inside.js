@@ -1,4 +1,4 @@
-// A look inside of flexures: press one for its stress and safety over time.
+// The inside of flexures: press one for its stress and safety over time, and its equation.
 
 /** Put the choice of a flexure below a mechanism, and what is known of the chosen one. */
 function mountInside(place, data, mechanism, canvas, app) {
@@ -12,8 +12,9 @@ function mountInside(place, data, mechanism, canvas, app) {
   );
   const tiles = element("dl", { class: "tiles" });
   const charts = element("div");
+  const law = element("pre", { class: "law" });
   const more = element("button", { type: "button", onclick: () => chosen.signals.forEach((path) => app.show(path)) }, "Add to the charts");
-  const inside = element("div", { hidden: true }, tiles, charts, element("p", { class: "buttons" }, more));
+  const inside = element("div", { hidden: true }, tiles, charts, law, element("p", { class: "buttons" }, more));
   place.append(element("div", { class: "inside" }, choice, inside));
   let [chosen, rows, width] = [null, [], 0];
 
@@ -22,6 +23,8 @@ function mountInside(place, data, mechanism, canvas, app) {
     inside.hidden = leaf === null;
     choice.value = leaf === null ? "" : leaves.indexOf(leaf);
     if (leaf === null) return;
+    law.textContent = leaf.law;
+    law.hidden = leaf.law === "";
     rows = leaf.signals.map((path) => ({ path, chart: makeChart({ press: (time) => app.seek(time), zoom: app.zoom, reset: () => app.zoom(null) }) }));
     charts.replaceChildren(
       ...rows.flatMap(({ path, chart }) => [element("p", { class: "axis" }, titleOfSignal(path)), chart.face]),
