@@ -147,7 +147,7 @@ def test_flexures_have_the_colors_of_their_stress_up_to_the_yield_strength_that_
     assert not all(is_red[1])
 
 
-def test_a_flexure_that_is_pressed_shows_its_stress_and_safety(
+def test_a_flexure_that_is_pressed_shows_its_stress_safety_and_equations(
     browser: Browser, tmp_path: Path
 ) -> None:
     plant = pushed_leaf(235e6)
@@ -169,6 +169,7 @@ def test_a_flexure_that_is_pressed_shows_its_stress_and_safety(
             for each in shown.page.locator(".inside .tile").all()
         ]
         assert shown.page.locator(".inside .curve").count() == 2
+        assert "k_y = E w t³ / L³" in shown.page.locator(".inside .law").inner_text()
     stress, safety = (result.sample(f"leaf.{name}", table["time"]) for name in
                       ("greatest_stress", "safety"))  # fmt: skip
     expected = [stress[0], np.max(stress), safety[0], np.min(safety)]
