@@ -24,6 +24,7 @@ EXTRAS = {
     "fmi": (("fmpy",), "FMUs as blocks"),
     "compiler": (("ziglang",), "FMUs for Windows, macOS and ARM"),
     "symbolic": (("sympy",), "equations for SymPy"),
+    "optimal": (("casadi", "piqp"), "optimal motions and predictive control"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
