@@ -165,15 +165,20 @@ def limited(subject: Subject) -> Iterator[str]:
         yield heading(kind, ", ".join(paths))
         yield f'<pre class="law">{escaped(law)}</pre>' if law else ""
         yield note(constants)
-        worst = {}
-        for usage in sorted((u for p in paths for u in used[p]), key=lambda u: -u.utilization):
+        worst: dict[str, Usage] = {}
+        for usage in sorted((u for p in paths for u in used[p]), key=_unused):
             worst.setdefault(usage.quantity, usage)
         columns = ("quantity", "value", "bound", "unit", "utilization", "when", "path")
         most = [each for each in worst.values() if not each.utilization < _USED]
-        rows = [[getattr(each, name) for name in columns] for each in most]
-        yield without_empty(Table(columns, rows)).to_html() if rows else ""
+        listed = [[getattr(each, name) for name in columns] for each in most]
+        yield without_empty(Table(columns, listed)).to_html() if listed else ""
         if len(most) < len(worst):
             yield note(f"Limits used by less than {_USED:.0%}: {len(worst) - len(most)}")
+
+
+def _unused(usage: Usage) -> float:
+    """Return a number by which the largest utilization, or none, comes first."""
+    return -np.nan_to_num(usage.utilization, nan=np.inf)
 
 
 def parameters(subject: Subject) -> Iterator[str]:

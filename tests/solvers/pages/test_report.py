@@ -83,7 +83,7 @@ def test_the_report_of_flexures_is_two_pages_with_equal_leaves_once_and_an_annex
     joint = builder.add_joint(fx.PlanarJoint("platform", builder.world, platform))
     joint.default_pose = np.eye(3), (0.05, 0.0, 0.0)
     steel = fx.Material.common("stainless steel 301")
-    leaves = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": steel}
+    leaves: dict[str, Any] = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": steel}
     ends = builder.world, platform
     builder.add_assembly(fx.ParallelGuide("guide", *ends, distance=0.06, planar=True, **leaves))
     plant = builder.build()

@@ -205,7 +205,9 @@ def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid(
     )
     expected = fx.margins(fx.loop_gain(system, "pid.u", context=context))
     k = np.argmin(np.abs(expected.phase_margins))
-    assert found["phaseMargin"] == pytest.approx(np.rad2deg(abs(expected.phase_margins[k])), rel=1e-3)
+    assert found["phaseMargin"] == pytest.approx(
+        np.rad2deg(abs(expected.phase_margins[k])), rel=1e-3
+    )
     assert found["crossover"] == pytest.approx(expected.phase_margin_frequencies[k], rel=1e-5)
     assert found["peak"] == pytest.approx(1.0 / expected.modulus_margin, rel=5e-3)
 
