@@ -81,6 +81,7 @@ if (app.live) {
   });
   open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
+  followNotebook(app);
   startRuns(app, data, way);
 } else {
   app.finish(revived(data.recorded));
