@@ -48,6 +48,13 @@ if TYPE_CHECKING:
         UnscentedKalmanFilter as UnscentedKalmanFilter,
     )
     from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.measured_responses.describing_functions import (
+        describing_function as describing_function,
+    )
+    from flexure.solvers.design.measured_responses.frequency_response import (
+        frequency_response as frequency_response,
+    )
+    from flexure.solvers.design.measured_responses.limit_cycles import limit_cycles as limit_cycles
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
     from flexure.solvers.design.state_space.feedback import lqr as lqr, place as place
