@@ -16,6 +16,7 @@ ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 
 HARMONICS = 9  # that are told from the rest
 _IMAGES = 2  # multiples of a sampling rate about which images are looked for
+_POWERS = 4  # of time in a trend
 _BLOCK = 8192  # times that are evaluated at once
 _SINGULAR = 1e-13  # of normal equations: lines that samples do not show
 _BELOW = 0.98  # of the Nyquist frequency, up to which samples show a harmonic
@@ -38,7 +39,7 @@ class Lines:
 
 
 def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Lines:
-    """Return the amplitudes of lines in signals beside a mean and a trend.
+    """Return the amplitudes of lines in signals beside a cubic trend.
 
     Parameters
     ----------
@@ -59,14 +60,15 @@ def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Line
     """
     count, middle = len(omega), 0.5 * (times[0] + times[-1])
     half = times[-1] - middle
-    normal = np.zeros((2 * count + 2, 2 * count + 2))
-    sums = np.zeros((2 * count + 2, signals.shape[1]))
+    size = 2 * count + _POWERS
+    normal = np.zeros((size, size))
+    sums = np.zeros((size, signals.shape[1]))
 
     def blocks() -> Iterator[tuple[FloatArray, FloatArray]]:
         for first in range(0, len(times), _BLOCK):
             since = times[first : first + _BLOCK, np.newaxis] - middle
             angles = omega * since
-            basis = [np.cos(angles), np.sin(angles), np.ones_like(since), since / half]
+            basis = [np.cos(angles), np.sin(angles), (since / half) ** np.arange(_POWERS)]
             weights = np.cos(0.5 * np.pi * since / half * (1.0 - 1.0 / len(times)))
             yield weights * np.hstack(basis), weights * signals[first : first + _BLOCK]
 

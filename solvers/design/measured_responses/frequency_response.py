@@ -206,7 +206,7 @@ def frequency_response(
     Notes
     -----
     Complex amplitudes are fitted to the last periods of each run by weighted least squares,
-    together with harmonics, a mean and a trend. A run is repeated with twice the length until the
+    together with harmonics and a trend. A run is repeated with twice the length until the
     response is the same in its middle and at its end. With a transient of the relative size r at
     the end, the two differ by about √r, so that the error is about ``tolerance²``, beside that of
     the integration.

@@ -31,6 +31,8 @@ Indices = npt.NDArray[np.intp]
 _PERIODS = 3.0  # in a window
 _GROUP = 4.0  # ratio of the frequencies of a sweep
 _TURN = 2.0 * np.pi / 32.0  # of the highest frequency between two times
+_COARSE = 2.0 * np.pi / 12.0  # that of a chirp
+_LONGEST = 4.0  # times the first record of a chirp
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
 _BEYOND = 1.5  # factor by which chirps begin below and end above the frequencies
@@ -157,7 +159,11 @@ def measure(
     if excitation == "chirp":
         low, high, span = _chirp(plan)
         source = ChirpBurst("chirp", plan.amplitude[0], low, high, span, plan.start)
-        values = {source.f0: [[low], [high]], source.f1: [[high], [low]]}
+        values = {
+            source.f0: [[low], [high], [low]],
+            source.f1: [[high], [low], [high]],
+            source.amplitude: plan.amplitude[0] * np.array([[1.0], [1.0], [0.0]]),
+        }
     else:
         count = n if excitation == "multisine" else 1
         phases = _phases(plan, count)
@@ -169,7 +175,7 @@ def measure(
     runs = _Runs(plan, excited, found)
     if excitation == "chirp":
         record = 2.0 * (span + _PERIODS * 2.0 * np.pi / lowest)
-        runs.until_settled(np.arange(n), record, record, _TURN / highest, values, _by_transform)
+        runs.until_settled(np.arange(n), record, record, _COARSE / highest, values, _by_transform)
     elif excitation == "multisine":
         apart = np.min(np.diff(plan.omega, prepend=0.0))
         window = 2.0 * np.pi * max(_PERIODS / lowest, _RESOLVED / apart)
@@ -207,8 +213,9 @@ class _Runs:
         are those of several runs for all frequencies; None asks for a run for each of them.
         """
         plan = self._plan
-        most = plan.max_periods * 2.0 * np.pi / plan.omega[rows[0]]
         whole = window == length
+        most = plan.max_periods * 2.0 * np.pi / plan.omega[rows[0]]
+        most = _LONGEST * length if whole else max(most, length)
         while True:
             times = plan.times(length, step)
             half = len(times) // 2
@@ -225,7 +232,7 @@ class _Runs:
             plan.duration = max(plan.duration, length)
             is_open = np.any(last.drift > plan.tolerance, axis=1)  # NaN where the run failed
             length *= 2.0
-            if not is_open.any() or length > max(most, 4.0 * window):
+            if not is_open.any() or length > most:
                 return
             if whole:
                 window = length
@@ -334,10 +341,11 @@ def _by_lines(
 def _by_transform(
     plan: Measurement, rows: Indices, times: FloatArray, signals: FloatArray
 ) -> Responses:
-    """Return the responses to signals that begin and end at rest, from several runs."""
+    """Return the responses to signals that begin and end, beside a last run without one."""
     if not np.isfinite(signals).all():
         return Responses.empty(len(rows), signals.shape[2] - 1)
-    spectra = [transform(times, record - record[0], plan.omega) for record in signals]
+    signals = signals[:-1] - signals[-1]
+    spectra = [transform(times, record, plan.omega) for record in signals]
     return _together(plan, np.array(spectra), signals)
 
 
