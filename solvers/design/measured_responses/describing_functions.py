@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ else:
     response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
 
 _CYCLES = 3  # of which the last one is integrated
+_STEPS = 12  # of a period, at least
 _CELLS = 64  # of a period, before they are halved
 _FINEST = 46  # times
 _EXACT = 1e-13  # of the largest output: what halving a cell may change
@@ -187,35 +189,42 @@ class Harmonics:
         sine = Sine("sine", frequency=omega)
         excited = ExcitedSystem(alone, own.input_ports[0], own.output_ports[0], (), sine, attempt)
         self._context, self._output = excited.context, excited.outputs[0]
-        self._sine = sine
+        self._sine, self._block = sine, excited.inner
+        self._known: dict[tuple[float, float], tuple[complex, float, list[Any]]] = {}
 
     def __call__(self, amplitude: float, bias: float) -> tuple[complex, float]:
         """Return the describing function, and the mean of the output."""
+        if (amplitude, bias) not in self._known:
+            self._known[amplitude, bias] = self._computed(amplitude, bias)
+        gain, mean, _ = self._known[amplitude, bias]
+        return gain, mean
+
+    def discrete(self, amplitude: float, bias: float) -> list[Any]:
+        """Return the discrete states of the block where its input rises through the bias."""
+        self(amplitude, bias)
+        return self._known[amplitude, bias][2]
+
+    def _computed(self, amplitude: float, bias: float) -> tuple[complex, float, list[Any]]:
         context, period = self._context.clone(), self._period
         self._sine.amplitude.set(context, [amplitude])
         self._sine.offset.set(context, [bias])
         begin = (_CYCLES - 1) * period
         result = simulate(
-            context.system, _CYCLES * period, context=context, max_step=period / _CELLS
+            context.system, _CYCLES * period, context=context, max_step=period / _STEPS
         )
 
-        def sample(times: FloatArray) -> FloatArray:
-            order = np.argsort(times, axis=None)
-            values = np.empty(times.size)
-            values[order] = result.sample(self._output, times.ravel()[order])
-            finite = np.isfinite(values).all()
-            require(finite, values, self._attempt, "a finite output", error=EvaluationError)
-            return values.reshape(times.shape)
-
+        sample = partial(result.sample, self._output)
         self._require_repetition(sample, begin)
-        self.states = result.context_at(begin)
-        moments = fourier(sample, begin, period)
-        return complex(2j * moments[1] / amplitude), float(moments[0].real)
+        mean, first = fourier(sample, begin, period)
+        own: Any = result.context_at(begin).find(self._block)
+        return 2j * first / amplitude, mean.real, list(getattr(own, "discrete", ()))
 
     def _require_repetition(self, sample: Callable[[FloatArray], FloatArray], begin: float) -> None:
         """Refuse an output that is another one in the last two cycles."""
         phases = self._period * (np.arange(_CELLS) + 0.37) / _CELLS
         now, before = sample(begin + phases), sample(begin - self._period + phases)
+        finite = np.isfinite(now).all()
+        require(finite, now, self._attempt, "a finite output", error=EvaluationError)
         change = float(np.max(np.abs(now - before)))
         if change > _REPEATS * float(np.max(np.abs(now))):
             raise EvaluationError(
@@ -234,7 +243,7 @@ def fourier(
     Parameters
     ----------
     sample : callable
-        Returns the signal at an array of times.
+        Returns the signal at ascending times.
     begin, period : float
         Begin and length of the period.
     """
@@ -243,11 +252,14 @@ def fourier(
     total = np.zeros(2, dtype=complex)
 
     def integrals(a: FloatArray, b: FloatArray) -> ComplexArray:
-        times = (0.5 * (a + b))[:, None] + (0.5 * (b - a))[:, None] * _NODES
-        values = sample(np.clip(times, a[:, None], b[:, None])) * _WEIGHTS
-        turned = values * np.exp(-2j * np.pi * (times - begin) / period)
-        lengths = 0.5 * (b - a) / period
-        return np.array([lengths * values.sum(axis=1), lengths * turned.sum(axis=1)])
+        a, b = a[:, np.newaxis], b[:, np.newaxis]
+        times = np.clip(0.5 * (a + b) + 0.5 * (b - a) * _NODES, a, b)
+        order = np.argsort(times, axis=None)
+        values = np.empty(times.size)
+        values[order] = sample(times.ravel()[order])
+        weighted = values.reshape(times.shape) * _WEIGHTS * 0.5 * (b - a) / period
+        turned = weighted * np.exp(-2j * np.pi * (times - begin) / period)
+        return np.array([weighted.sum(axis=1), turned.sum(axis=1)])
 
     whole = integrals(left, right)
     for depth in range(_FINEST):

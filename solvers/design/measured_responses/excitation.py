@@ -129,6 +129,8 @@ class ExcitedSystem:
         The test signal in the copy.
     source : LeafSystem
         Its source there.
+    inner : System
+        The copy of the system, which is in a diagram if it is a block.
     """
 
     def __init__(
@@ -170,7 +172,7 @@ class ExcitedSystem:
             chains.setdefault(at, [AddedSignal("opening", at.size, 1)])
         handles = [_read(each.handle, port, added) for each in shown]
         own = [handle for handle in handles if handle is not added.y]
-        self.context, copies = insert_blocks(context, chains, own)
+        self.context, (*copies, self.inner) = insert_blocks(context, chains, [*own, system])
         whole: dict[Any, Any] = dict(zip(own, copies, strict=True)) | {added.y: added.y}
         self.outputs = [
             _way(replace(each, handle=whole[handle]))

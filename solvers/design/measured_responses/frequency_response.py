@@ -137,7 +137,7 @@ def frequency_response(
     openings: Way | Iterable[Way] = (),
     period: float | None = None,
     tolerance: float = 1e-3,
-    max_periods: float = 2000.0,
+    max_periods: float = 500.0,
     **options: Unpack[MeasuringOptions],
 ) -> FrequencyResponse:
     """Measure a frequency response in simulations of the nonlinear or sampled system.
@@ -213,9 +213,9 @@ def frequency_response(
 
     A sampled block inside repeats a sine of frequency ω at the images k ωₛ ± ω of its sampling
     rate ωₛ. They are separated in ``images``; a frequency beyond ωₛ/2 appears as a lower one, and
-    a note names it. With ``period``, the response is that of `linearize` with the same period if sampled
-    blocks read the input. Where it acts on continuous dynamics, the sine goes on between instants,
-    while the linear model holds it.
+    a note names it. With ``period``, the response is that of `linearize` with the same period if
+    sampled blocks read the input. Where it acts on continuous dynamics, the sine goes on between
+    instants, while the linear model holds it.
 
     Examples
     --------

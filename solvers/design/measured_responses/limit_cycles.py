@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import flag, require
-from flexure.diagrams.checks.errors import EvaluationError, FlexureError, ValueRefusedError
+from flexure.diagrams.checks.errors import EvaluationError, FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
@@ -103,8 +104,7 @@ class LimitCycles(Answer):
         searched = self.describing_function.amplitudes
         name = self.describing_function.name
         lines = [
-            f"no limit cycle at '{name}' with amplitudes from {searched[0]:.4g} to "
-            f"{searched[-1]:.4g}"
+            f"no limit cycle at '{name}' at amplitudes {searched[0]:.4g} to {searched[-1]:.4g}"
         ]
         if len(self):
             lines = [
@@ -235,7 +235,8 @@ def limit_cycles(
     ]
     found = np.array([(c.amplitude, omega, c.bias) for c, omega in unique]).reshape(-1, 3)
     stable = np.array([search.is_stable(c, omega) for c, omega in unique], dtype=bool)
-    notes = list(search.model.notes)
+    own = f"'{nonlinear.label}' "
+    notes = [note for note in search.model.notes if not note.startswith(own)]
     reached = np.full((len(unique), 2), np.nan)
     confirmed = np.zeros(len(unique), dtype=bool)
     if simulated:
@@ -285,7 +286,7 @@ class _Search:
         equations[n:, :n], equations[n:, n : n + 1], equations[n, n + 1] = model.C, model.D, -1.0
         right = np.append(-model.xdot0, 0.0)
         self._point = np.linalg.lstsq(equations, right, rcond=None)[0]
-        left, sizes, turned = np.linalg.svd(equations)
+        _, sizes, turned = np.linalg.svd(equations)
         free = turned[np.sum(sizes > 1e-12 * sizes[0]) :]
         _, _, ways = np.linalg.svd(free[:, n:])
         self._way = np.linalg.lstsq(free[:, n:].T, ways[0], rcond=None)[0] @ free
@@ -323,7 +324,6 @@ class _Search:
         """Return the balances at ascending amplitudes; those that have none are left out."""
         found: list[_Balance] = []
         step = -float(self._point[-1]) if abs(self._way[-1]) > 1e-9 else 0.0
-        step += self._center()
         for amplitude in amplitudes[::-1]:  # large ones cross all thresholds
             balance, there = self.balance(float(amplitude), step)
             if balance is not None:
@@ -340,10 +340,6 @@ class _Search:
                     remedy="Split its dynamics from the nonlinearity",
                 )
         return found
-
-    def _center(self) -> float:
-        """Return where to begin to look for the mean."""
-        return 0.0
 
     def crossings(self, curve: list[_Balance]) -> Iterator[tuple[_Balance, float]]:
         """Yield where the polygon of N(A) crosses that of 1 / G(jω)."""
@@ -430,7 +426,7 @@ class _Search:
         meet = abs(high - low) <= _MET * max(low, high)  # False for NaN
         if is_stable:
             if not meet or high < _STARTS[0] * 0.5 * cycle.amplitude:
-                text = f"{where} is not reached: simulations end at amplitudes {low:.4g} and {high:.4g}"
+                text = f"{where} is not reached: simulations end at {low:.4g} and {high:.4g}"
                 return (np.nan, np.nan), False, [text]
             off = max(abs(high / cycle.amplitude - 1.0), abs(turns / omega - 1.0))
             notes = [f"{where} differs by {100.0 * off:.0f} % from its simulation"] * (off > _AGREE)
@@ -448,12 +444,8 @@ class _Search:
         mean, _, _ = self._means(self._step_of(cycle))
         matrix = 1j * omega * np.eye(len(model.A)) - model.A
         swing = np.linalg.solve(matrix, model.B[:, 0]) * cycle.gain * cycle.amplitude
-        self._harmonics(cycle.amplitude, cycle.bias)
         leaf: Any = context.find(self._block)
-        (held,) = (
-            each for each in self._harmonics.states.leaves() if each.system.name == self._block.name
-        )
-        leaf.discrete = list(held.discrete)
+        leaf.discrete = self._harmonics.discrete(cycle.amplitude, cycle.bias)
         context.store.set_motion(context.time, mean + scale * swing.imag)
         start, cycles = float(context.time), _CYCLES
         while True:
@@ -463,11 +455,8 @@ class _Search:
                 )
             except FlexureError:
                 return np.inf, np.nan
-            entry = self._block.input_ports[0]
-            ends = [
-                _cycle_at(lambda t: result.sample(entry, t), start, part * cycles * period, period)
-                for part in (0.6, 1.0)
-            ]
+            sample = partial(result.sample, self._block.input_ports[0])
+            ends = [_cycle_at(sample, start, part * cycles * period, period) for part in (0.6, 1.0)]
             change = max(
                 abs(a - b) / max(abs(a), abs(b), 1e-300) for a, b in zip(*ends, strict=True)
             )
@@ -485,10 +474,8 @@ def _cycle_at(sample: Any, start: float, end: float, period: float) -> tuple[flo
     if len(rises) < 2 or np.ptp(values) < 1e-9 * (1.0 + abs(level)):
         return 0.0, np.nan
     first, last = (_crossing(sample, times[k], times[k + 1], level) for k in rises[-2:])
-    length = last - first
-    ordered = lambda t: sample(np.sort(t, axis=None))[np.argsort(np.argsort(t, axis=None))]  # noqa: E731
-    _, fundamental = fourier(lambda t: ordered(t).reshape(t.shape), first, length)
-    return 2.0 * abs(fundamental), 2.0 * np.pi / length
+    _, fundamental = fourier(sample, first, last - first)
+    return 2.0 * abs(fundamental), 2.0 * np.pi / (last - first)
 
 
 def _crossing(sample: Any, a: float, b: float, level: float) -> float:

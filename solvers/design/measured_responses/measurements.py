@@ -32,6 +32,7 @@ _PERIODS = 3.0  # in a window
 _GROUP = 4.0  # ratio of the frequencies of a sweep
 _TURN = 2.0 * np.pi / 32.0  # of the highest frequency between two times
 _COARSE = 2.0 * np.pi / 12.0  # that of a chirp
+_HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampling period
 _LONGEST = 4.0  # times the first record of a chirp
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
@@ -101,20 +102,26 @@ class Measurement:
         return [] if self.period is not None else sorted({clock.period for clock in self.clocks})
 
     def times(self, span: float, step: float) -> FloatArray:
-        """Return equidistant times after the start, or the instants at which outputs are read."""
-        start = self.start
-        if self.period is None:
-            return np.linspace(start, start + span, round(span / step) + 1)
-        count = max(round(span / self.period), 1)
-        if not self.clocks:
-            first = np.ceil(start / self.period - 1e-9)
-            return np.asarray(self.period * (first + np.arange(count + 1)))
-        slowest = self.clocks[-1]
-        first = round(
-            (slowest.next_time(np.nextafter(start, -np.inf)) - slowest.offset) / slowest.period
-        )
-        each = max(round(self.period / slowest.period), 1)
-        return np.asarray(slowest.offset + slowest.period * (first + each * np.arange(count + 1)))
+        """Return equidistant times after the start, or the instants at which outputs are read.
+
+        Between updates, times are spread evenly about the middle, where samples of held values
+        have the right phase.
+        """
+        if self.period is None and not self.clocks:
+            return np.linspace(self.start, self.start + span, round(span / step) + 1)
+        if self.period is not None:
+            clock = self.clocks[-1] if self.clocks else Periodic(self.period)
+            every, middle = max(round(self.period / clock.period), 1), 0.0
+        else:
+            clock = self.clocks[0]
+            parts = _HELD * _TURN / step * clock.period
+            every, middle = clock.period / float(np.clip(np.ceil(parts), 1.0, _PARTS)), 0.5
+            every = max(every, clock.period * np.floor(step / clock.period)) / clock.period
+        before = float(np.nextafter(self.start, -np.inf))
+        first = round((clock.next_time(before) - clock.offset) / clock.period)
+        count = max(round(span / (every * clock.period)), 1)
+        steps = first + every * (np.arange(count + 1) + middle)
+        return np.asarray(clock.offset + clock.period * steps)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from flexure.diagrams.checks.arguments import check_axes, one_of
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
-from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Models,
