@@ -159,6 +159,7 @@ class ExcitedSystem:
                 found=f"{len(place.components)} components",
                 remedy=f"Name one of them, such as '{place.path}[0]'",
             )
+        place.read(context)  # an input that is not fixed
         shown = find_ports(system, outputs, "an output")
         opened = [wire_place(context, w, f"{attempt} with an opening") for w in several(openings)]
         self.entry_name = place.names[0]

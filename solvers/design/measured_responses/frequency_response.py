@@ -50,8 +50,8 @@ class FrequencyResponse(Answer):
     settled : ndarray of bool, shape (n, p)
         Where ``drift`` is within the tolerance.
     drift : ndarray, shape (n, p)
-        Relative change of the response from the middle to the end of the run. A transient that
-        decays leaves an error of about its square.
+        Relative change of the response, or of ``leakage``, from the middle to the end of the run. A
+        transient that decays leaves an error of about its square.
     distortion : ndarray, shape (n, p)
         Total harmonic distortion: the amplitude of the harmonics 2 to 9 beside that of the
         response. For a multisine or chirp, the part of the output that is not linear in the input.
@@ -312,6 +312,9 @@ def _notes(
                 f"{plan.duration:.4g} s: its response changes by up to "
                 f"{100.0 * np.max(found.drift[drifting, k]):.2g} % from the middle to the end"
             )
+        if not plan.failures and np.isnan(found.drift[:, k]).any():
+            unknown = plan.omega[np.isnan(found.drift[:, k])]
+            notes.append(f"'{name}' is NaN or infinite at {_listed(unknown)}")
         silent = settled[:, k] & (np.abs(found.response[:, k]) <= found.level[:, k])
         if silent.any():
             notes.append(

@@ -33,6 +33,7 @@ _GROUP = 4.0  # ratio of the frequencies of a sweep
 _TURN = 2.0 * np.pi / 32.0  # of the highest frequency between two times
 _COARSE = 2.0 * np.pi / 12.0  # that of a chirp
 _HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampling period
+_SAMPLES = 40.0  # in a window
 _LONGEST = 4.0  # times the first record of a chirp
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
@@ -114,9 +115,8 @@ class Measurement:
             every, middle = max(round(self.period / clock.period), 1), 0.0
         else:
             clock = self.clocks[0]
-            parts = _HELD * _TURN / step * clock.period
-            every, middle = clock.period / float(np.clip(np.ceil(parts), 1.0, _PARTS)), 0.5
-            every = max(every, clock.period * np.floor(step / clock.period)) / clock.period
+            parts = np.ceil(min(_HELD * _TURN * clock.period / step, _PARTS))
+            every, middle = 1.0 / parts if parts > 1.0 else max(step // clock.period, 1.0), 0.5
         before = float(np.nextafter(self.start, -np.inf))
         first = round((clock.next_time(before) - clock.offset) / clock.period)
         count = max(round(span / (every * clock.period)), 1)
@@ -231,10 +231,7 @@ class _Runs:
             spans = [slice(0 if whole else end - min(count, half), end) for end in ends]
             signals = self._signals(rows, times, values)
             middle, last = (estimate(plan, rows, times[s], signals[:, s]) for s in spans)
-            floor = np.maximum(np.abs(last.response), last.level)
-            change = np.abs(last.response - middle.response)
-            with np.errstate(all="ignore"):
-                last.drift = np.where(change > 0.0, change / floor, change)
+            last.drift = _drift(middle, last)
             self._found.put(rows, last)
             plan.duration = max(plan.duration, length)
             is_open = np.any(last.drift > plan.tolerance, axis=1)  # NaN where the run failed
@@ -261,7 +258,7 @@ class _Runs:
         found = sweep(
             excited.context.system,
             values,
-            float(times[-1]),
+            float(times[-1] + 0.5 * (times[1] - times[0])),  # beyond updates at the last instant
             context=excited.context,
             signals=signals,
             times=times,
@@ -270,6 +267,15 @@ class _Runs:
         plan.failures |= dict.fromkeys(found.failures.values())
         shape = (len(found), len(times), -1)
         return np.concatenate([found[each].reshape(shape) for each in signals], axis=2)
+
+
+def _drift(middle: Responses, last: Responses) -> FloatArray:
+    """Return the relative change of responses, and of what else is in the outputs."""
+    sizes = [np.abs(each.response) for each in (middle, last)]
+    other, rest = (s * np.nan_to_num(r.leakage) for s, r in zip(sizes, (middle, last), strict=True))
+    change = np.maximum(np.abs(last.response - middle.response), np.abs(rest - other))
+    with np.errstate(all="ignore"):
+        return np.where(change > 0.0, change / np.maximum(sizes[1], last.level), change)
 
 
 def _phases(plan: Measurement, count: int, first: int = 0) -> FloatArray:
@@ -296,7 +302,7 @@ def _window(plan: Measurement, omega: FloatArray) -> float:
         (gap for rate in rates for gap in np.abs(rate - 2.0 * omega) if gap > CLOSE * rate),
         default=np.inf,
     )
-    return float(max(window, _RESOLVED * 2.0 * np.pi / nearest))
+    return float(max(window, _RESOLVED * 2.0 * np.pi / nearest, _SAMPLES * (plan.period or 0.0)))
 
 
 def _by_sine(plan: Measurement, rows: Indices, times: FloatArray, signals: FloatArray) -> Responses:
