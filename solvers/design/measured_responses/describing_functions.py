@@ -20,7 +20,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.copying import detached
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, freeze
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, bounded, freeze
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.design.measured_responses.estimates import ComplexArray
 from flexure.solvers.design.measured_responses.excitation import ExcitedSystem
@@ -32,7 +32,7 @@ else:
     response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
 
 _CYCLES = 3  # of which the last one is integrated
-_STEPS = 12  # of a period, at least
+_STEPS = 8  # of a period, at least
 _CELLS = 64  # of a period, before they are halved
 _FINEST = 46  # times
 _EXACT = 1e-13  # of the largest output: what halving a cell may change
@@ -155,6 +155,18 @@ def describing_function(
     return DescribingFunction(freeze(sizes), gains, means, mean, block.label)
 
 
+class _Oscillation(Sine):
+    """A sine with a state that rests, since native loops run systems with states only."""
+
+    def __init__(self, omega: float) -> None:
+        super().__init__("sine", frequency=omega)
+        self.declare_continuous_state(z=1, name="rest")
+
+    def calc_time_derivatives(self, context: Any) -> Array:
+        """Return no rate."""
+        return np.zeros(1)
+
+
 class Harmonics:
     """Mean and fundamental of the output of a block for sines at its input.
 
@@ -186,7 +198,7 @@ class Harmonics:
         alone.time = 0.0
         own = alone.system
         own.input_ports[0].fix(alone, 0.0)
-        sine = Sine("sine", frequency=omega)
+        sine = _Oscillation(omega)
         excited = ExcitedSystem(alone, own.input_ports[0], own.output_ports[0], (), sine, attempt)
         self._context, self._output = excited.context, excited.outputs[0]
         self._sine, self._block = sine, excited.inner

@@ -42,7 +42,7 @@ else:
     response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
 
 _BALANCED = 1e-9  # of the amplitude or of the largest mean
-_TRIALS = 30  # of a mean
+_REACHES = 0.05, 1.0, 4.0  # amplitudes within which means are looked for
 _SAME = 1e-4  # relative distance of two solutions that are one
 _STARTS = 0.85, 1.15  # times the predicted cycle, where simulations begin
 _CYCLES, _MOST_CYCLES = 30, 500  # of a simulation
@@ -300,24 +300,27 @@ class _Search:
         return self.model.x0 + whole[:-2], float(mean), float(whole[-1] + self.model.y0[0])
 
     def balance(self, amplitude: float, step: float) -> tuple[_Balance | None, float]:
-        """Return the balance of the means at an amplitude, by secants, and where it was found."""
-        known: list[tuple[float, float]] = []
-        for _ in range(_TRIALS):
-            _, wanted, bias = self._means(step)
+        """Return the balance of the means at an amplitude next to a step, and its step."""
+        from scipy.optimize import brentq
+
+        def found(at: float) -> tuple[_Balance, float, float]:
+            _, wanted, bias = self._means(at)
             gain, mean = self._harmonics(amplitude, bias)
-            error = mean - wanted
             scale = max(abs(mean), abs(wanted), abs(gain) * amplitude)
-            if abs(error) <= _BALANCED * scale or scale == 0.0:
-                return _Balance(amplitude, bias, gain, mean), step
-            known.append((step, error))
-            if len(known) == 1:
-                step += 0.01 * amplitude
-            else:
-                (a, fa), (b, fb) = known[-2:]
-                if fa == fb:
-                    break
-                change = -fb * (b - a) / (fb - fa)
-                step = b + float(np.clip(change, -0.5 * amplitude, 0.5 * amplitude))
+            return _Balance(amplitude, bias, gain, mean), mean - wanted, scale
+
+        def error(at: float) -> float:
+            return found(at)[1]
+
+        balance, here, scale = found(step)
+        if abs(here) <= _BALANCED * scale or scale == 0.0:
+            return balance, step
+        for reach in _REACHES:
+            ends = step - reach * amplitude, step + reach * amplitude
+            sides = [error(end) for end in ends]
+            if sides[0] * sides[1] <= 0.0:
+                step = float(brentq(error, *ends, xtol=_BALANCED * amplitude, rtol=1e-14))
+                return found(step)[0], step
         return None, step
 
     def curve(self, amplitudes: FloatArray) -> list[_Balance]:
