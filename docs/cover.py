@@ -27,18 +27,18 @@ _TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10, "color": "dimgray"}
 
 
 def leaf() -> fx.results.LoadPath:
-    """Push the table of a guide of two leaves sideways."""
+    """Push the platform of a guide of two leaves sideways."""
     builder = fx.PlantBuilder("guide", gravity=(0, 0, 0))
     inertia = fx.SpatialInertia.solid_box(0.2, size=(0.012, 0.08, 0.02))
-    table = builder.add_body("table", inertia)
-    joint = builder.add_joint(fx.RpyFloatingJoint("table", builder.world, table))
+    platform = builder.add_body("platform", inertia)
+    joint = builder.add_joint(fx.RpyFloatingJoint("platform", builder.world, platform))
     joint.default_pose = np.eye(3), (0.1, 0, 0)
     guide = fx.ParallelGuide(
-        "guide", builder.world, table, distance=0.06, length=0.1, width=0.02, thickness=4e-4,
+        "guide", builder.world, platform, distance=0.06, length=0.1, width=0.02, thickness=4e-4,
         material=fx.Material.common("stainless steel 301"), segments=4, planar=True,
     )  # fmt: skip
     builder.add_assembly(guide)
-    builder.add_external_force("push", table)
+    builder.add_external_force("push", platform)
     return fx.load_path(builder.build(), {"push[fy]": 14.0})
 
 

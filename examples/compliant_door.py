@@ -1,6 +1,6 @@
 """A motor swings a compliant door to 60 degrees against spring, catch and friction of its hinge.
 
-Run it with ``python examples/compliant_door.py``. It prints the figures of the step response and
+Run it with ``python examples/compliant_door.py``. It prints the metrics of the step response and
 saves ``compliant_door_step.png``, ``compliant_door_diagram.png`` and ``compliant_door.gif``. Any
 parameter can be changed by its path::
 

@@ -19,26 +19,26 @@ import flexure as fx
 
 STEEL = fx.Material.common("stainless steel 301")
 LENGTH, WIDTH, THICKNESS, DISTANCE = 0.05, 0.02, 0.0008, 0.06  # of the leaves, in m
-MASS = 0.3  # of the table in kg
+MASS = 0.3  # of the platform in kg
 FREE, PIEZO, DAMPING = 1e-6, 4e5, 60.0  # of the piezo, in m/V, N/m and N s/m
 VOLTAGE, TARGET = 100.0, 50e-6  # the greatest in V, and where the stage is to go, in m
 TOLERANCE, RUNS = "5 %", 100  # of the thickness of each leaf, and how many stages are made
-END, PLACE = 0.25, "stage.table.q[y]"
+END, PLACE = 0.25, "stage.platform.q[y]"
 
 
 def build_stage() -> fx.Plant:
-    """Put a table on a guide; the piezo's force is proportional to an input in V."""
+    """Put a platform on a guide; the piezo's force is proportional to an input in V."""
     builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
     size = (0.02, 0.08, 0.02)
-    table = builder.add_body(
-        "table", fx.SpatialInertia.solid_box(MASS, size=size), com=(0.5 * size[0], 0.0, 0.0)
+    platform = builder.add_body(
+        "platform", fx.SpatialInertia.solid_box(MASS, size=size), com=(0.5 * size[0], 0.0, 0.0)
     )
-    joint = builder.add_joint(fx.RpyFloatingJoint("table", builder.world, table))
+    joint = builder.add_joint(fx.RpyFloatingJoint("platform", builder.world, platform))
     joint.default_pose = np.eye(3), (LENGTH, 0.0, 0.0)
     guide = fx.ParallelGuide(
         "guide",
         builder.world,
-        table,
+        platform,
         distance=DISTANCE,
         length=LENGTH,
         width=WIDTH,
@@ -50,7 +50,7 @@ def build_stage() -> fx.Plant:
         "piezo",
         builder.world,
         (0.5 * LENGTH, -0.06, 0.0),
-        table,
+        platform,
         (-0.5 * LENGTH, 0.0, 0.0),
         free_length=0.06,
         stiffness=PIEZO,
@@ -75,7 +75,7 @@ def build() -> fx.Diagram:
     )
     builder.connect("target.y", "pid.setpoint")
     builder.connect_chain("pid", "amplifier", "stage.drive")
-    builder.connect_chain("stage.table.q", "sensor", "pid.measurement")
+    builder.connect_chain("stage.platform.q", "sensor", "pid.measurement")
     return builder.build()
 
 
@@ -88,8 +88,8 @@ def main() -> None:
 
     EI = STEEL.youngs_modulus * WIDTH * THICKNESS**3 / 12.0
     guide, per_volt = 24.0 * EI / LENGTH**3, PIEZO * FREE
-    path = fx.load_path(stage, {"drive[fy]": VOLTAGE * per_volt}, signals="table.q")
-    x, y = (path["table.q"][-1] - path["table.q"][0])[3:5]
+    path = fx.load_path(stage, {"drive[fy]": VOLTAGE * per_volt}, signals="platform.q")
+    x, y = (path["platform.q"][-1] - path["platform.q"][0])[3:5]
     stroke, shorter = VOLTAGE * per_volt / (PIEZO + guide), -0.6 * y**2 / LENGTH
     print(f"at {VOLTAGE:.0f} V: {1e6 * y:.3f} um, closed form {1e6 * stroke:.3f} um")
     print(f"beside it {1e9 * x:.1f} nm, closed form {1e9 * shorter:.1f} nm")
@@ -142,7 +142,7 @@ def draw(
     figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.0), layout="constrained")
     bent = path.context(-1)
     fx.plot_mechanism(stage, bent, view=(-60, 40), stress=True, ax=axes[0, 0])
-    moved = 1e6 * (path["table.q"] - path["table.q"][0])[:, 3:]
+    moved = 1e6 * (path["platform.q"] - path["platform.q"][0])[:, 3:]
     axes[0, 1].plot(moved[:, 1], 1e3 * moved[:, 0])
     axes[0, 1].set(xlabel="stroke in um", ylabel="motion beside it in nm")
     axes[1, 0].plot(1e3 * result.time, 1e6 * result[PLACE])

@@ -1,9 +1,9 @@
 """A wrist on three tilted wires, which turns a peg about its tip, so that it finds its hole.
 
 Lines along the wires meet near a point. About the center of compliance there, couples turn the
-table without moving that point, and forces through it do not turn the table. The tilt is chosen so
-that this center is at the tip of the peg: the rim of the hole then pushes the peg aside, and does
-not tilt it. Pressing makes the wrist softer, until its wires buckle.
+platform without moving that point, and forces through it do not turn the platform. The tilt puts
+this center at the tip of the peg: the rim of the hole then pushes the peg aside, and does not tilt
+it. Pressing makes the wrist softer, until its wires buckle.
 
 Run it with ``python examples/remote_center.py``. It saves ``remote_center.png``.
 """
@@ -22,22 +22,22 @@ from flexure.blocks.math import rotation_about
 
 STEEL = fx.Material.common("stainless steel 301")
 RADIUS, LENGTH, DIAMETER = 0.04, 0.05, 0.0008  # of the circle of wires, and of a wire, in m
-PEG = 0.09  # from the table down to the tip, in m
+PEG = 0.09  # from the platform down to the tip, in m
 
 
 def build(tilt: float = 0.42) -> fx.Plant:
-    """Hang a table on three wires that lean inwards by an angle."""
+    """Hang a platform on three wires that lean inwards by an angle."""
     builder = fx.PlantBuilder("wrist", gravity=(0.0, 0.0, 0.0))
     disk = fx.SpatialInertia.solid_cylinder(0.3, radius=RADIUS, length=0.004)
-    table = builder.add_body("table", disk)
-    builder.add_frame("tip", table, (0.0, 0.0, -PEG))
-    builder.add_external_force("press", table)
+    platform = builder.add_body("platform", disk)
+    builder.add_frame("tip", platform, (0.0, 0.0, -PEG))
+    builder.add_external_force("press", platform)
     for k in range(3):
         about = rotation_about((0.0, 0.0, 1.0), 2.0 * np.pi * k / 3.0)
         R = about @ rotation_about((0.0, 1.0, 0.0), np.pi / 2.0 + tilt)  # x along the wire, down
         end = about @ (RADIUS, 0.0, 0.0)
         above = builder.add_frame(f"above{k}", builder.world, (R, end - LENGTH * R[:, 0]))
-        below = builder.add_frame(f"below{k}", table, (R, end))
+        below = builder.add_frame(f"below{k}", platform, (R, end))
         size = {"length": LENGTH, "diameter": DIAMETER}
         builder.add_force_element(fx.WireFlexure(f"wire{k}", above, below, material=STEEL, **size))
     return builder.build()
@@ -66,7 +66,7 @@ def main() -> None:
     assert np.linalg.norm(line.point) < 1e-3 * PEG
 
     # The peg is pushed back with its force on the ground: that makes the wires softer, until the
-    # table twists aside.
+    # platform twists aside.
     down = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     critical = fx.buckling(wrist, {"press": down}, num_factors=2)
     print(critical)

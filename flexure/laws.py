@@ -4,52 +4,56 @@ They are used alone, for plots, fits and tests; they take symbols as well as num
 nothing. ``element.law(context)`` is the law of an element with the constants of a context.
 """
 
-from flexure.blocks.flexures.beams.beam_law import BeamLaw
-from flexure.blocks.flexures.hinges.notch_law import (
-    NotchCompliance,
-    NotchLaw,
-    ParosWeisbord,
-    paros_weisbord,
-)
-from flexure.blocks.flexures.hinges.pseudo_rigid import PseudoRigidBody
-from flexure.blocks.forces.between_points.one_sided_spring import OneSidedSpringLaw
-from flexure.blocks.forces.between_points.spring_damper_law import SpringDamperLaw
-from flexure.blocks.forces.bushings.bushing_law import BushingLaw, RollPitchYawBushingLaw
-from flexure.blocks.forces.bushings.general_bushing_law import GeneralBushingLaw
-from flexure.blocks.forces.bushings.gimbal_free_bushing_law import RotationVectorBushingLaw
-from flexure.blocks.forces.bushings.halfway_law import HalfwayLaw
-from flexure.blocks.forces.bushings.mount_branches import FrictionBranch, MaxwellBranch
-from flexure.blocks.forces.on_joints.compliant_coupling import CompliantCouplingLaw
-from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw, hunt_crossley_damping
-from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
-from flexure.blocks.forces.on_joints.joint_friction import FrictionLaw, SlidingLaw
-from flexure.blocks.forces.on_joints.joint_spring import SpringLaw
-from flexure.blocks.forces.on_joints.joint_stop import StopLaw
-from flexure.blocks.forces.on_joints.tabulated_spring import TabulatedSpringLaw
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BeamLaw",
-    "BushingLaw",
-    "CompliantCouplingLaw",
-    "CoordinateLaw",
-    "FrictionBranch",
-    "FrictionLaw",
-    "GeneralBushingLaw",
-    "HalfwayLaw",
-    "HingeLaw",
-    "MaxwellBranch",
-    "NotchCompliance",
-    "NotchLaw",
-    "OneSidedSpringLaw",
-    "ParosWeisbord",
-    "PseudoRigidBody",
-    "RollPitchYawBushingLaw",
-    "RotationVectorBushingLaw",
-    "SlidingLaw",
-    "SpringDamperLaw",
-    "SpringLaw",
-    "StopLaw",
-    "TabulatedSpringLaw",
-    "hunt_crossley_damping",
-    "paros_weisbord",
-]
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
+
+if TYPE_CHECKING:
+    from flexure.blocks.flexures.beams.beam_law import BeamLaw as BeamLaw
+    from flexure.blocks.flexures.hinges.notch_law import (
+        NotchCompliance as NotchCompliance,
+        NotchLaw as NotchLaw,
+        ParosWeisbord as ParosWeisbord,
+        paros_weisbord as paros_weisbord,
+    )
+    from flexure.blocks.flexures.hinges.pseudo_rigid import PseudoRigidBody as PseudoRigidBody
+    from flexure.blocks.forces.between_points.one_sided_spring import (
+        OneSidedSpringLaw as OneSidedSpringLaw,
+    )
+    from flexure.blocks.forces.between_points.spring_damper_law import (
+        SpringDamperLaw as SpringDamperLaw,
+    )
+    from flexure.blocks.forces.bushings.bushing_law import (
+        BushingLaw as BushingLaw,
+        RollPitchYawBushingLaw as RollPitchYawBushingLaw,
+    )
+    from flexure.blocks.forces.bushings.general_bushing_law import (
+        GeneralBushingLaw as GeneralBushingLaw,
+    )
+    from flexure.blocks.forces.bushings.gimbal_free_bushing_law import (
+        RotationVectorBushingLaw as RotationVectorBushingLaw,
+    )
+    from flexure.blocks.forces.bushings.halfway_law import HalfwayLaw as HalfwayLaw
+    from flexure.blocks.forces.bushings.mount_branches import (
+        FrictionBranch as FrictionBranch,
+        MaxwellBranch as MaxwellBranch,
+    )
+    from flexure.blocks.forces.on_joints.compliant_coupling import (
+        CompliantCouplingLaw as CompliantCouplingLaw,
+    )
+    from flexure.blocks.forces.on_joints.coordinate_law import (
+        CoordinateLaw as CoordinateLaw,
+        hunt_crossley_damping as hunt_crossley_damping,
+    )
+    from flexure.blocks.forces.on_joints.hinge_law import HingeLaw as HingeLaw
+    from flexure.blocks.forces.on_joints.joint_friction import (
+        FrictionLaw as FrictionLaw,
+        SlidingLaw as SlidingLaw,
+    )
+    from flexure.blocks.forces.on_joints.joint_spring import SpringLaw as SpringLaw
+    from flexure.blocks.forces.on_joints.joint_stop import StopLaw as StopLaw
+    from flexure.blocks.forces.on_joints.tabulated_spring import (
+        TabulatedSpringLaw as TabulatedSpringLaw,
+    )
+else:
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")

@@ -5,47 +5,35 @@ between which signals are taken to be linear; integrals are exact for such recor
 them. Sums, products and comparisons of metrics are metrics and constraints.
 """
 
-from flexure.solvers.results.measures.metric_kinds import (
-    at,
-    disturbance,
-    final,
-    first_crossing,
-    iae,
-    integral,
-    ise,
-    itae,
-    largest,
-    maximum,
-    mean,
-    minimum,
-    of,
-    peak,
-    rms,
-    smallest,
-    step,
-    total_variation,
-)
-from flexure.solvers.results.measures.metrics import Constraint, Metric
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Constraint",
-    "Metric",
-    "at",
-    "disturbance",
-    "final",
-    "first_crossing",
-    "iae",
-    "integral",
-    "ise",
-    "itae",
-    "largest",
-    "maximum",
-    "mean",
-    "minimum",
-    "of",
-    "peak",
-    "rms",
-    "smallest",
-    "step",
-    "total_variation",
-]
+from flexure.diagrams.interface.lazy_names import imported_names, on_demand
+
+if TYPE_CHECKING:
+    from flexure.solvers.results.measures.function_metrics import (
+        largest as largest,
+        of as of,
+        smallest as smallest,
+    )
+    from flexure.solvers.results.measures.metrics import Constraint as Constraint, Metric as Metric
+    from flexure.solvers.results.measures.response_metrics import (
+        disturbance as disturbance,
+        step as step,
+    )
+    from flexure.solvers.results.measures.signal_metrics import (
+        at as at,
+        final as final,
+        first_crossing as first_crossing,
+        iae as iae,
+        integral as integral,
+        ise as ise,
+        itae as itae,
+        maximum as maximum,
+        mean as mean,
+        minimum as minimum,
+        peak as peak,
+        rms as rms,
+        total_variation as total_variation,
+    )
+else:
+    __getattr__, __dir__ = on_demand(__name__, imported_names(__file__, "flexure"), root="flexure")

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         FrequencyResponse as FrequencyResponse,
     )
     from flexure.solvers.design.measured_responses.limit_cycles import LimitCycles as LimitCycles
+    from flexure.solvers.design.optimal_motion.optimal_motion import (
+        OptimalMotion as OptimalMotion,
+    )
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
     from flexure.solvers.design.state_space.feedback import FeedbackDesign as FeedbackDesign
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
     from flexure.solvers.design.state_space.output_feedback import (
         OutputFeedbackDesign as OutputFeedbackDesign,
     )
+    from flexure.solvers.design.synthesis.model_reduction import ModelReduction as ModelReduction
+    from flexure.solvers.design.synthesis.synthesis import SynthesisDesign as SynthesisDesign
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (

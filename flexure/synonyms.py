@@ -64,9 +64,15 @@ LuenbergerObserver(..., period=): SampledLuenbergerObserver
 ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
+ModelPredictiveController: MPC mpc MPCController ModelPredictiveControl PredictiveController
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
+lqr(..., period=): lqrd
 lqg: LQG reg
+h2_synthesis: h2syn H2Synthesis
+hinf_synthesis: hinfsyn mixsyn HinfSynthesis mixed_sensitivity augw
+model_reduction: balred modred balreal balanced_reduction balanced_truncation hsvd reduce
+model_reduction: reduce_model model_order_reduction
 place: acker pole_placement place_poles
 Saturation: Saturate Clip Limiter Sat
 DeadZone: Deadband DeadBand dead_zone
@@ -108,6 +114,8 @@ loop_gain: loopsens getLoopTransfer open_loop
 complementary_sensitivity: getCompSensitivity
 sensitivity_function: getSensitivity
 tune_pid: pidtune pidtool PIDTuner rootlocus_pid_designer
+optimal_motion: DirectCollocation DirectTranscription trajectory_optimization solve_ocp Opti
+optimal_motion: TrajectoryOptimization optimal_control collocation solve_optimal_trajectory
 optimize: minimize sdo fmincon Optimize
 fit: identify estimate curve_fit system_identification ident tfest parameter_estimation
 modes: eigenmodes natural_frequencies modal_analysis modal damp vibration_modes

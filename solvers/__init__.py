@@ -55,14 +55,25 @@ if TYPE_CHECKING:
         frequency_response as frequency_response,
     )
     from flexure.solvers.design.measured_responses.limit_cycles import limit_cycles as limit_cycles
+    from flexure.solvers.design.optimal_motion.optimal_motion import (
+        optimal_motion as optimal_motion,
+    )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.predictive_controller import (
+        ModelPredictiveController as ModelPredictiveController,
+    )
     from flexure.solvers.design.state_space.feedback import lqr as lqr, place as place
     from flexure.solvers.design.state_space.observers import (
         lqe as lqe,
         place_observer as place_observer,
     )
     from flexure.solvers.design.state_space.output_feedback import lqg as lqg
+    from flexure.solvers.design.synthesis.model_reduction import model_reduction as model_reduction
+    from flexure.solvers.design.synthesis.synthesis import (
+        h2_synthesis as h2_synthesis,
+        hinf_synthesis as hinf_synthesis,
+    )
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript

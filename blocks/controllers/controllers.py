@@ -26,7 +26,7 @@ _ANTI_WINDUPS = ("back_calculation", "conditional")
 
 
 class PIDController(LeafSystem):
-    """PID controller with limits, setpoint weights and anti-windup, continuous or sampled.
+    """PID controller with limits and anti-windup, continuous or sampled.
 
     With setpoint r, measurement y, feedforward f and error e = r − y::
 
@@ -445,7 +445,7 @@ class PIDController(LeafSystem):
         return self.limited(context, self.command(context))
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the output is at a limit."""
+        """Return whether the output is at a limit."""
         total, lower, upper = self.calc_command(context), self.lower(context), self.upper(context)
         if not np.any((total < lower) | (total > upper)):
             return None

@@ -38,7 +38,7 @@ _TINY = 1e-300
 
 
 class Integrator(LeafSystem):
-    """Integral of the input, or sum of its samples, with optional limits and an optional reset.
+    """Integral of the input, or sum of its samples, with optional limits and reset.
 
     In continuous time ``ẋ = u, y = x``. With limits, component by component::
 
@@ -244,7 +244,7 @@ class Integrator(LeafSystem):
         return np.where(stops, 0.0, u)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the state is held at a limit."""
+        """Return whether the state is held at a limit."""
         if not self.has_limits:
             return None
         if self.period is None:

@@ -177,7 +177,7 @@ class TimeDelay(LeafSystem):
 
 
 def _is_whole(ratio: Array) -> Any:
-    """Tell whether a delay is a whole number of periods."""
+    """Return whether a delay is a whole number of periods."""
     return np.abs(ratio - np.rint(ratio)) <= _ROUNDING
 
 

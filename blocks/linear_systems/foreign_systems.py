@@ -38,7 +38,7 @@ class Kind:
 
 
 def kind_of(value: object) -> Kind | None:
-    """Tell what a linear system of another package is; None for everything else."""
+    """Return what a linear system of another package is; None for everything else."""
     control, signal = sys.modules.get("control"), sys.modules.get("scipy.signal")
     if control is not None:
         if isinstance(value, control.StateSpace):

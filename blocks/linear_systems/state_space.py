@@ -186,7 +186,8 @@ class StateSpace(LinearEquations):
 class AffineSystem(LinearEquations):
     """Linear system with offsets: ``ẋ = A x + B u + f₀, y = C x + D u + y₀``.
 
-    The linearization of a nonlinear system around a point other than an equilibrium has this form.
+    With a period, x[k+1] replaces ẋ. The linearization of a nonlinear system around a point other
+    than an equilibrium has this form.
 
     Parameters
     ----------
@@ -195,19 +196,23 @@ class AffineSystem(LinearEquations):
     A, B : array_like, shapes (n, n) and (n, m)
         As in `StateSpace`.
     f0 : array_like, shape (n,)
-        Constant part of the derivative, in units of the state per s.
+        Constant part of the derivative, in units of the state per s, or of the next state.
     C, D : array_like, shapes (p, n) and (p, m)
         As in `StateSpace`; D may be None.
     y0 : array_like, shape (p,)
         Constant part of the output, in its unit.
     initial : array_like, shape (n,), optional
         State in new contexts; zeros when omitted.
+    period : float, optional
+        Sampling period in s; time is continuous when omitted.
+    offset : float
+        Time of the first sample in s.
 
     Attributes
     ----------
     u : InputPort or None
         Input "u" of size m; None when m = 0.
-    x : ContinuousState
+    x : ContinuousState or DiscreteState
         State "x" of size n.
     y : LeafOutputPort
         Output "y" of size p.
@@ -217,7 +222,8 @@ class AffineSystem(LinearEquations):
     Raises
     ------
     DeclarationError
-        When the shapes do not fit together, or there are no states or outputs.
+        When the shapes do not fit together, there are no states or outputs, the period is not
+        positive, or there is an offset without it.
     ValueRefusedError
         When an entry is not finite.
 
@@ -246,11 +252,14 @@ class AffineSystem(LinearEquations):
         D: npt.ArrayLike | None,
         y0: npt.ArrayLike,
         initial: npt.ArrayLike | None = None,
+        *,
+        period: float | None = None,
+        offset: float = 0.0,
     ) -> None:
         super().__init__(name, A, B, C, D)
         self.f0 = self.declare_numeric_parameter("f0", full(self, "f0", f0, self.order))
         self.y0 = self.declare_numeric_parameter("y0", full(self, "y0", y0, self.num_outputs))
-        self.declare_x(self.order, initial, None, 0.0)
+        self.declare_x(self.order, initial, period, offset)
         self.y = self.declare_vector_output(
             "y", self.num_outputs, self.calc_output, prerequisites=self.needs
         )

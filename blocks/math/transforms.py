@@ -18,6 +18,19 @@ class RigidTransform(NamedTuple):
         Rotation matrix R_AB.
     p : array, shape (3,)
         Position p_AB of Bo from Ao, expressed in A, in m.
+
+    See Also
+    --------
+    compose_transforms : Multiply poses.
+    invert_transform : Invert a pose.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> X_AB = fx.rotations.RigidTransform(np.eye(3), np.array([1.0, 0.0, 0.0]))
+    >>> X_AB.p
+    array([1., 0., 0.])
     """
 
     R: Array

@@ -574,5 +574,5 @@ def _entries(block: LeafSystem, values: object, what: str) -> list[int]:
 
 
 def _is_made_of(text: object, letters: Mapping[str, object]) -> bool:
-    """Tell whether something is a text of some letters."""
+    """Return whether something is a text of some letters."""
     return isinstance(text, str) and text != "" and set(text) <= set(letters)

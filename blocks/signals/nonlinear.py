@@ -99,7 +99,7 @@ class Saturation(_Limited):
         return self.with_slope_of(self._limited(context), self.u(context))
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the input is beyond a limit."""
+        """Return whether the input is beyond a limit."""
         u, lower, upper = self.u(context), self.lower(context), self.upper(context)
         if np.any((u < lower) | (u > upper)):
             return f"u = {show(u)} is beyond its limits {show(lower)} and {show(upper)}"
@@ -149,7 +149,7 @@ class DeadZone(_Limited):
         return self.with_slope_of(u - self._limited(context), u)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the input is between the limits."""
+        """Return whether the input is between the limits."""
         u, lower, upper = self.u(context), self.lower(context), self.upper(context)
         if np.any((u >= lower) & (u <= upper) & (lower < upper)):
             return f"u = {show(u)} is in its dead zone from {show(lower)} to {show(upper)}"
@@ -234,7 +234,7 @@ class Quantizer(LeafSystem):
 
 
 class RateLimiter(ContinuousOrSampled):
-    """Rate limiter: follows the input with a limited rate, in continuous time or sampled.
+    """Rate limiter: follows the input with a limited rate, continuous or sampled.
 
     In continuous time it follows with a lag,
     ``dy/dt = min(max((u - y) / time_constant, -falling), rising)``, component by component. While
@@ -344,7 +344,7 @@ class RateLimiter(ContinuousOrSampled):
         return x + self.with_slope_of(change, wanted)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell whether the rate is at a limit."""
+        """Return whether the rate is at a limit."""
         lag = self.time_constant(context) if self.period is None else self.period
         rate = (self.u(context) - self.x(context)) / lag
         rising, falling = self.rising(context), self.falling(context)

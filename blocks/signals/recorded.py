@@ -25,7 +25,7 @@ _MOST_NAMES = 5
 
 
 class Recorded(Trajectory):
-    """Recorded signals: columns of a file, of arrays or of a result, played at their times.
+    """Recorded signals from a file, arrays or a result, played at their times.
 
     ``y(times[k]) = rows[k]``. Each column is an output port with its name and its unit, and ``y``
     holds all of them as one vector. Between the rows the signals are interpolated as by

@@ -42,6 +42,16 @@ class Log:
     See Also
     --------
     VectorLog : A log of a vector.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> log = fx.VectorLog("log", size=1)
+    >>> context = log.create_default_context()
+    >>> log.u.fix(context, 2.0)
+    >>> log.forced_publish(context)
+    >>> log.find_log(context).times, log.find_log(context).data
+    (array([0.]), array([[2.]]))
     """
 
     def __init__(self, size: int) -> None:

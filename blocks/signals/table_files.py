@@ -40,7 +40,7 @@ class Columns:
     lines: list[int]
 
     def row(self, k: int) -> str:
-        """Say where a row is."""
+        """Describe where a row is."""
         return f"line {self.lines[k]}" if self.lines else f"row {k}"
 
     def find(self, name: str, attempt: str) -> str:

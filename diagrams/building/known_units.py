@@ -164,5 +164,5 @@ def _scaled(unit: str, factor: str, power: int) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Tell whether two units are the same, in whichever order their words are."""
+    """Return whether two units are the same, in whichever order their words are."""
     return one == other or product(one, other, -1) == "1"

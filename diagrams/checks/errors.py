@@ -4,22 +4,22 @@
 
     FlexureError
     ├── DeclarationError          a block declares something impossible or too late
-    ├── WiringError               a builder call is refused; the builder is unchanged
+    ├── WiringError               a builder call is rejected; the builder is unchanged
     │   └── AlgebraicLoopError    outputs that need themselves at the same instant
     ├── UnknownNameError          a path or name that does not exist (also a LookupError)
     ├── ContextError              a context is used with a system it does not belong to
     │   ├── ValueRefusedError     a value of wrong shape, kind or bound (also a ValueError)
     │   └── ContextFileError      a saved context that does not fit the system
     ├── EvaluationError           a block's equations cannot be evaluated
-    │   └── TraceError            an equation needs the number behind a symbol
+    │   └── TraceError            an equation needs the number of a symbol
     ├── SimulationError           a simulation cannot go on; carries its time
     │   ├── NonFiniteError        NaN or infinity in a derivative, a state or an output
     │   ├── StepSizeError         the step size collapsed
     │   ├── NoProgressError       steps are accepted but time hardly moves
     │   └── ZenoError             events pile up at one instant
     ├── RecordFileError           a stored study or result cannot be used or written
-    ├── ExecutorError             runs that were given to an executor did not come back
-    ├── NativeCodeError           native code was insisted on where it is not possible
+    ├── ExecutorError             runs of an executor did not return
+    ├── NativeCodeError           native code was required and is not available
     └── MissingExtraError         an optional package is not installed (also an ImportError)
 
 The text of every error follows the same order: what was attempted (with the paths), what was
@@ -120,7 +120,7 @@ class DeclarationError(FlexureError):
 
 
 class WiringError(FlexureError):
-    """A call of the diagram builder is refused; the builder is as it was before the call."""
+    """A call of the diagram builder is rejected; the builder is unchanged."""
 
 
 class AlgebraicLoopError(WiringError):
@@ -141,7 +141,7 @@ class UnknownNameError(FlexureError, LookupError):
 
 
 class ContextError(FlexureError):
-    """A context is used with a system that it does not belong to, or at the wrong moment."""
+    """A context is used with another system, or at the wrong moment."""
 
 
 class ValueRefusedError(ContextError, ValueError):
@@ -157,7 +157,7 @@ class EvaluationError(FlexureError):
 
 
 class TraceError(EvaluationError):
-    """An equation needs the number behind a symbol: a branch, a float(), a foreign function."""
+    """An equation needs the number of a symbol: a branch, float(), a foreign function."""
 
 
 class SimulationError(FlexureError):
@@ -177,7 +177,7 @@ class NonFiniteError(SimulationError):
 
 
 class StepSizeError(SimulationError):
-    """The integrator cannot meet its tolerances with any step that still advances time."""
+    """The integrator cannot meet its tolerances with a step that still advances time."""
 
 
 class NoProgressError(SimulationError):
@@ -189,15 +189,15 @@ class ZenoError(SimulationError):
 
 
 class RecordFileError(FlexureError):
-    """A stored study or result cannot be read or written, or is that of something else."""
+    """A stored study or result cannot be read or written, or belongs to another model."""
 
 
 class NativeCodeError(FlexureError):
-    """Native code was insisted on where it is not possible."""
+    """Native code was required and is not available."""
 
 
 class ExecutorError(FlexureError):
-    """Runs that were given to an executor did not come back, or could not be run by its workers.
+    """Runs of an executor did not return, or its workers could not run them.
 
     Attributes
     ----------

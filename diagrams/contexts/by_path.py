@@ -64,7 +64,7 @@ class ByPath(dict[str, _Value]):
         return None
 
     def _is_at(self, path: str, wanted: Place) -> bool:
-        """Tell whether a path leads to a place: a parameter can have several names."""
+        """Return whether a path leads to a place: a parameter can have several names."""
         with suppress(UnknownNameError):
             found = find_place(self._system, path)
             alike = np.array_equal(found.components, wanted.components)

@@ -60,7 +60,7 @@ class Store:
         self.stamps[slot] = _ALWAYS
 
     def holds(self, slot: int) -> bool:
-        """Tell whether a value that is not computed is in a slot."""
+        """Return whether a value that is not computed is in a slot."""
         return self.stamps[slot] == _ALWAYS
 
     # Changes -------------------------------------------------------------------------------

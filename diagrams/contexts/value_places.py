@@ -125,17 +125,17 @@ class Place:
 
 
 def shows_state(handle: Any) -> bool:
-    """Tell whether a handle is that of an output that shows components of a state."""
+    """Return whether a handle is that of an output that shows components of a state."""
     return isinstance(handle, OutputPort) and handle.origin.shows is not None
 
 
 def can_be_set(handle: Any) -> bool:
-    """Tell whether the value behind a handle can be set in a context, at least where it is free."""
+    """Return whether the value of a handle can be set in a context, at least where it is free."""
     return isinstance(handle, InputPort) or hasattr(handle, "set") or shows_state(handle)
 
 
 def is_signal(handle: Any) -> bool:
-    """Tell whether a handle is that of a vector port or a numeric state."""
+    """Return whether a handle is that of a vector port or a numeric state."""
     kinds = (OutputPort, InputPort, ContinuousState, DiscreteState)
     return isinstance(handle, kinds) and getattr(handle, "size", None) is not None
 
@@ -241,7 +241,7 @@ def _component(handle: Any, label: str, path: str) -> int:
 
 
 def _indices(shape: tuple[int, ...] | None) -> str:
-    """Say which indices there are."""
+    """Describe which indices there are."""
     if not shape:
         return "a path without brackets, as the value has no components"
     if len(shape) == 1:

@@ -128,7 +128,7 @@ def _synonym(package: str, name: str, synonyms: str) -> str:
 
 
 def _where(package: str, name: str, homes: Iterable[str], elsewhere: Sequence[str]) -> str:
-    """Say where a name is that a package does not have: in a module, or in imported classes."""
+    """Return where a missing name of a package is: in a module, or in imported classes."""
     for place in elsewhere:
         if name in _offered(f"{package}.{place}"):
             return f"it is {package}.{place}.{name}"
@@ -149,12 +149,12 @@ def _offered(module: str) -> list[str]:
 
 
 def _defines(kind: type, name: str) -> bool:
-    """Tell whether a class has a member that it does not inherit."""
+    """Return whether a class has a member that it does not inherit."""
     return name in vars(kind) or name in vars(kind).get("__annotations__", ())
 
 
 def _is_import(frame: FrameType) -> bool:
-    """Tell whether a frame is about to take a name from a module: ``from module import name``."""
+    """Return whether a frame is about to take a name from a module: ``from module import name``."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 

@@ -49,8 +49,8 @@ _ITEMS = (
 class DeclaringSystem(System):
     """The part of a block that keeps what it declares.
 
-    Every declaration but those of events and records has a name of its own within the block, and
-    gives a handle. All of them end when the block is put to use.
+    Every declaration, except of events and records, has a unique name within the block and returns
+    a handle. A block cannot declare anything after it is in use.
 
     Parameters
     ----------
@@ -133,21 +133,21 @@ class DeclaringSystem(System):
         default : float or array_like
             Value in new contexts; its shape is the shape of the parameter.
         unit : str
-            Physical unit, SI.
+            Physical SI unit.
         lower, upper : float or array_like
             Bounds, element by element.
         exclusive : bool
-            Whether the bounds themselves are refused.
+            Whether the bounds themselves are rejected.
         allow_infinite : bool
             Whether infinities are accepted.
         doc : str
-            One line for people.
+            One line of documentation.
         problem : callable, optional
-            ``problem(value) -> str | None`` says what is wrong with a value that keeps the
+            ``problem(value) -> str | None`` describes what is wrong with a value within the
             bounds, for rules that bounds cannot express.
         sparse : bool
-            Whether zeros in it are usually there to stay, as in a matrix: native code then makes
-            use of them.
+            Whether zeros in it are usually constant, as in a matrix; native code then omits the
+            terms that they make zero.
         distribution : callable, optional
             ``distribution(rng) -> value`` for random contexts.
 
@@ -181,8 +181,8 @@ class DeclaringSystem(System):
     ) -> None:
         """Declare that a parameter is below another one, element by element.
 
-        Values that contradict each other are refused where they are used: by constructors,
-        evaluations, runs and analyses, loaded contexts and pages. They can be set in any order.
+        You can set both values in any order: constructors, evaluations, runs, analyses, loaded
+        contexts and pages reject a contradiction when they use the values.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class DeclaringSystem(System):
         Raises
         ------
         DeclarationError
-            When the defaults contradict each other, or the arguments are no such parameters.
+            If the defaults contradict each other, or an argument is no parameter of this block.
         """
         self._refuse_when_frozen(f"a relation of '{self.label}'")
         self.relations.append(Relation.checked(self, left, comparison, right))
@@ -202,7 +202,7 @@ class DeclaringSystem(System):
     def declare_abstract_parameter(
         self, name: str, default: Any, *, doc: str = ""
     ) -> AbstractParameter:
-        """Declare a parameter that is no number; see `AbstractParameter`."""
+        """Declare a parameter that is not a number; see `AbstractParameter`."""
         return self._register(
             self.abstract_parameters,
             name,
@@ -238,13 +238,13 @@ class DeclaringSystem(System):
         element_names : sequence of str, optional
             One name per component.
         problem : callable, optional
-            ``problem(vector) -> str | None`` says what is wrong with finite numbers that are set.
+            ``problem(vector) -> str | None`` describes the fault of finite numbers.
         normalize : callable, optional
-            ``normalize(vector) -> vector`` returns the normal form of what means the same.
+            ``normalize(vector) -> vector`` returns the normal form of an equivalent state.
         distribution : callable, optional
             ``distribution(rng) -> vector`` for random contexts.
         doc : str
-            One line for people.
+            One line of documentation.
 
         Returns
         -------
@@ -288,19 +288,19 @@ class DeclaringSystem(System):
     ) -> None:
         """Declare where the continuous state belongs; at most once per block.
 
-        An integrator follows the derivatives up to its tolerances, and so leaves what they keep
-        constant, such as a closed loop, an energy or the length of a quaternion, a little more with
-        every step. Where a step ends with a deviation larger than 1, a simulation takes the
-        projected state in its place, several times if need be, and goes on from there.
+        Integration errors accumulate in quantities that the derivatives keep constant, such as the
+        closure of a loop, an energy or the length of a quaternion. If a step ends with a deviation
+        above 1, the simulation projects the state, repeatedly if necessary, and continues from
+        there.
 
         Parameters
         ----------
         deviations : callable
-            ``deviations(context) -> vector``: how far the state is away from where it belongs, in
-            units of what is tolerated. Signs do not matter.
+            ``deviations(context) -> vector``: errors of the constraints on the state, in multiples
+            of their tolerances. Signs do not matter.
         projected : callable
-            ``projected(context) -> vector`` returns the state (q, v, z), moved to where it belongs,
-            or nearer to it, as by one step of Newton's method.
+            ``projected(context) -> vector`` returns the state (q, v, z) with smaller errors, such
+            as after one step of Newton's method.
         size : int
             Number of deviations.
         describe : callable, optional
@@ -309,8 +309,8 @@ class DeclaringSystem(System):
 
         Notes
         -----
-        The first two are equations as others, see `LeafSystem`: they are traced and compiled. The
-        deviations are computed after every step, so they should be cheap.
+        The first two are equations that are traced and compiled, see `LeafSystem`. Deviations are
+        computed after every step, so they should be cheap.
         """
         self._refuse_when_frozen("a projection")
         if self.projection is not None:
@@ -323,19 +323,19 @@ class DeclaringSystem(System):
         self.projection = Projection(self, size, deviations, projected, describe)
 
     def declare_tally(self, calc: Callable[[Any], Any], *, size: int = 1) -> None:
-        """Declare that states add up what projections of other blocks change; at most once.
+        """Declare states that accumulate the effect of projections; at most once.
 
-        Where a simulation projects states, see `declare_projection`, the last states z of this
-        block are raised by what that changes in a vector.
+        When a simulation projects the states of any block (`declare_projection`), the change of the
+        vector ``calc(context)`` is added to the last states z of this block.
 
         Parameters
         ----------
         calc : callable
             ``calc(context) -> vector``: a quantity to compare before and after each projection,
-            such as an energy. It depends on no state that adds it up.
+            such as an energy. It must not depend on the states that accumulate it.
         size : int
-            Number of its components, and of the states z that add up their changes; their time
-            derivatives are for the block to say, and zero as a rule.
+            Number of its components, and of the states z that accumulate their changes. The block
+            computes the time derivatives of these states, which are usually zero.
         """
         self._refuse_when_frozen("a tally")
         if self.tally is not None:
@@ -400,11 +400,11 @@ class DeclaringSystem(System):
         default : array_like, optional
             Value while nothing is connected. Without it the port must be connected.
         unit : str
-            Physical unit, SI.
+            Physical SI unit.
         element_names : sequence of str, optional
             One name per component.
         doc : str
-            One line for people.
+            One line of documentation.
 
         Returns
         -------
@@ -463,11 +463,11 @@ class DeclaringSystem(System):
         shows : slice, optional
             The components of the continuous state that it shows as they are; its path sets them.
         unit : str
-            Physical unit, SI.
+            Physical SI unit.
         element_names : sequence of str, optional
             One name per component.
         doc : str
-            One line for people.
+            One line of documentation.
 
         Returns
         -------

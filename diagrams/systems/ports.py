@@ -41,7 +41,7 @@ class Port(Handle):
     size : int or None
         Number of components of a vector port; None for an abstract port.
     unit : str
-        Physical unit, for people.
+        Physical unit, for labels and messages.
     element_names : tuple of str or None
         One name per component.
     """
@@ -75,14 +75,27 @@ class Port(Handle):
 
 
 class InputPort(Port):
-    """An input of a system.
+    """An input of a system, made by `LeafSystem.declare_vector_input`.
 
-    Calling the port with a context gives the value inside of equations.
+    Inside equations, ``port(context)`` is its value, of shape (size,).
 
     Attributes
     ----------
     default : ndarray, object or None
         Value used while nothing is connected; None makes a connection obligatory.
+
+    See Also
+    --------
+    OutputPort : An output of a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> gain = fx.Gain("gain", 4.0)
+    >>> context = gain.create_default_context()
+    >>> gain.u.fix(context, 2.0)
+    >>> gain.u(context)
+    array([2.])
     """
 
     what = "input port"
@@ -202,7 +215,7 @@ class Computed(Handle):
                 )
 
     def _can_read(self, item: object) -> bool:
-        """Tell whether an item can be a prerequisite; what other outputs read is listed itself."""
+        """Return whether an item can be a prerequisite; other outputs cannot."""
         if isinstance(item, Handle):
             return item.system is self.system and not isinstance(item, OutputPort)
         return isinstance(item, str) and item == TIME
@@ -224,8 +237,28 @@ class Computed(Handle):
 class CacheEntry(Computed):
     """An intermediate result that outputs, derivatives or updates of a block share.
 
-    The value may be any object and must not be modified by its readers; an array is made
-    read-only.
+    Made by `LeafSystem.declare_cache_entry`. The value may be any object and must not be modified
+    by its readers; an array is made read-only.
+
+    See Also
+    --------
+    OutputPort : A result that other blocks read.
+    LeafSystem : Declares cache entries.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Circle(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.radius = self.declare_numeric_parameter("radius", 2.0)
+    ...         self.square = self.declare_cache_entry("square", self.calc_square, prerequisites=[])
+    ...
+    ...     def calc_square(self, context):
+    ...         return self.radius(context) ** 2
+    >>> circle = Circle("circle")
+    >>> circle.square(circle.create_default_context())
+    np.float64(4.0)
     """
 
     what = "cache entry"
@@ -256,7 +289,21 @@ class CacheEntry(Computed):
 
 
 class OutputPort(Port):
-    """An output of a system."""
+    """An output of a system, made by `LeafSystem.declare_vector_output`.
+
+    See Also
+    --------
+    InputPort : An input of a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> source = fx.Step("source", at=0.5, to=3.0)
+    >>> context = source.create_default_context()
+    >>> context.time = 1.0
+    >>> source.y.eval(context)
+    array([3.])
+    """
 
     what = "output port"
 

@@ -65,7 +65,7 @@ class Projection:
         )
 
     def description(self, context: Any) -> str:
-        """Say what is not where it belongs."""
+        """Describe what is not where it belongs."""
         if self.describe is not None:
             return self.describe(context)
         largest = max(map(abs, self.calc_deviations(context).tolist()))

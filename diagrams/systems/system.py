@@ -72,6 +72,18 @@ class System(HandleOwner, Shown, Completing, ABC):
         The surrounding diagram.
     children : tuple of System or None
         The blocks of a diagram; None for a leaf.
+
+    See Also
+    --------
+    LeafSystem : Write a block.
+    DiagramBuilder : Wire blocks to a diagram.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> isinstance(lag, fx.System), [port.name for port in lag.output_ports]
+    (True, ['y'])
     """
 
     children: tuple[System, ...] | None = None
@@ -378,7 +390,7 @@ def require_system(system: object, attempt: str) -> None:
 
 
 def way_to_a_system(thing: object) -> str | None:
-    """Say how to get a block or a diagram from what is none, if there is a way."""
+    """Describe how to get a block or a diagram from what is none, if there is a way."""
     if isinstance(thing, type):
         return "Call the class to make a block"
     if hasattr(thing, "build"):

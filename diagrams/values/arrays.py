@@ -214,7 +214,7 @@ def bounded(value: object, attempt: str, **bounds: Any) -> float:
 
 
 def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:
-    """Tell whether a bound is the number next to one that is excluded, as which it is shown."""
+    """Return whether a bound is the number next to one that is excluded, as which it is shown."""
     return np.ndim(bound) == 0 and float(show(bound)) == np.nextafter(bound, side) != bound
 
 

@@ -1,7 +1,7 @@
 """Events: when a block acts (triggers) and what it may do (publish or update).
 
-A *publish* looks at the context and tells the outside world. A *discrete update* gives new values
-to discrete state. An *unrestricted update* gives new values to any state. Handlers of updates are
+A *publish* reads the context, and may write to the outside world. A *discrete update* assigns new
+values to discrete state, an *unrestricted update* to any state. Handlers of updates are
 pure functions: they read the context as it was before the event and return the new values as
 ``{handle: value}``; the simulator writes them.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
 Direction: TypeAlias = Literal["falling", "rising", "either"]
-#: Looks at the context; may return `Terminate` to end the run.
+#: Reads the context; may return `Terminate` to end the run.
 PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
 #: Takes the values of a signal at several times: ``record(context, times, values)``.
 Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
@@ -35,7 +35,25 @@ class Terminate:
     Attributes
     ----------
     reason : str
-        Why, for the result of the run.
+        The reason, which the result of the run reports.
+
+    See Also
+    --------
+    StopWhen : A block that ends a run.
+    LeafSystem : Declares events.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Timer(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.declare_publish(self.ring, fx.Periodic(1.0, offset=2.0))
+    ...
+    ...     def ring(self, context):
+    ...         return fx.Terminate("time is over")
+    >>> fx.simulate(Timer("timer"), 10.0).context.time
+    2.0
     """
 
     reason: str
@@ -108,7 +126,7 @@ class Periodic:
             raise _no_time(time) from None
 
     def is_due(self, time: float) -> bool:
-        """Tell whether ``time`` is exactly one of the trigger times."""
+        """Return whether ``time`` is exactly one of the trigger times."""
         try:
             if time < self.offset:
                 return False
@@ -120,17 +138,61 @@ class Periodic:
 
 @dataclass(frozen=True)
 class PerStep:
-    """An event that triggers at every step of the simulator."""
+    """An event that triggers at every step of the simulator.
+
+    See Also
+    --------
+    Periodic : At equal distances in time.
+    Initialization : Once, at the start.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> log = fx.VectorLog("log", size=1, triggers=["per_step"])
+    >>> isinstance(log.events[0].trigger, fx.PerStep)
+    True
+    """
 
 
 @dataclass(frozen=True)
 class Initialization:
-    """An event that triggers once, when the simulation is initialized."""
+    """An event that triggers once, when the simulation is initialized.
+
+    See Also
+    --------
+    PerStep : At every step.
+    LeafSystem : Declares events.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Hello(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.declare_publish(self.greet, fx.Initialization())
+    ...
+    ...     def greet(self, context):
+    ...         print(f"starting at {context.time:g} s")
+    >>> _ = fx.simulate(Hello("hello"), 1.0)
+    starting at 0 s
+    """
 
 
 @dataclass(frozen=True)
 class Forced:
-    """An event that you trigger yourself, as by ``system.forced_publish(context)``."""
+    """An event that you trigger yourself, as by ``system.forced_publish(context)``.
+
+    See Also
+    --------
+    Periodic : At equal distances in time.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> log = fx.VectorLog("log", size=1, triggers=["forced"])
+    >>> [type(event.trigger).__name__ for event in log.events]
+    ['Forced']
+    """
 
 
 @dataclass(frozen=True)
@@ -149,6 +211,31 @@ class Witness:
     max_check_interval : float
         Longest stretch of time that the function may be left alone, in seconds. Shorter ones are
         chosen where it is seen to vary fast; give one where it rests between pulses.
+
+    See Also
+    --------
+    Periodic : At equal distances in time.
+    LeafSystem : Declares events.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Ground(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.state = self.declare_continuous_state(q=1, default=[1.0])
+    ...         self.declare_publish(self.stop, fx.Witness(self.height, "falling"))
+    ...
+    ...     def height(self, context):
+    ...         return self.state(context)[0]
+    ...
+    ...     def calc_time_derivatives(self, context):
+    ...         return [-2.0]
+    ...
+    ...     def stop(self, context):
+    ...         return fx.Terminate("on the ground")
+    >>> round(fx.simulate(Ground("ground"), 10.0).context.time, 9)
+    0.5
     """
 
     calc: Callable[[Any], Any]
@@ -176,7 +263,7 @@ class Witness:
             )
 
     def triggers(self, before: float, after: float) -> bool:
-        """Tell whether the change from ``before`` to ``after`` is a trigger.
+        """Return whether the change from ``before`` to ``after`` is a trigger.
 
         >>> Witness(abs, "falling").triggers(1.0, 0.0), Witness(abs, "falling").triggers(0.0, -1.0)
         (True, False)
@@ -198,6 +285,29 @@ class Settling:
     update with this trigger brings discrete state in line with them before time goes on, such as
     which contacts stick and which slip in a mechanism. All such updates of a system see the same
     values, and all run again as long as one of them changes a value.
+
+    See Also
+    --------
+    Witness : When a function changes its sign.
+    LeafSystem : Declares events.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Thermostat(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.u = self.declare_vector_input("u", 1)
+    ...         self.heats = self.declare_discrete_state("heats", [0.0])
+    ...         self.declare_discrete_update(self.switch, fx.Settling())
+    ...
+    ...     def switch(self, context):
+    ...         return {self.heats: 1.0 * (self.u(context) < 20.0)}
+    >>> thermostat = Thermostat("thermostat")
+    >>> context = thermostat.create_default_context()
+    >>> thermostat.u.fix(context, 18.0)
+    >>> thermostat.heats(fx.simulate(thermostat, 1.0, context=context).context)
+    array([1.])
     """
 
 
@@ -213,7 +323,7 @@ def next_tick(period: float, offset: float, time: float) -> float:
 
 
 def is_lost(interval: float, time: float) -> bool:
-    """Tell whether a length of time is lost in the rounding of floating-point time."""
+    """Return whether a length of time is lost in the rounding of floating-point time."""
     return 0.0 < interval < _SPACINGS * math.ulp(time)
 
 
@@ -254,7 +364,7 @@ def _no_time(time: object) -> ValueRefusedError:
 
 
 def _is_finite(number: object) -> bool:
-    """Tell whether a period or offset is a finite number."""
+    """Return whether a period or offset is a finite number."""
     try:
         return isinstance(number, Real) and math.isfinite(number)
     except OverflowError:  # an int beyond all floats

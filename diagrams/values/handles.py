@@ -28,7 +28,7 @@ class Handle:
     index : int
         Position among the items of the same kind of that system.
     doc : str
-        One line for people.
+        One line of documentation.
     """
 
     what = "item"
@@ -172,7 +172,7 @@ def start_context(system: System, context: Context | None, attempt: str) -> Cont
 
 
 def found_twin(context: Context, system: System) -> dict[str, str]:
-    """Say that a context belongs to another system of the same name, if it does.
+    """State that a context belongs to another system of the same name, if it does.
 
     That happens in notebooks, when a cell that builds a diagram has run again.
     """

@@ -41,7 +41,7 @@ class NumericParameter(Handle):
     shape : tuple of int
         Shape of the value; ``()`` for a scalar.
     unit : str
-        Physical unit, for people.
+        Physical unit, for labels and messages.
     lower, upper : float or ndarray
         Bounds, element by element.
     exclusive : bool
@@ -49,13 +49,25 @@ class NumericParameter(Handle):
     allow_infinite : bool
         Whether infinities are accepted (limits often are infinite).
     problem : callable or None
-        ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
+        ``problem(value) -> str | None`` describes what is wrong with a value that keeps the bounds.
     sparse : bool
         Whether zeros in it are usually there to stay, as in the matrices of a linear system. Native
         code leaves out the terms that they make zero, and is compiled again when one is set to
         another value.
     distribution : callable or None
         Draws a random value: ``distribution(rng) -> value``.
+
+    See Also
+    --------
+    AbstractParameter : A parameter that is not a number.
+    LeafSystem : Declares parameters.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> lag.time_constant.unit, float(lag.time_constant.lower)
+    ('s', 0.0)
     """
 
     what = "parameter"
@@ -148,7 +160,24 @@ class NumericParameter(Handle):
 class AbstractParameter(Handle):
     """A parameter that is not a number: a table, a mode, a callable.
 
-    Values are copied when they are set, and must not be modified once handed out.
+    Made by `LeafSystem.declare_abstract_parameter`. Values are copied when they are set, and must
+    not be modified afterwards.
+
+    See Also
+    --------
+    NumericParameter : A number or an array of numbers.
+    LeafSystem : Declares parameters.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Switch(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.mode = self.declare_abstract_parameter("mode", "off")
+    >>> switch = Switch("switch")
+    >>> switch.mode(switch.create_default_context())
+    'off'
     """
 
     what = "abstract parameter"

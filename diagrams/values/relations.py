@@ -60,7 +60,7 @@ class Relation:
         return relation
 
     def holds(self, left: Any, right: Any) -> bool:
-        """Tell whether values keep it; symbols do, as nothing is known of them."""
+        """Return whether values keep it; symbols do, as nothing is known of them."""
         if scalars.is_symbolic(left) or scalars.is_symbolic(right):
             return True
         return bool(np.all(COMPARISONS[self.comparison](left, right)))

@@ -48,11 +48,22 @@ class ContinuousState(Handle):
     element_names : tuple of str or None
         One name per component.
     problem : callable or None
-        ``problem(vector) -> str | None`` says what is wrong with finite numbers.
+        ``problem(vector) -> str | None`` describes what is wrong with finite numbers.
     normalize : callable or None
         ``normalize(vector) -> vector`` brings numbers to their normal form.
     distribution : callable or None
         Draws a random state: ``distribution(rng) -> vector``.
+
+    See Also
+    --------
+    DiscreteState : A vector that changes in updates.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> lag.x.num_q, lag.x.num_z, lag.x(lag.create_default_context())
+    (0, 1, array([0.]))
     """
 
     what = "continuous state"
@@ -137,10 +148,26 @@ class ContinuousState(Handle):
 class DiscreteState(Handle):
     """One group of discrete state: a vector that changes in updates only.
 
+    Made by `LeafSystem.declare_discrete_state`.
+
     Attributes
     ----------
     default : ndarray, shape (size,)
         Value in new contexts.
+
+    See Also
+    --------
+    ContinuousState : A vector that the integrator advances.
+    AbstractState : A state that is not a vector.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> delay = fx.UnitDelay("delay", period=0.1, size=2)
+    >>> context = delay.create_default_context()
+    >>> delay.x.set(context, [1.0, 2.0, 3.0, 4.0])
+    >>> delay.y.eval(context)
+    array([3., 4.])
     """
 
     what = "discrete state"
@@ -189,8 +216,24 @@ class DiscreteState(Handle):
 class AbstractState(Handle):
     """A state that is not a vector: a mode, a queue, a random generator's state.
 
-    Values are replaced by unrestricted updates, never modified in place; they are copied when they
-    are set.
+    Made by `LeafSystem.declare_abstract_state`. Unrestricted updates replace values and never
+    modify them in place; values are copied when they are set.
+
+    See Also
+    --------
+    DiscreteState : A vector that changes in updates.
+    LeafSystem : Declares states.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Machine(fx.LeafSystem):
+    ...     def __init__(self, name):
+    ...         super().__init__(name)
+    ...         self.mode = self.declare_abstract_state("mode", "idle")
+    >>> machine = Machine("machine")
+    >>> machine.mode(machine.create_default_context())
+    'idle'
     """
 
     what = "abstract state"

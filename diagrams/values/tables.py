@@ -47,10 +47,16 @@ class Table(Shown):
     in the middle of a long table. Texts have at most 100 columns, for which long arrays and long
     texts are shortened; the values in the table are not.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of str
+    columns : iterable of str
         Names of the columns.
+    rows : iterable of sequences
+        A value for each column.
+
+    See Also
+    --------
+    System.parameters : The parameters of a system.
 
     Examples
     --------
@@ -202,7 +208,7 @@ def cell_text(value: Any) -> str:
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
-    """Tell whether a column is one of numbers, some of which may be missing."""
+    """Return whether a column is one of numbers, some of which may be missing."""
     there = [value for value in column if value is not None]
     return bool(there) and all(
         isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""`flexure doctor`: what is installed and works here, or what looks odd in a model."""
+"""`flexure doctor`: check the installation, or a model for implausible values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexure.commands.reports import Report
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.values.tables import Table
 
-#: Optional packages by extra, and what they are for.
+#: Optional packages of each extra, and their purpose.
 EXTRAS = {
     "fast": (("llvmlite",), "native code"),
     "progress": (("tqdm",), "progress bars"),
@@ -24,6 +24,7 @@ EXTRAS = {
     "fmi": (("fmpy",), "FMUs as blocks"),
     "compiler": (("ziglang",), "FMUs for Windows, macOS and ARM"),
     "symbolic": (("sympy",), "equations for SymPy"),
+    "optimal": (("casadi", "piqp"), "optimal motions and predictive control"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
@@ -34,11 +35,11 @@ EXTRAS = {
     "cluster": (("dask", "cloudpickle"), "studies on many machines"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")
-_CLOSE = 1e-5  # to the closed form, with the default tolerances
+_CLOSE = 1e-5  # error against the closed form, with the default tolerances
 
 
 def run(arguments: Namespace) -> int:
-    """Look into the installation, or into a model."""
+    """Check the installation or a model."""
     report = Report(arguments)
     with report.quiet():
         code = _installation(report) if arguments.model is None else _model(report, arguments)
@@ -47,7 +48,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _model(report: Report, arguments: Namespace) -> int:
-    """Tell what is out of proportion in a model."""
+    """Report the implausible values of a model."""
     from flexure.solvers.analysis.plausibility.doctor import doctor
 
     model = load_model(arguments)
@@ -64,7 +65,7 @@ def _model(report: Report, arguments: Namespace) -> int:
 
 
 def _installation(report: Report) -> int:
-    """Tell what is there and works."""
+    """Report packages, compiler, cache and the results of two self tests."""
     packages = _packages()
     facts: dict[str, Any] = {
         "flexure": f"{__version__} in {_folder()}",
@@ -107,22 +108,22 @@ def _version(name: str) -> str:
 
 
 def _compiler() -> str:
-    """Say what compiles, for which processor."""
+    """Return the compiler and its processor in words."""
     from flexure.solvers.native.llvm.library import available, register_width
 
     if not available():
-        return "not possible without llvmlite: pip install 'flexure[fast]'"
+        return "not available without llvmlite: pip install 'flexure[fast]'"
     try:
         from llvmlite import binding
 
         llvm = ".".join(map(str, binding.llvm_version_info))
         return f"LLVM {llvm} for {binding.get_host_cpu_name()}, {register_width()} numbers at once"
-    except Exception as error:  # as of a library that does not fit this system
-        return f"not possible, as llvmlite fails: {error!r:.200}"
+    except Exception as error:  # such as a library for another system
+        return f"not available, because llvmlite fails: {error!r:.200}"
 
 
 def _cache() -> str:
-    """Say where native code is kept, and how much of it."""
+    """Return the folder of cached native code and its size in words."""
     from flexure.solvers.native.llvm import cache
 
     place = cache.folder()
@@ -131,20 +132,20 @@ def _cache() -> str:
     try:
         sizes = [file.stat().st_size for file in place.iterdir()]
     except FileNotFoundError:
-        return f"{place} (will be made)"
+        return f"{place} (not created yet)"
     except OSError as error:
         return f"{place}, which cannot be read: {error.strerror}"
     return f"{place}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
 
 
 def _self_test(compiled: Any) -> str:
-    """Simulate a lag, whose motion is known, and say how close it comes."""
+    """Simulate a first-order lag, and compare it with its closed form."""
     from flexure.blocks.linear_systems.continuous import FirstOrderLag
     from flexure.solvers.native.llvm.library import available
     from flexure.solvers.simulation.simulation import simulate
 
     if compiled == "native" and not available():
-        return "left out"
+        return "skipped, because native code is not available"
     try:
         lag = FirstOrderLag("lag", 0.5)
         context = lag.create_default_context()
@@ -153,4 +154,4 @@ def _self_test(compiled: Any) -> str:
     except FlexureError as error:
         return f"failed: {error}"
     off = abs(float(result.context.continuous_state[0]) - (1.0 - math.exp(-2.0)))
-    return f"passed, off by {off:.0e}" if off < _CLOSE else f"failed, off by {off:.0e}"
+    return f"{'passed' if off < _CLOSE else 'failed'}, error {off:.0e}"

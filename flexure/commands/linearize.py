@@ -25,7 +25,7 @@ _NAMES = ("state_names", "input_names", "output_names")
 
 
 def run(arguments: Namespace) -> int:
-    """Linearize a model, and tell its poles and matrices."""
+    """Linearize a model, and report its poles and matrices."""
     from flexure.solvers.analysis.linear_models.linearization import linearize
 
     report = Report(arguments)

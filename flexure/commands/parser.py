@@ -191,7 +191,7 @@ def _metrics(parser: ArgumentParser) -> None:
         type=calls,
         default=[],
         metavar="METRICS",
-        help="what to measure, separated by commas: figures of step responses, as overshoot or "
+        help="what to measure, separated by commas: step metrics, as overshoot or "
         "overshoot(door.axis.angle), and metrics of fx.metrics, as rms(pid.u,start=1)",
     )
 
@@ -294,7 +294,7 @@ def _page(parser: ArgumentParser) -> None:
         type=names,
         default=(),
         metavar="GOALS",
-        help="bounds of figures, separated by commas, as 'overshoot < 5, least of leaf.safety > 2'",
+        help="bounds of metrics, separated by commas, as 'overshoot < 5, least of leaf.safety > 2'",
     )
     _title(parser)
 
@@ -366,7 +366,7 @@ def _report(parser: ArgumentParser) -> None:
 
 def _patient(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "model", nargs="?", metavar="MODEL", help="look for numbers out of proportion in a model"
+        "model", nargs="?", metavar="MODEL", help="a model to check for implausible values"
     )
     _values(parser)
 

@@ -11,7 +11,7 @@ from flexure.commands.reports import Report
 
 
 def run(arguments: Namespace) -> int:
-    """Write a page into a file, about a run where its end is told."""
+    """Write a report into a file, about a run if its end time is given."""
     from flexure.solvers.pages.reports import report as written
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.tracing.signals import resolve

@@ -14,7 +14,7 @@ from flexure.diagrams.values.tables import Table
 
 
 class Report:
-    """Collects what a command found, tells it, and writes files.
+    """Collects the findings of a command, prints them, and writes files.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Report:
             print(text, file=self._stream)
 
     def add(self, **facts: Any) -> None:
-        """Note what is told as JSON."""
+        """Add values to the JSON output."""
         self._facts |= facts
 
     def save(self, name: str, write: Callable[[Path], object]) -> None:

@@ -23,7 +23,7 @@ _MOST = 12  # outputs that are shown, and panels of a plot, where nobody named t
 
 
 def run(arguments: Namespace) -> int:
-    """Simulate a model; what a run that fails or is interrupted did is told before the error."""
+    """Simulate a model; a run that fails or is interrupted is reported before the error."""
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.tracing.signals import resolve
 

@@ -31,7 +31,7 @@ _SHOWN = 3  # failures
 
 
 def run(arguments: Namespace) -> int:
-    """Sweep a model; what was done before an interruption is told and kept."""
+    """Sweep a model; runs finished before an interruption are reported and kept."""
     from flexure.solvers.sweeps.sweeps import sweep
 
     report = Report(arguments)
@@ -117,7 +117,7 @@ def _tell(report: Report, found: Sweep, plan: Plan) -> None:
 
 
 def _columns(found: Sweep) -> dict[str, Any]:
-    """Return what is told of each run, by column."""
+    """Return the reported values of each run, by column."""
     from flexure.solvers.sweeps.plans.plans import by_component
 
     return by_component(found.values) | found.metrics | {"outcome": found.outcomes}

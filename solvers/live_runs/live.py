@@ -52,7 +52,7 @@ def live(
     step: float | None = None,
     clock: Clock | None = None,
 ) -> Live:
-    """Let a diagram run with the clock, and exchange values with partners outside of it.
+    """Run a diagram in step with the clock, and exchange values with partners.
 
     Parameters
     ----------

@@ -50,6 +50,18 @@ class LivePage(Answer):
         The link, which contains a secret.
     port : int
         The port.
+
+    See Also
+    --------
+    live : Run a diagram with the clock.
+    Live.page : Open the page.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    >>> page = fx.live(lag).page()  # doctest: +SKIP
+    >>> page.url, page.close()  # doctest: +SKIP
     """
 
     _function = "live"

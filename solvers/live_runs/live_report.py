@@ -171,7 +171,7 @@ def _short(seconds: float) -> str:
 
 @dataclass
 class Figures:
-    """The figures of one run."""
+    """The metrics of one run."""
 
     start: float
     steps: int = 0

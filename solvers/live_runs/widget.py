@@ -32,7 +32,7 @@ _MOST = 10_000  # samples
 
 
 class Widget(Answer):
-    """Sliders and charts of a diagram in a notebook; each change runs it in the kernel.
+    """Sliders and charts of a diagram in a notebook; each change runs the kernel.
 
     Made by `widget`. Its cell shows it.
 
@@ -143,7 +143,7 @@ def widget(
     atol: Tolerance | None = None,
     num_samples: int = 401,
 ) -> Widget:
-    """Show sliders and charts of a diagram in a notebook, with the Python kernel behind them.
+    """Show sliders and charts of a diagram in a notebook, computed by its kernel.
 
     It works in Jupyter, in VS Code and where else anywidget does. Equations run in Python, so also
     those that a page cannot run; the values and the result of the latest run are objects.

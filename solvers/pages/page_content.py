@@ -49,7 +49,7 @@ _AT_HAND = 12
 _MOST_LOOP_STATES = 60
 _SAMPLES = 3  # states at which a page compares itself with Python
 _SHIFT = 1e-3  # by which they are apart, relative
-#: Figures of step responses that goals can bound, and their units, where U is that of the signal.
+#: Step metrics that goals can bound, and their units, where U is that of the signal.
 FIGURES = {
     "rise_time": "s",
     "settling_time": "s",
@@ -58,7 +58,7 @@ FIGURES = {
     "steady_state_error": "U",
     "iae": "U s",
 }
-#: Figures of any signal.
+#: Metrics of any signal.
 OF_SIGNALS = ("least", "greatest", "last")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _GOAL = re.compile(rf"\s*(\w+)(?:\s+of\s+(.+?))?\s*([<>])\s*({_NUMBER})\s*")
@@ -288,9 +288,9 @@ def _goal(
     if signal is None or not (figure in OF_SIGNALS or (figure in FIGURES and signal in answering)):
         raise ValueRefusedError(
             f"{attempt} with the goal {text!r}",
-            expected="a figure, a signal, and a bound, such as 'overshoot of plant.y < 5' or "
+            expected="a metric, a signal, and a bound, such as 'overshoot of plant.y < 5' or "
             "'least of leaf.safety > 1.5'",
-            remedy=f"Figures of the step responses of {quoted(answering)} are {quoted(FIGURES)}, "
+            remedy=f"Metrics of the step responses of {quoted(answering)} are {quoted(FIGURES)}, "
             f"and those of any signal are {quoted(OF_SIGNALS)}",
         )
     reader = resolve(signals.system, signal)

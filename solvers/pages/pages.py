@@ -172,13 +172,13 @@ def page(
         omitted, the inputs and outputs of controllers, or else the outputs; and energies of plants,
         with the residuals of their ledgers. Readers of the page can add others.
     goals : sequence of str
-        Bounds of figures in the units that are shown, such as ``"overshoot < 5"`` for the first
+        Bounds of metrics in the units that are shown, such as ``"overshoot < 5"`` for the first
         step response, ``"settling_time of door.axis.angle < 2"``, or for the ``least``,
         ``greatest`` or ``last`` value of any signal, ``"least of leaf.safety > 1.5"``. The tile of
         a missed goal turns red, and a strip below each slider shows where all goals hold. Readers
         can add goals.
     units : dict of str to str, optional
-        Units in which charts and figures show numbers, by the units in their place, as
+        Units in which charts and metrics show numbers, by the units in their place, as
         ``{"rad": "deg"}``.
     title : str, optional
         The name of the system when omitted.
@@ -189,7 +189,7 @@ def page(
     rtol, atol, max_step : float, optional
         As for `simulate`, but of one number each.
     num_samples : int
-        Times at equal distances at which signals are drawn. Figures are those of the steps.
+        Times at equal distances at which signals are drawn. Metrics are those of the steps.
     path : str or Path, optional
         Where to save the page.
 
@@ -464,7 +464,7 @@ class _Content:
         }
 
     def _figures(self, name: str, result: SimulationResult) -> dict[str, Any]:
-        """Return the figures of a response in the unit that is shown; None for what is lacking."""
+        """Return the metrics of a response in the unit that is shown; None for what is lacking."""
         try:
             with quietly():
                 figures = asdict(result.step_info(name))

@@ -180,7 +180,7 @@ def _charts(subject: Subject) -> list[Any]:
 
 
 def steps(subject: Subject) -> Iterator[str]:
-    """Show the figures of step responses, with their pictures."""
+    """Show step metrics, with pictures of the responses."""
     from matplotlib.figure import Figure
 
     result = subject.result

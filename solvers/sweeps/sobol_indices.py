@@ -109,6 +109,15 @@ class SobolIndices(Answer):
     See Also
     --------
     sobol_indices : Compute them.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> values = {"u": (0.0, 2.0), "x": (0.0, 0.5)}
+    >>> lag, last = fx.FirstOrderLag("lag", 1.0), fx.metrics.final("y")
+    >>> found = fx.sobol_indices(lag, values, 1.0, 64, metrics=last)
+    >>> found.paths, found.metrics
+    (('u[0]', 'x[0]'), ('final(y)',))
     """
 
     def __init__(self, sweep: Sweep, num_samples: int, confidence: float) -> None:

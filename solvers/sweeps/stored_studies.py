@@ -37,7 +37,7 @@ def load_study(
     path : str or Path
         The file.
     system : System, optional
-        The model, which only `Sweep.context` and those figures of `Sweep.metric` need that find the
+        The model, which only `Sweep.context` and those metrics of `Sweep.metric` need that find the
         step along the wires. It must be the model with which the runs were made.
     context : Context, optional
         Common values of all runs, needed if a block has parameters or states that are no numbers,

@@ -353,7 +353,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
             )
         return int(index) % len(self)
 
-    # Figures -------------------------------------------------------------------------------
+    # Metrics -------------------------------------------------------------------------------
 
     def metric(
         self,
@@ -367,7 +367,7 @@ class Sweep(SweepPictures, Answer, HasSignals):
         band: float = BAND,
         control: Signal | None = None,
     ) -> FloatArray:
-        """Return a metric of sampled signals, or a figure of a step response, in all runs.
+        """Return a metric of sampled signals, or a step metric, in all runs.
 
         Samples are too coarse for that, so the runs are run once more, in this process. Name what
         you want to measure in ``metrics=`` of the sweep to have it from the first runs. A study
@@ -390,17 +390,17 @@ class Sweep(SweepPictures, Answer, HasSignals):
         -------
         ndarray, shape (N,)
             NaN where a run failed or ended before its time, where nothing changes, and where the
-            figure is lacking.
+            metric is lacking.
 
         Warns
         -----
         UserWarning
-            When the figure is NaN in runs that still move at the end; see `flexure.step_info`.
+            When the metric is NaN in runs that still move at the end; see `flexure.step_info`.
 
         Raises
         ------
         UnknownNameError
-            When there is no such figure or signal.
+            When there is no such metric or signal.
         ValueRefusedError
             When the signal has several components, an option has no value for each run, or sources
             upstream of the signal jump or bend at several times and ``at`` is not given.

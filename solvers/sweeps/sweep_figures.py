@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import ValueRefusedError, warn
 from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.values.arrays import FloatArray, as_numbers
-from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures import response_metrics
 from flexure.solvers.results.measures.curves import DenseOutput
-from flexure.solvers.results.measures.metric_kinds import with_control
 from flexure.solvers.results.measures.metrics import Metric
 from flexure.solvers.results.measures.step_responses import require_single
 from flexure.solvers.sweeps.running.metric_columns import (
@@ -59,14 +58,14 @@ class SweepFigures:
         band: float,
         control: Signal | None,
     ) -> FloatArray:
-        """Return a figure of step responses; see `Sweep.metric`."""
+        """Return a step metric; see `Sweep.metric`."""
         check_names([name])
         label = self._only_signal() if signal is None else path_of(signal)
         self._one_component(label)
         options = {key: self._for_each_run(key, item) for key, item in given.items()}
-        for each in with_control(name, label, control)[1:]:
+        for each in response_metrics.with_control(name, label, control)[1:]:
             self._one_component(path_of(each))
-        metric = metric_kinds.step(name, label, band=band, control=control)
+        metric = response_metrics.step(name, label, band=band, control=control)
 
         def steps(measuring: Measuring, variants: Variants, runs: NDArray[np.int64]) -> Steps:
             chosen = {key: column[runs] for key, column in options.items()}

@@ -186,7 +186,7 @@ def sweep_candidates(
     context: Context,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
-    """Sweep for a search, which says itself which candidates have no figures."""
+    """Sweep for a search, which says itself which candidates have no metrics."""
     return _run(*_swept(system, values, t_final, context, options), options)[0]
 
 
@@ -331,7 +331,7 @@ def _run(
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
         ended = len(record.outcomes) - record.outcomes.count(INTERRUPTED)
-        kept_in = "; those in a study file are kept, and the same call goes on" if how else ""
+        kept_in = "; the study file keeps them, and the same call resumes the study" if how else ""
         record.interruption.add_note(f"{ended} of {len(variants)} runs have ended{kept_in}")
         raise record.interruption
     return found, measured

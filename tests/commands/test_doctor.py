@@ -47,10 +47,10 @@ def test_the_installation_is_told_and_tests_itself(
     assert found["cache"].startswith(str(tmp_path / "here"))
     versions = {row["package"]: row["version"] for row in found["packages"]}
     assert versions["numpy"] == np.__version__
-    assert found["self_test"]["as Python"].startswith("passed, off by ")
-    native = "passed, off by " if available() else "left out"
+    assert found["self_test"]["as Python"].startswith("passed, error ")
+    native = "passed, error " if available() else "skipped"
     assert found["self_test"]["as native code"].startswith(native)
-    assert found["native code"].startswith("LLVM" if available() else "not possible")
+    assert found["native code"].startswith("LLVM" if available() else "not available")
 
 
 def test_a_self_test_that_fails_ends_with_1(
@@ -59,7 +59,7 @@ def test_a_self_test_that_fails_ends_with_1(
     monkeypatch.setattr("flexure.commands.doctor._CLOSE", 1e-30)
     code, out, _ = flexure("doctor")
     assert code == 1
-    assert "self test as Python: failed, off by" in out
+    assert "self test as Python: failed, error" in out
 
 
 def test_a_cache_that_is_off_is_told(flexure: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +71,6 @@ def test_what_is_odd_in_a_model_is_told_and_ends_with_3(flexure: Command, folder
     (folder / "heavy.py").write_text(HEAVY, encoding="utf-8")
     code, out, _ = flexure("doctor", "heavy.py")
     assert code == 3
-    assert "'door': 1 thing far out of proportion" in out
+    assert "'door': 1 implausible value" in out
     assert flexure("doctor", "heavy.py", "--set", "panel.mass=9").out != out
     assert flexure("doctor", "charge.py").code == 0

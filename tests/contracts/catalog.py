@@ -279,6 +279,9 @@ CATALOG: dict[str, Recipe] = {
         [0.1, 0.2],
         initial=[1.0, -1.0],
     ),
+    "AffineSystem, sampled": recipe(
+        fx.AffineSystem, 0.5, 1.0, 0.1, 2.0, None, 0.5, period=0.1, offset=0.05
+    ),
     "TransferFunction": recipe(fx.TransferFunction, [2.0], [1.0, 0.5, 4.0], unit="N"),
     "TransferFunction with feedthrough": recipe(
         fx.TransferFunction, [1.0, 0.0, 4.0], [-1.0, -4.0, -4.0]

@@ -1,9 +1,11 @@
-"""The docstring of every block: all parameters, equations, units, errors, an example."""
+"""Docstrings of all public names, and of blocks: parameters, equations, units, errors, examples."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,57 @@ IN_WORDS = {
     "kg m^2": "kg m²",
 }
 
+#: Arguments that the docstring of another class describes, to which the own one refers.
+IN_OTHERS = {"label", *(field.name for field in fields(fx.DoorHingeConfig))}
+
 every_kind = for_each("kind", KINDS)
 
 
-def sections(kind: type) -> Any:
+def sections(kind: Any) -> Any:
     return docscrape.NumpyDocString(inspect.getdoc(kind))
+
+
+def described(doc: Any) -> set[str]:
+    """Return the names in the sections on parameters and attributes."""
+    entries = [*doc["Parameters"], *doc["Attributes"]]
+    return {name.lstrip("*") for entry in entries for name in entry.name.split(", ")}
+
+
+def faults_of(name: str, item: Any, *, is_made: bool, is_error: bool) -> Iterator[str]:
+    """Yield the rules for docstrings of public names that a function or class breaks."""
+    first = (item.__doc__ or "").strip().partition("\n")[0]
+    if item.__name__ != name:
+        yield f"its own name is {item.__name__}"
+    if not first.endswith(".") or len(first) > 80 or first.startswith(f"{name}("):
+        yield f"a first line of at most 80 characters that ends with a period, not {first!r}"
+    if is_error:
+        return
+    doc = sections(item)
+    if not any(line.startswith(">>>") for line in doc["Examples"]):
+        yield "an example"
+    if inspect.isfunction(item):
+        if re.match(r"(?:The|An?|\w+[^s]s) ", first):
+            yield f"a first line in the imperative, not {first!r}"
+        if not doc["See Also"]:
+            yield "See Also"
+    if not is_made and "ade by `" not in (inspect.getdoc(item) or ""):
+        given = inspect.signature(item).parameters.values()
+        names = {each.name for each in given if each.kind is not each.VAR_KEYWORD}
+        yield from {each for each in names if each[0] != "_"} - described(doc) - IN_OTHERS
+
+
+def test_public_names_are_documented_for_readers() -> None:
+    """Errors need a first line only; classes of `results` are made by functions."""
+    wrong = []
+    for place in (fx, *(getattr(fx, each) for each in fx.__all__ if each.islower())):
+        if not inspect.ismodule(place) or place.__name__.count(".") != 1:
+            continue
+        for name in getattr(place, "__all__", ()):
+            item = getattr(place, name)
+            if callable(item):
+                kinds = {"is_made": place is fx.results, "is_error": place is fx.errors}
+                wrong += [f"{name}: {fault}" for fault in faults_of(name, item, **kinds)]
+    assert wrong == []
 
 
 @every_kind

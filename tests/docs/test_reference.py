@@ -1,8 +1,7 @@
-"""The API reference names everything that is public, and everything public says what it is."""
+"""The API reference lists all public names, once."""
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,8 +13,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "api").glob("*.rst"))
 NAMESPACES = [fx, fx.compliance, fx.fitting, fx.laws, fx.plans, fx.results, fx.rotations]
 ITEMS = {name: getattr(namespace, name) for namespace in NAMESPACES for name in namespace.__all__}
-MODULES = [name for name, item in ITEMS.items() if inspect.ismodule(item)]
-OBJECTS = [name for name in ITEMS if name not in (*MODULES, "TIME")]
 GROUPS = [
     *("Build", "Blocks", "Mechanisms", "Force elements", "Simulate", "Look", "Analyze"),
     *("Design", "Namespaces"),
@@ -55,27 +52,7 @@ def test_every_table_of_the_reference_is_in_the_overview_once() -> None:
     assert sorted([*found, *namespaces, "TIME"]) == sorted(vars(fx)["__all__"])
 
 
-def test_public_names_have_docstrings_of_their_own() -> None:
-    wrong = {}
-    for name in (*MODULES, *OBJECTS):
-        summary = (ITEMS[name].__doc__ or "").strip().partition("\n")[0]
-        # The second is what dataclasses write when nobody else does.
-        if not summary.endswith(".") or summary.startswith(f"{name}("):
-            wrong[name] = summary
-    assert wrong == {}
-
-
 def test_the_errors_in_the_reference_are_those_of_the_module() -> None:
     text = next(page for page in PAGES if page.stem == "errors").read_text(encoding="utf-8")
     listed = re.findall(r"^\.\. autoexception:: (\w+)$", text, re.MULTILINE)
     assert sorted(listed) == fx.errors.__all__
-
-
-def test_every_error_has_a_docstring() -> None:
-    wrong = {}
-    for name in fx.errors.__all__:
-        error = getattr(fx.errors, name)
-        summary = (error.__doc__ or "").strip().partition("\n")[0]
-        if not summary.endswith(".") or error.__doc__ in [base.__doc__ for base in error.__bases__]:
-            wrong[name] = summary
-    assert wrong == {}

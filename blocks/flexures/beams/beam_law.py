@@ -285,7 +285,7 @@ class BeamLaw(RotationVectorAngles):
         return super().rates(deformation, planar_velocity(V_AC_A) if self.planar else V_AC_A)
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether the rotation is close to a half turn, or the chord reversed."""
+        """Return whether the rotation is close to a half turn, or the chord reversed."""
         x = deformation.position
         return is_far(deformation) | (x[0] <= np.cos(_REVERSED) * np.sqrt(dot(x, x)))
 
@@ -519,7 +519,7 @@ class BeamLaw(RotationVectorAngles):
         return np.stack([F_A_A, -middle, -on_C])
 
     def _near_jump(self, deformation: Deformation) -> EvaluationError:
-        """Say that the beam is bent beyond its equations."""
+        """State that the beam is bent beyond its equations."""
         x = deformation.position
         angle, length = np.linalg.norm(deformation.angles), np.linalg.norm(x)
         turned = np.rad2deg(np.arccos(np.clip(x[0] / length, -1.0, 1.0))) if length > 0.0 else 180.0

@@ -25,6 +25,19 @@ class NotchCompliance(NamedTuple):
         Angle per moment about x, y and z, in rad/(N m).
     translation : array, shape (3,)
         Displacement per force along x, y and z, in m/N.
+
+    See Also
+    --------
+    NotchLaw : Its compliance and stress.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> steel = fx.Material.common("structural steel S235")
+    >>> compliance = fx.laws.NotchLaw.of(notch, steel).compliance()
+    >>> round(float(1.0 / compliance.rotation[2]), 3)  # N m/rad
+    11.895
     """
 
     rotation: Array
@@ -226,6 +239,18 @@ class ParosWeisbord(NamedTuple):
         Displacement along x per force along x, in m/N.
     bending_y, bending_z : float or Symbol
         Angle per moment about y and z, in rad/(N m).
+
+    See Also
+    --------
+    paros_weisbord : Compute them.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> found = fx.laws.paros_weisbord(notch, 210e9)
+    >>> round(float(1.0 / found.bending_z), 2)  # N m/rad
+    11.89
     """
 
     axial: Array

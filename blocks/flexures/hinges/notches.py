@@ -93,6 +93,13 @@ class Notch(ABC):
     -----
     By about which part a neck in a deep block is softer than a beam, `beam_error`, is from finite
     elements in plane stress; :doc:`/notches` has the numbers.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> notch = fx.CircularNotch(thickness=5e-4, radius=5e-3, width=1e-2)
+    >>> isinstance(notch, fx.Notch), notch.half_axes
+    (True, (0.005, 0.005))
     """
 
     def __post_init__(self) -> None:

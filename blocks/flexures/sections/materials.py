@@ -1,14 +1,16 @@
-"""Materials of flexures: elastic constants, density and strength, and some common materials."""
+"""Materials of flexures: elastic constants, density, expansion and strength."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import one_of
-from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import bounded
+from flexure.diagrams.checks.arguments import is_one_of, require, shown
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError, suggestion
+from flexure.diagrams.values.arrays import as_number, bounded
 
 _ATTEMPT = "Cannot make Material"
 #: Shear modulus over Young's modulus of what does not change its volume, the least of all.
@@ -37,6 +39,8 @@ class Material:
     fatigue_limit : float, optional
         Amplitude > 0 of an alternating stress that it endures without limit, or for the number of
         cycles that the source states, in Pa.
+    thermal_expansion : float, optional
+        Coefficient of linear expansion along the flexure, in 1/K.
     name : str
         What tables and messages call it.
     source : str
@@ -51,7 +55,8 @@ class Material:
 
     Notes
     -----
-    Materials are linear. `Material.common` has a few of them.
+    Materials are linear. `Material.common` has many of them, `Material.silicon` and
+    `Material.quartz` are crystals.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class Material:
     density: float
     yield_strength: float | None
     fatigue_limit: float | None
+    thermal_expansion: float | None
     name: str
     source: str
 
@@ -80,6 +86,7 @@ class Material:
         density: float,
         yield_strength: float | None = None,
         fatigue_limit: float | None = None,
+        thermal_expansion: float | None = None,
         name: str = "material",
         source: str = "",
     ) -> None:
@@ -92,6 +99,7 @@ class Material:
             "density": _positive("density", density),
             "yield_strength": _strength("yield_strength", yield_strength),
             "fatigue_limit": _strength("fatigue_limit", fatigue_limit),
+            "thermal_expansion": _expansion(thermal_expansion),
             "name": name,
             "source": source,
         }
@@ -105,9 +113,8 @@ class Material:
         Parameters
         ----------
         name : str
-            One of "aluminum 6061-T6", "aluminum 7075-T6", "beryllium copper C17200", "fused
-            silica", "silicon <110>", "stainless steel 301", "structural steel S235" and "titanium
-            Ti-6Al-4V"; its ``source`` says where the numbers are from.
+            One of `Material.names`, such as "stainless steel 301"; its ``source`` states where the
+            numbers are from.
 
         Returns
         -------
@@ -116,20 +123,253 @@ class Material:
         Raises
         ------
         ValueRefusedError
-            When there is none of that name; the message has all names.
+            When there is none of that name; the message lists all names.
+
+        See Also
+        --------
+        silicon, quartz : Crystals, by direction.
 
         Notes
         -----
         The numbers are typical ones, to begin with. Strength depends on heat treatment, rolling
-        and surface: take that of the data sheet of what is bought. Brittle ones have none here.
+        and surface: use that of the data sheet of what is bought. Brittle materials have none
+        here, and composites are those along their fibers.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> fx.Material.common("Invar 36").thermal_expansion
+        1.2e-06
         """
-        return COMMON[one_of(name, COMMON, "name", "Cannot find a common material")]
+        from flexure.blocks.flexures.sections.common_materials import COMMON
+
+        if not is_one_of(name, COMMON):
+            raise ValueRefusedError(
+                "Cannot find a common material",
+                expected="one of Material.names()",
+                found=shown(name),
+                remedy=suggestion(name, COMMON),
+            )
+        return COMMON[name]
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        """Return the names of all common materials in alphabetical order.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> len(fx.Material.names()) >= 40
+        True
+        """
+        from flexure.blocks.flexures.sections.common_materials import COMMON
+
+        return tuple(sorted(COMMON, key=str.lower))
+
+    @staticmethod
+    def silicon(along: npt.ArrayLike, width: npt.ArrayLike) -> Material:
+        """Return silicon for a flexure in given directions of the crystal.
+
+        Parameters
+        ----------
+        along : array_like, shape (3,)
+            Miller indices of the direction of the flexure, such as (1, 1, 0).
+        width : array_like, shape (3,)
+            Those of the direction of its width, across which it is stiff: the normal of the wafer
+            for a leaf that stands on it, a direction in the wafer for one that lies in it.
+
+        Returns
+        -------
+        Material
+            E along the flexure, ν of its width, and G of the plane of both directions.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a direction is zero, or the two are not perpendicular.
+
+        See Also
+        --------
+        from_stiffness : Any crystal.
+
+        Notes
+        -----
+        Constants at room temperature of M. A. Hopcroft, W. D. Nix, T. W. Kenny, J.
+        Microelectromech. Syst. 19 (2010) 229-238. Silicon is brittle: its strength is that of the
+        surface.
+
+        Examples
+        --------
+        A leaf along a flat of a (100) wafer that stands on the wafer:
+
+        >>> import flexure as fx
+        >>> leaf = fx.Material.silicon((1, 1, 0), width=(0, 0, 1))
+        >>> round(leaf.youngs_modulus / 1e9, 1), round(leaf.shear_modulus / 1e9, 1)
+        (169.1, 79.6)
+        """
+        C = np.diag([165.7e9 - 63.9e9] * 3 + [79.6e9] * 3)
+        C[:3, :3] += 63.9e9
+        return Material.from_stiffness(
+            C,
+            along,
+            width,
+            density=2330.0,
+            thermal_expansion=2.6e-6,
+            name="silicon",
+            source="Hopcroft, Nix and Kenny, J. Microelectromech. Syst. 19 (2010) 229-238;"
+            " expansion of Okada and Tokumaru, J. Appl. Phys. 56 (1984) 314-320",
+        )
+
+    @staticmethod
+    def quartz(along: npt.ArrayLike, width: npt.ArrayLike) -> Material:
+        """Return crystalline quartz for a flexure in given directions of the crystal.
+
+        Parameters
+        ----------
+        along, width : array_like, shape (3,)
+            Directions of the flexure and of its width, as for `silicon`, in the Cartesian axes X,
+            Y, Z of right-handed alpha quartz: X is the electrical axis, Z the optical axis.
+
+        Returns
+        -------
+        Material
+            E along the flexure, ν of its width, and G of the plane of both directions, without the
+            stiffening by the piezoelectric effect.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a direction is zero, or the two are not perpendicular.
+
+        See Also
+        --------
+        from_stiffness : Any crystal.
+
+        Notes
+        -----
+        Constants at 25 °C of H. J. McSkimin, P. Andreatch, R. N. Thurston, J. Appl. Phys. 36 (1965)
+        1624-1632. Quartz is brittle: its strength is that of the surface.
+
+        Examples
+        --------
+        A tuning fork with prongs along Y:
+
+        >>> import flexure as fx
+        >>> prong = fx.Material.quartz((0, 1, 0), width=(1, 0, 0))
+        >>> round(prong.youngs_modulus / 1e9, 1)
+        78.3
+        """
+        c11, c12, c13, c14, c33, c44 = 86.80e9, 7.04e9, 11.91e9, -18.04e9, 105.75e9, 58.20e9
+        C = np.array(
+            [
+                [c11, c12, c13, c14, 0.0, 0.0],
+                [c12, c11, c13, -c14, 0.0, 0.0],
+                [c13, c13, c33, 0.0, 0.0, 0.0],
+                [c14, -c14, 0.0, c44, 0.0, 0.0],
+                [0.0, 0.0, 0.0, 0.0, c44, c14],
+                [0.0, 0.0, 0.0, 0.0, c14, 0.5 * (c11 - c12)],
+            ]
+        )
+        x = as_number(along, (3,), f"{_ATTEMPT} of quartz along this direction")
+        steep = float(x[2] ** 2 / max(x @ x, np.finfo(float).tiny))
+        return Material.from_stiffness(
+            C,
+            along,
+            width,
+            density=2649.0,
+            thermal_expansion=13.7e-6 + (7.5e-6 - 13.7e-6) * steep,
+            name="quartz",
+            source="McSkimin, Andreatch and Thurston, J. Appl. Phys. 36 (1965) 1624-1632; expansion"
+            " across and along the optical axis 13.7e-6 and 7.5e-6 at room temperature",
+        )
+
+    @staticmethod
+    def from_stiffness(
+        stiffness: npt.ArrayLike, along: npt.ArrayLike, width: npt.ArrayLike, **others: Any
+    ) -> Material:
+        """Return an anisotropic material for a flexure in given directions of its axes.
+
+        With the compliance s = C⁻¹ in axes 1 along the flexure and 2 across its width, ::
+
+            E = 1 / s₁₁,   ν = -s₁₂ / s₁₁,   G = 1 / s₆₆
+
+        Parameters
+        ----------
+        stiffness : array_like, shape (6, 6)
+            C in Voigt's notation (xx, yy, zz, yz, xz, xy), in Pa.
+        along, width : array_like, shape (3,)
+            Directions of the flexure and of its width in the axes of C.
+        **others
+            Density, strengths, expansion, name and source, as for `Material`.
+
+        Returns
+        -------
+        Material
+
+        Raises
+        ------
+        ValueRefusedError
+            When C is not symmetric and positive definite, a direction is zero, or the two
+            directions are not perpendicular.
+
+        Notes
+        -----
+        Couplings between bending and torsion (s₁₅, s₁₆), which low symmetry brings, are neglected.
+
+        Examples
+        --------
+        Carbon fibers in epoxy (T300/5208), across the fibers:
+
+        >>> import numpy as np
+        >>> import flexure as fx
+        >>> s = np.diag([1 / 181e9, 1 / 10.3e9, 1 / 10.3e9, 1 / 3.5e9, 1 / 7.17e9, 1 / 7.17e9])
+        >>> s[0, 1:3] = s[1:3, 0] = -0.28 / 181e9
+        >>> s[1, 2] = s[2, 1] = -0.47 / 10.3e9
+        >>> across = fx.Material.from_stiffness(
+        ...     np.linalg.inv(s), along=(0, 1, 0), width=(1, 0, 0), density=1600.0
+        ... )
+        >>> round(across.youngs_modulus / 1e9, 2), round(across.shear_modulus / 1e9, 2)
+        (10.3, 7.17)
+        """
+        C = as_number(stiffness, (6, 6), f"{_ATTEMPT} with this stiffness")
+        fits = np.allclose(C, C.T, rtol=1e-9, atol=0.0) and np.linalg.eigvalsh(C).min() > 0.0
+        require(fits, stiffness, _ATTEMPT, "a symmetric, positive definite stiffness")
+        x, y = (
+            as_number(each, (3,), f"{_ATTEMPT} with this direction {name}")
+            for name, each in {"along": along, "width": width}.items()
+        )
+        sizes = np.linalg.norm(x), np.linalg.norm(y)
+        fits = min(sizes) > 0.0 and abs(x @ y) < 1e-9 * sizes[0] * sizes[1]
+        require(fits, (along, width), _ATTEMPT, "two perpendicular directions")
+        axes = np.stack([x / sizes[0], y / sizes[1]])
+        s = np.linalg.inv(C)
+        # Factors of Voigt's strains in the strains of both directions, and in their shear.
+        a, b = axes
+        first, second = (np.array([*(n * n), n[1] * n[2], n[0] * n[2], n[0] * n[1]]) for n in axes)
+        shear = np.array(
+            [
+                *(2.0 * a * b),
+                a[1] * b[2] + a[2] * b[1],
+                a[0] * b[2] + a[2] * b[0],
+                a[0] * b[1] + a[1] * b[0],
+            ]
+        )
+        s_11, s_12, s_66 = (
+            float(v @ s @ w)
+            for v, w in zip((first, second, shear), (first, first, shear), strict=True)
+        )
+        return Material(1.0 / s_11, poissons_ratio=-s_12 / s_11, shear_modulus=1.0 / s_66, **others)
 
 
 def _positive(key: str, value: object, lower: float = 0.0) -> float:
     """Return a number when it is finite, and positive or above a bound."""
     attempt = f"{_ATTEMPT} with {key}"
     return bounded(value, attempt, lower=lower, exclusive=True)
+
+
+def _expansion(value: object) -> float | None:
+    """Return a coefficient of expansion, which may be negative, or None."""
+    return None if value is None else bounded(value, f"{_ATTEMPT} with thermal_expansion")
 
 
 def _strength(key: str, value: object) -> float | None:
@@ -163,85 +403,3 @@ def _checked_ratio(value: object) -> float:
     """Return Poisson's ratio when it leaves the material stable."""
     attempt = f"{_ATTEMPT} with poissons_ratio"
     return bounded(value, attempt, lower=float(np.nextafter(-1.0, 0.0)), upper=0.5)
-
-
-#: The materials of `Material.common` by name.
-COMMON = {
-    each.name: each
-    for each in (
-        Material(
-            68.9e9,
-            poissons_ratio=0.33,
-            density=2700.0,
-            yield_strength=276e6,
-            fatigue_limit=96.5e6,
-            name="aluminum 6061-T6",
-            source="ASM Handbook 2, typical values; fatigue at 5e8 cycles of smooth rotating beams",
-        ),
-        Material(
-            71.7e9,
-            poissons_ratio=0.33,
-            density=2810.0,
-            yield_strength=503e6,
-            fatigue_limit=159e6,
-            name="aluminum 7075-T6",
-            source="ASM Handbook 2, typical values; fatigue at 5e8 cycles of smooth rotating beams;"
-            " EN 485-2 guarantees less, by thickness",
-        ),
-        Material(
-            127e9,
-            poissons_ratio=0.3,
-            shear_modulus=49e9,
-            density=8260.0,
-            yield_strength=960e6,
-            name="beryllium copper C17200",
-            source="NGK Insulators, properties of alloy 25; yield the minimum of strip, temper OT",
-        ),
-        Material(
-            72.7e9,
-            poissons_ratio=0.16,
-            shear_modulus=31.4e9,
-            density=2201.0,
-            name="fused silica",
-            source="Corning, data sheet of HPFS 7980; brittle, its strength is that of the surface",
-        ),
-        Material(
-            169e9,
-            poissons_ratio=0.064,
-            shear_modulus=50.9e9,
-            density=2330.0,
-            name="silicon <110>",
-            source="M. A. Hopcroft, W. D. Nix, T. W. Kenny, What is the Young's modulus of silicon,"
-            " J. Microelectromech. Syst. 19 (2010) 229-238; in the plane of a (100) wafer, along"
-            " <110>; brittle, its strength is that of the surface",
-        ),
-        Material(
-            193e9,
-            shear_modulus=78e9,
-            density=7880.0,
-            yield_strength=965e6,
-            name="stainless steel 301",
-            source="Elgiloy, data sheet of alloy 301, much like 1.4310; yield the minimum of full"
-            " hard strip",
-        ),
-        Material(
-            210e9,
-            poissons_ratio=0.3,
-            density=7850.0,
-            yield_strength=235e6,
-            name="structural steel S235",
-            source="E and ν of EN 1993-1-1, 3.2.6; density of EN 1991-1-1; yield the minimum of"
-            " EN 10025-2 up to 16 mm",
-        ),
-        Material(
-            114e9,
-            poissons_ratio=0.33,
-            shear_modulus=44e9,
-            density=4430.0,
-            yield_strength=830e6,
-            fatigue_limit=510e6,
-            name="titanium Ti-6Al-4V",
-            source="ASM data sheet of annealed bar; fatigue at 1e7 cycles of smooth specimens",
-        ),
-    )
-}

@@ -64,6 +64,13 @@ class Section(ABC):
     CircleSection : A circle.
     TubeSection : A tube.
     GeneralSection : Any section.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> leaf = fx.RectangleSection(width=0.02, thickness=5e-4)
+    >>> isinstance(leaf, fx.Section), round(leaf.area * 1e6, 9)
+    (True, 10.0)
     """
 
     def __post_init__(self) -> None:

@@ -57,12 +57,25 @@ class BushingLaw(HalfwayLaw):
     label : str
         What messages call the bushing.
 
+    See Also
+    --------
+    RollPitchYawBushingLaw : With roll, pitch and yaw.
+    RotationVectorBushingLaw : With the rotation vector.
+
     Notes
     -----
     The constants may be symbols; they are checked by the block.
 
     Where the rotation passes a half turn, x jumps and so do f and V, unless the entries of K are
     equal; `in_range` refuses what comes close.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> law = fx.laws.RotationVectorBushingLaw(*np.full((4, 3), 2.0))
+    >>> isinstance(law, fx.laws.BushingLaw)
+    True
     """
 
     torque_stiffness: Array

@@ -119,6 +119,11 @@ class HalfwayLaw(ABC):
     label : str
         What messages call the element.
 
+    See Also
+    --------
+    BushingLaw : Springs and dampers along each direction.
+    GeneralBushingLaw : Full stiffness matrices.
+
     Notes
     -----
     Functions take one sample. What is computed once for all of them comes from `deformation` and
@@ -127,6 +132,15 @@ class HalfwayLaw(ABC):
     B turns by half of the rotation, with the shortest of all rotations from A to C. It jumps where
     this one passes a half turn, and so does x. How often the frames went around does not follow
     from where they are, so no such law can go on; `in_range` refuses what comes close.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> law = fx.laws.RotationVectorBushingLaw(*np.full((4, 3), 2.0))
+    >>> now = law.deformation((np.eye(3), [0.1, 0.0, 0.0]))
+    >>> round(float(law.stored_energy(now)), 9)
+    0.01
     """
 
     label: str = field(default="element", kw_only=True)

@@ -33,6 +33,18 @@ class MaxwellBranch(NamedTuple):
         The time T > 0 in s, damping over stiffness.
     stretch : array, shape (m,)
         How far the dampers are stretched, z in rad and m.
+
+    See Also
+    --------
+    FrictionBranch : Springs in series with friction.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> branch = fx.laws.MaxwellBranch((3,), np.array([[1e4]]), 0.1, np.zeros(1))
+    >>> branch.load(np.array([1e-3]))
+    array([10.])
     """
 
     directions: tuple[int, ...]
@@ -94,6 +106,18 @@ class FrictionBranch(NamedTuple):
         How far it has slipped, z in rad and m.
     turn : array, shape (m,), optional
         Loads over F at the last turn, b; without memory when omitted.
+
+    See Also
+    --------
+    MaxwellBranch : Springs in series with dampers.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> branch = fx.laws.FrictionBranch((3,), np.array([10.0]), np.array([1e-3]), np.zeros(1))
+    >>> branch.load(np.array([0.0, 0.0, 0.0, 1e-4, 0.0, 0.0]))
+    array([0., 0., 0., 1., 0., 0.])
     """
 
     directions: tuple[int, ...]

@@ -50,6 +50,10 @@ def stiffness_from_load(load: npt.ArrayLike, displacement: npt.ArrayLike) -> Arr
     ValueRefusedError
         When a number is not positive and finite.
 
+    See Also
+    --------
+    stiffness_from_frequency
+
     Examples
     --------
     >>> stiffness_from_load(100.0, 0.001)
@@ -78,6 +82,10 @@ def stiffness_from_frequency(inertia: npt.ArrayLike, natural_frequency: npt.Arra
     ------
     ValueRefusedError
         When a number is not positive and finite.
+
+    See Also
+    --------
+    natural_frequency, stiffness_from_load
 
     Examples
     --------
@@ -108,6 +116,10 @@ def natural_frequency(stiffness: npt.ArrayLike, inertia: npt.ArrayLike) -> Array
     ------
     ValueRefusedError
         When the stiffness is negative, the inertia not positive, or a number not finite.
+
+    See Also
+    --------
+    stiffness_from_frequency
 
     Examples
     --------
@@ -143,6 +155,10 @@ def damping_from_ratio(
     ------
     ValueRefusedError
         When a number is negative or not finite, or the inertia is zero.
+
+    See Also
+    --------
+    damping_from_settling_time, damping_ratio
 
     Examples
     --------
@@ -186,6 +202,10 @@ def damping_from_settling_time(
     ValueRefusedError
         When a number is out of its range.
 
+    See Also
+    --------
+    damping_from_ratio, settling_time
+
     Examples
     --------
     >>> damping_from_settling_time(1.0, stiffness=200.0, settling_time=0.1)
@@ -219,6 +239,10 @@ def damping_ratio(
     ------
     ValueRefusedError
         When the damping is negative, another number not positive, or one not finite.
+
+    See Also
+    --------
+    damping_from_ratio, damping_ratio_from_decay_ratio
 
     Examples
     --------
@@ -310,6 +334,10 @@ def natural_frequency_from_settling_time(
     ValueRefusedError
         When a number is out of its range.
 
+    See Also
+    --------
+    settling_time, approximate_natural_frequency
+
     Examples
     --------
     Of a critically damped mount that settles to 1 % within a second:
@@ -359,6 +387,10 @@ def approximate_natural_frequency(
     ------
     ValueRefusedError
         When a number is out of its range.
+
+    See Also
+    --------
+    natural_frequency_from_settling_time
 
     Notes
     -----
@@ -421,6 +453,10 @@ def decay_ratio(damping_ratio: npt.ArrayLike) -> Array:
     ValueRefusedError
         When a damping ratio is out of its range.
 
+    See Also
+    --------
+    logarithmic_decrement, damping_ratio_from_decay_ratio
+
     Examples
     --------
     >>> decay_ratio(0.1)
@@ -449,6 +485,10 @@ def logarithmic_decrement(decay_ratio: npt.ArrayLike) -> Array:
     ------
     ValueRefusedError
         When a ratio is out of its range.
+
+    See Also
+    --------
+    decay_ratio
 
     Examples
     --------
@@ -479,6 +519,10 @@ def damping_ratio_from_decay_ratio(decay_ratio: npt.ArrayLike) -> Array:
     ------
     ValueRefusedError
         When a ratio is out of its range.
+
+    See Also
+    --------
+    decay_ratio, damping_ratio
 
     Examples
     --------

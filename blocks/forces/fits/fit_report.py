@@ -71,6 +71,20 @@ class FitReport(Shown):
         For each record the signals, of shape (k, size).
     parameters : tuple of str
         Paths of what `apply` sets.
+
+    See Also
+    --------
+    fit_constants : Make a fit.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import numpy as np
+    >>> x = np.linspace(0.0, 1.0, 20)
+    >>> line = lambda slope: slope * x
+    >>> report = fx.fitting.fit_constants(line, 3.0 * x, start={"slope": 1.0})
+    >>> round(report["slope"], 9), report.unidentified
+    (3.0, ())
     """
 
     constants: dict[str, float]

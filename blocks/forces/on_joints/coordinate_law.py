@@ -21,6 +21,18 @@ class CoordinateLaw(ABC):
         P_d = f_d v <= 0            non-conservative power
 
     All functions take single numbers or symbols, or arrays with one coordinate per entry.
+
+    See Also
+    --------
+    SpringLaw : A linear spring with damping.
+    StopLaw : An elastic end stop.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> law = fx.laws.SpringLaw(stiffness=50.0, damping=0.5)
+    >>> isinstance(law, fx.laws.CoordinateLaw)
+    True
     """
 
     @abstractmethod

@@ -35,7 +35,9 @@ _MOST_FIXED = 5  # parameters that a text names
 
 
 class FMUBlock(LeafSystem):
-    """An FMU of another tool: ``xdot = f(t, x, u), y = g(t, x, u)``, or ``y[k+1] = step(y[k], u)``.
+    """An FMU of another tool: ``xdot = f(t, x, u), y = g(t, x, u)``, or sampled.
+
+    FMUs for co-simulation are sampled: ``y[k+1] = step(y[k], u)``.
 
     An FMU is a program that is run: use files from those you trust.
 

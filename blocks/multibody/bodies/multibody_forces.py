@@ -28,6 +28,23 @@ class MultibodyForces:
     ------
     DeclarationError
         When it is no plant.
+
+    See Also
+    --------
+    Plant.calc_generalized_forces : The generalized forces equivalent to all of them.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.point_mass(2.0))
+    >>> _ = builder.add_joint(fx.PrismaticJoint("rail", builder.world, bob, axis=(1, 0, 0)))
+    >>> plant = builder.build()
+    >>> forces = fx.MultibodyForces(plant)
+    >>> forces.body_forces[1] += [0.0, 0.0, 0.0, 4.0, 0.0, 0.0]
+    >>> context = plant.create_default_context()
+    >>> plant.calc_generalized_forces(context, forces)
+    array([4.])
     """
 
     def __init__(self, plant: PlantBase) -> None:

@@ -238,6 +238,10 @@ class PrescribedMotion(CoordinateConstraint):
     joint : Joint
         The joint.
 
+    See Also
+    --------
+    Plant.calc_inverse_dynamics : Efforts of a motion without a simulation.
+
     Notes
     -----
     The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
@@ -247,6 +251,16 @@ class PrescribedMotion(CoordinateConstraint):
     that are not the rates of the positions give a motion that follows neither, and efforts that
     mean nothing: simulations warn where they have to move the states farther than a method errs at
     one step after the other.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.point_mass(2.0))
+    >>> rail = builder.add_joint(fx.PrismaticJoint("rail", builder.world, bob, axis=(1, 0, 0)))
+    >>> _ = builder.add_constraint(fx.PrescribedMotion("drive", rail))
+    >>> builder.build().input_port("drive").size
+    3
     """
 
     def __init__(self, name: str, joint: Joint) -> None:

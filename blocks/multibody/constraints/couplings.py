@@ -47,11 +47,32 @@ class Coupling(CoordinateConstraint):
     ValueRefusedError
         When a factor is zero or not finite.
 
+    See Also
+    --------
+    GearPair : Two joints with proportional angles.
+    CompliantCoupling : A coupling with stiffness and losses.
+
     Notes
     -----
     The multiplier λ is the generalized force on each coordinate over its factor. It does no work in
     total. A coupling that follows from others, or contradicts them, is refused when the plant is
     built.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> disk = fx.SpatialInertia.solid_cylinder(1.0, radius=0.1, length=0.02, axis="z")
+    >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
+    >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
+    >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
+    >>> _ = builder.add_constraint(fx.Coupling("belt", {a: 1.0, b: -3.0}))
+    >>> plant = builder.build()
+    >>> context = plant.create_default_context()
+    >>> b.angle.set(context, 0.2)
+    >>> _ = plant.assemble(context, fixed=b)
+    >>> round(float(a.angle(context)), 9)
+    0.6
     """
 
     def __init__(self, name: str, factors: Mapping[Coordinate, float], offset: float = 0.0) -> None:
@@ -317,6 +338,21 @@ class GearPair(Coupling):
         ``<name>_ratio``. The factors of the coupling are 1 and -n.
     offset : float
         The value b: the parameter ``<name>_offset``.
+
+    See Also
+    --------
+    Coupling : Any number of proportional coordinates.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> disk = fx.SpatialInertia.solid_cylinder(1.0, radius=0.1, length=0.02, axis="z")
+    >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
+    >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
+    >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
+    >>> builder.add_constraint(fx.GearPair("gears", a, b, ratio=-3.0)).num_equations
+    1
     """
 
     def __init__(

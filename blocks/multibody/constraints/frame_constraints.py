@@ -201,6 +201,18 @@ class LoopJoint(FrameConstraint):
     --------
     PlantBuilder : Adds loop joints.
     DistanceConstraint : A massless rod.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> disk = fx.SpatialInertia.solid_cylinder(1.0, radius=0.1, length=0.02, axis="z")
+    >>> one, two = (builder.add_body(name, disk) for name in ("one", "two"))
+    >>> a = builder.add_joint(fx.RevoluteJoint("a", builder.world, one, axis=(0, 0, 1)))
+    >>> b = builder.add_joint(fx.RevoluteJoint("b", builder.world, two, axis=(0, 0, 1)))
+    >>> pin = fx.RevoluteJoint("pin", one, two, axis=(0, 0, 1))
+    >>> builder.add_loop_joint(pin).num_equations
+    5
     """
 
     def __init__(self, joint: Joint) -> None:
@@ -261,6 +273,21 @@ class PointOnPlane(FrameConstraint):
         Position of Q from the origin of B, expressed in B, in m.
     normal : array_like, shape (3,)
         Direction n at right angles to the plane, of any length, expressed in A.
+
+    See Also
+    --------
+    PointOnLine : A point on a line.
+    DistanceConstraint : A massless rod.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
+    >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
+    >>> floor = fx.PointOnPlane("floor", builder.world, bob, (0, 0, 0), normal=(0, 0, 1))
+    >>> builder.add_constraint(floor).num_equations
+    1
     """
 
     def __init__(
@@ -299,6 +326,21 @@ class PointOnLine(FrameConstraint):
         Position of Q from the origin of B, expressed in B, in m.
     axis : array_like, shape (3,)
         Direction of the line, of any length, expressed in A.
+
+    See Also
+    --------
+    PointOnPlane : A point in a plane.
+    PrismaticJoint : A body that slides along a line.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
+    >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
+    >>> wire = fx.PointOnLine("wire", builder.world, bob, (0, 0, 0), axis=(1, 0, 0))
+    >>> builder.add_constraint(wire).num_equations
+    2
     """
 
     def __init__(
@@ -323,7 +365,7 @@ class PointOnLine(FrameConstraint):
 
 
 class DistanceConstraint(FrameConstraint):
-    """A constant distance L between point P of body A and point Q of body B, as of a massless rod.
+    """A massless rod: a constant distance L between points P and Q of two bodies.
 
     φ = (p · p - L²)/(2 L) with p = p_PQ, which is the difference of the lengths where it is small.
 
@@ -341,6 +383,21 @@ class DistanceConstraint(FrameConstraint):
         Position of Q from the origin of B, expressed in B, in m.
     distance : float
         The distance L > 0 in m, the parameter ``<name>_distance`` of the tree.
+
+    See Also
+    --------
+    PointOnPlane : A point in a plane.
+    LoopJoint : A joint that closes a loop.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
+    >>> _ = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
+    >>> rod = fx.DistanceConstraint("rod", builder.world, (0, 0, 1), bob, (0, 0, 0), distance=1.0)
+    >>> builder.add_constraint(rod).num_equations
+    1
     """
 
     def __init__(

@@ -82,12 +82,28 @@ class ForceElement(Presented, Limited):
     `check_passivity` tells it without a plant, and ``tests/contracts/test_every_element.py`` checks
     2 to 6 on every element of the library.
 
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+
     Attributes
     ----------
     index : int or None
         Position among the force elements of the plant, in which gravity is number 0.
     joint_ends : tuple of JointEnd
         Where it acts on joints.
+
+    See Also
+    --------
+    BodyForceElement : Forces between bodies.
+    JointForceElement : A force along a joint.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> issubclass(fx.LinearSpringDamper, fx.ForceElement)
+    True
     """
 
     index: int | None = None
@@ -546,6 +562,35 @@ class JointForceElement(ForceElement):
     losses_need_position : bool
         Whether the other part depends on the position, too. Otherwise ``non_conservative_power``
         reads the velocity alone, and so does the force of an element that stores no energy.
+
+    See Also
+    --------
+    JointSpring : A spring and a damper along a joint.
+    BodyForceElement : Forces between bodies.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> class Spring(fx.JointForceElement):
+    ...     def calc_generalized_force(self, context):
+    ...         return -2.0 * self.position(context)
+    ...
+    ...     def calc_stored_energy(self, context):
+    ...         return self.position(context) @ self.position(context)
+    ...
+    ...     def calc_conservative_power(self, context):
+    ...         return self.calc_generalized_force(context) @ self.velocity(context)
+    ...
+    ...     def calc_non_conservative_power(self, context):
+    ...         return 0.0
+    >>> builder = fx.PlantBuilder("bench")
+    >>> arm = builder.add_body("arm", fx.SpatialInertia.thin_rod(0.1, length=0.2, axis="x"))
+    >>> pin = builder.add_joint(fx.RevoluteJoint("pin", builder.world, arm, axis=(0, 0, 1)))
+    >>> spring = builder.add_force_element(Spring("spring", pin))
+    >>> context = builder.build().create_default_context()
+    >>> pin.angle.set(context, 0.5)
+    >>> context.get("spring.stored_energy")
+    array([0.25])
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class Limit:
     """A quantity of a force element, and the bound that it should not exceed.
 
     An element declares its limits with ``ForceElement.declare_limits``; `flexure.check_limits` and
-    `flexure.doctor` look at them.
+    `flexure.doctor` check them.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class Limit:
     unit : str
         Unit of both; empty for ratios.
     why : str
-        What is wrong beyond it.
+        The consequence of exceeding the bound.
     look : str
-        What can be done about it.
+        The remedy.
     misleads : float
-        From how many times the bound on equilibria of the element may be others than those of what
-        it stands for, which statics warn of; infinite where they only become less exact.
+        The multiple of the bound above which equilibria of the element may differ from those of the
+        real part, of which statics warn; infinite if they only become less accurate.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Limited(LeafSystem):
     Attributes
     ----------
     limits : tuple of Limit
-        What it has to keep below a bound, if it declares any.
+        The limits that it declares.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -77,26 +77,25 @@ class Limited(LeafSystem):
         *,
         prerequisites: Sequence[Prerequisite] = (),
     ) -> None:
-        """Declare quantities that have to stay below a bound, for the element to be what it says.
+        """Declare quantities that must stay below a bound for the element to be valid.
 
-        The element then has the output ``utilization``: each quantity over its bound, above 1 where
-        it is out of range. A component is called as its quantity is, such as ``angle``.
-        `flexure.check_limits` and `flexure.doctor` tell about it.
+        The element then has the output ``utilization``: the ratio of each quantity to its bound,
+        above 1 out of range. Its components have the names of the quantities, such as ``angle``.
+        `flexure.check_limits` and `flexure.doctor` report it.
 
         Parameters
         ----------
         limits : sequence of Limit
-            What is bounded, why, and what to do; at least one.
+            At least one.
         calc : callable
-            Takes the context and returns the magnitude of each quantity, in the order of
-            ``limits``.
+            ``calc(context)`` returns the magnitudes of the quantities, in the order of ``limits``.
         prerequisites : sequence
-            What it reads beside parameters.
+            The inputs and states that it reads.
 
         Raises
         ------
         DeclarationError
-            When there are no limits, or the element has declared some already.
+            If there are no limits, or the element has declared some already.
         """
         attempt = f"Cannot declare the limits of '{self.label}'"
         if not limits or self.limits:

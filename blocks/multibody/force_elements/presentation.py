@@ -1,4 +1,4 @@
-"""How force elements are drawn and inspected, as plain data: each kind says it of itself."""
+"""Data for drawing and inspecting force elements, which each kind provides."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class Ribbon(NamedTuple):
-    """A flexure as it is drawn: sections along a center line through frames on bodies.
+    """The drawn shape of a flexure: sections along a center line through frames on bodies.
 
     Attributes
     ----------
     frames : sequence of (Frame, array of shape (3, 3))
-        From one end to the other, each frame with three rows in it: a point of the center line, and
-        the directions of the line and of the width there.
+        Frames from one end to the other. The rows of each array, in its frame, are a point of the
+        center line, the direction of the line and the direction of the width.
     length : float
-        Length of the line between two frames in m.
+        Length of the line between two neighboring frames in m.
     outlines : callable
-        ``outlines(parts)`` returns the corners of the sections along y and z, of shape (n, q, 2),
-        counter-clockwise seen from the far end, for parts of the whole length from 0 to 1; if all
-        are equal, one section is enough.
+        ``outlines(parts)`` returns the corners (y, z) of the sections at fractions of the length
+        from 0 to 1, of shape (n, q, 2), counter-clockwise seen from the far end. One section is
+        enough if all are equal.
     stress : LeafOutputPort
-        The output with the stress along the line, as many values in each interval, or one for all.
+        Output with the stress along the line: the same number of values per interval, or one.
     strength : NumericParameter or None
-        Where the material yields.
+        Yield strength of the material.
     """
 
     frames: Sequence[tuple[Frame, FloatArray]]
@@ -43,18 +43,18 @@ class Ribbon(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """A quantity along an element, which a page shows over the place.
+    """A quantity along an element, which a page plots over the position.
 
     Attributes
     ----------
     input, output : str
-        Names of the input with the place and of the output with the quantity.
+        Names of the input for the position and of the output with the quantity.
     reach : callable
-        ``reach(context)`` returns how far from zero the places are, in either direction.
+        ``reach(context)`` returns the largest position; the smallest is its negative.
     place, place_unit : str
-        What the place is called, such as ``"place along the notch"``.
+        Name of the position, such as ``"place along the notch"``, and its unit.
     quantity, title, unit : str
-        What the quantity is called, what is written above its curve, and its unit.
+        Name of the quantity, title of its chart, and its unit.
     """
 
     input: str
@@ -68,19 +68,19 @@ class Probe(NamedTuple):
 
 
 class Presented:
-    """The interface of a force element for pictures and pages; subclasses override parts of it.
+    """The interface of force elements for pictures and pages; subclasses override parts of it.
 
     Attributes
     ----------
     drawn_as : str
-        ``"line"`` for a spring, damper or both between two places, as its parameters ``stiffness``
-        and ``damping`` say; ``"cable"``; ``"frames"`` for the axes of its frames; ``"ribbon"`` for
-        a flexure; ``"knuckles"`` for those of a door on its joint; ``""`` for nothing.
+        ``"line"`` for a spring, a damper or both between two points, depending on its parameters
+        ``stiffness`` and ``damping``; ``"cable"``; ``"frames"`` for the axes of its frames;
+        ``"ribbon"`` for a flexure; ``"knuckles"`` for a door hinge; ``""`` for no drawing.
     moves_along_line : bool
-        Whether it acts along the line between two points, so that it is inspected over their
-        distance, the output ``length``, and not over a whole pose.
+        Whether it acts along the line between two points. It is then inspected over their distance,
+        the output ``length``, instead of a whole pose.
     attachments : tuple of BodyAttachment
-        Where it is attached to bodies, if it is.
+        Its attachments to bodies.
     """
 
     drawn_as: ClassVar[str] = ""
@@ -88,44 +88,44 @@ class Presented:
     attachments: tuple[Any, ...] = ()
 
     def attachment_points(self, context: Any) -> list[FloatArray]:
-        """Return the points on bodies that it is drawn between, each in the frame of its body."""
+        """Return the points between which it is drawn, each in the frame of its body."""
         return [each.frame.X_BF.p for each in self.attachments]
 
     def ribbon(self, context: Any) -> Ribbon | None:
-        """Return the shape of an element that is drawn as a ribbon, with values of a context."""
+        """Return the shape of an element drawn as a ribbon, at the values of a context."""
         return None
 
     def undivided(self) -> Self:
-        """Return the element as one piece in no plant, to look at its law; itself if it is one."""
+        """Return the element as one piece outside a plant, for its law; itself if it is one."""
         return self
 
     def unstressed_frames(self) -> RigidTransform | None:
-        """Return the default pose of the last frame in the first without load, if it has one."""
+        """Return the default pose of the last frame in the first one without load, if known."""
         return None
 
     def inspected_range(self, unit: str, place: float, context: Any) -> tuple[float, float] | None:
-        """Return middle and reach of the range in which a coordinate is inspected.
+        """Return the center and half width of the range in which a coordinate is inspected.
 
         Parameters
         ----------
         unit : str
             Unit of the coordinate, ``"rad"`` or ``"m"``.
         place : float
-            Where the coordinate is.
+            Value of the coordinate.
         context : Context
-            Gives the values of parameters.
+            The values of parameters.
 
         Returns
         -------
         (float, float) or None
-            None where the constants of the element and the place tell the range.
+            None if the range follows from the constants of the element and the value.
         """
         return None
 
     def inspected_angle(self, context: Any) -> float:
-        """Return the angle about z at which an element is inspected that rests otherwise."""
+        """Return the angle about z at which an element is inspected in its rest pose otherwise."""
         return 0.0
 
     def declare_probe(self) -> Probe | None:
-        """Declare an input and an output that show a quantity along it, if it has one."""
+        """Declare an input and an output for a quantity along it, if it has one."""
         return None

@@ -47,6 +47,10 @@ def array(values: Any) -> Any:
     ValueRefusedError
         The rows differ in shape, or a value is no real number.
 
+    See Also
+    --------
+    numpy.array : The function for numbers alone.
+
     Examples
     --------
     >>> array([1, 2.5])

@@ -1,7 +1,7 @@
 """Metrics as words: ``overshoot``, ``overshoot(door.axis.angle)`` or ``rms(pid.u, start=1)``.
 
-Some names are those of a step figure and of a metric of a signal, such as ``peak``. Alone they are
-the figure, and with a signal the metric, as in Python.
+A name such as ``peak`` can be that of a step metric and of a function of `flexure.metrics`. Without
+a signal it is the step metric, with a signal the function, as in Python.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def metrics_of(
     Parameters
     ----------
     calls : sequence of Call
-        What was asked for. A figure of step responses without parentheses is that of the signals.
+        The metrics to compute. A step metric without parentheses applies to the signals.
     system : System
         What will run.
     signals : sequence of str or None
@@ -63,7 +63,7 @@ def metrics_of(
 
 
 def _responses(call: Call, system: System, signals: Sequence[str] | None) -> list[str]:
-    """Return the signals of which a figure is meant."""
+    """Return the signals to which a step metric applies."""
     from flexure.solvers.tracing.signals import resolve
 
     if signals is None:

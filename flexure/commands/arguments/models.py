@@ -188,7 +188,7 @@ def own_line(error: BaseException, model: str | None) -> str | None:
 
 
 def _is_own(filename: str, folder: Path) -> bool:
-    """Tell whether a file belongs to a model, and not to what is installed somewhere below it."""
+    """Return whether a file belongs to a model, and not to what is installed somewhere below it."""
     path = Path(filename)
     return (
         path.is_absolute()

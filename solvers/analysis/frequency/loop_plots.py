@@ -135,7 +135,7 @@ def nyquist(
     write_legend(ax, curves)
     for k, curve in enumerate(curves):
         _arrows(ax, _broken(curve), style_of(k)["color"])
-    labels = labels if len(curves) == 1 else []  # of several curves, the legend has the figures
+    labels = labels if len(curves) == 1 else []  # the legend shows the margins of several curves
     seen = [line for line in ax.lines if line.get_color() != GREY]
     place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], seen)
     cross_zero(ax)

@@ -35,7 +35,7 @@ Realization: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 class Margins(Answer):
     """Margins of a feedback loop at one wire, or at several wires at once.
 
-    If the closed loop is unstable, it has no margins: the single figures are NaN, and the lists
+    If the closed loop is unstable, it has no margins: the single values are NaN, and the lists
     contain all crossings of the curve.
 
     With several wires, gain, phase and delay margins are those of ``loops``, of one wire at a time

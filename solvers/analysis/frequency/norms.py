@@ -157,12 +157,17 @@ def require_transfer(model: LinearModel, attempt: str) -> tuple[LinearModel, Red
 
 def _h2(A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray, period: float | None) -> float:
     """Return the H2 norm of a stable realization."""
-    from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
-
     if period is None and D.any():
         return math.inf
+    P = gramian(A, B, period)
+    return math.sqrt(max(float(np.trace(C @ P @ C.T) + np.sum(D**2)), 0.0))
+
+
+def gramian(A: FloatArray, B: FloatArray, period: float | None) -> FloatArray:
+    """Return the controllability Gramian of a stable model; of Aᵀ and Cᵀ the observability one."""
+    from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
+
     if not len(A):
-        return float(np.linalg.norm(D))
+        return np.zeros((0, 0))
     solve = solve_continuous_lyapunov if period is None else solve_discrete_lyapunov
-    gramian = solve(A, -B @ B.T if period is None else B @ B.T)
-    return math.sqrt(max(float(np.trace(C @ gramian @ C.T) + np.sum(D**2)), 0.0))
+    return np.asarray(solve(A, -B @ B.T if period is None else B @ B.T), dtype=float)

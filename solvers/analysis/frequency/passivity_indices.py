@@ -46,6 +46,15 @@ class PassivityIndices(Answer):
     See Also
     --------
     passivity_indices : Compute them.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> from scipy.signal import TransferFunction
+    >>> model = fx.LinearModel.from_scipy(TransferFunction([1.0], [1.0, 1.0]))
+    >>> found = fx.passivity_indices(model)
+    >>> found.is_passive, round(found.output_index, 6)
+    (True, 1.0)
     """
 
     is_passive: bool

@@ -57,6 +57,6 @@ def cross_zero(ax: Axes) -> None:
 
 
 def with_figures(label: str, said: Sequence[Label]) -> str:
-    """Return the label of a curve with the figures in what is said about it."""
+    """Return the label of a curve with the numbers of its notes."""
     figures = [re.split(r"\sat\s", each.text)[0] for each in said]
     return f"{label} ({', '.join(figures)})" if figures else label

@@ -232,7 +232,7 @@ class LinearModel(Shown):
         return StateSpace(name, self.A, self.B, self.C, self.D, period=self.period)
 
     def to_affine_system(self, name: str) -> AffineSystem:
-        """Return a block for the values themselves in continuous time; it starts at x0.
+        """Return a block for the values themselves; it starts at x0.
 
         Parameters
         ----------
@@ -243,19 +243,13 @@ class LinearModel(Shown):
         ------
         DeclarationError
             When there is no state or no output.
-        ValueRefusedError
-            When the model is sampled.
         """
-        require(
-            self.period is None,
-            self,
-            f"Cannot make an affine system '{name}'",
-            "a model in continuous time",
-            remedy="Use to_state_space(), which is for the deviations from the point",
-        )
         f0 = self.xdot0 - self.A @ self.x0 - self.B @ self.u0
         y0 = self.y0 - self.C @ self.x0 - self.D @ self.u0
-        return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, initial=self.x0)
+        if self.period is not None:
+            f0 = f0 + self.x0
+        options = {"initial": self.x0, "period": self.period}
+        return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, **options)
 
     @property
     def zeros(self) -> npt.NDArray[np.complex128]:

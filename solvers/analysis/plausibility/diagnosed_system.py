@@ -22,19 +22,19 @@ from flexure.diagrams.values.events import Periodic
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.solvers.analysis.equations.equations import Equations, find_variables
 
-_LARGEST = 400  # states of which modes are computed, which takes a time like their cube
-_MOST = 300  # parameters that are varied to see what governs a number
+_LARGEST = 400  # states; the time of computing modes grows with their cube
+_MOST = 300  # parameters that are varied to find those with an influence
 _NUDGE = 1e-3  # relative change for that
-_SHARE = 0.2  # of the strongest influence that is named
+_SHARE = 0.2  # of the strongest influence; weaker ones are not named
 _NAMED = 4  # paths at most
-_SURE = 1e3  # how far beyond rounding an eigenvalue has to be
-_LARGEST_RATE = 1e130  # per second, beyond which LAPACK returns other poles
-_NOT_ZERO = 1e-3  # of the norm: rounding does not move even four poles at zero that far
+_SURE = 1e3  # ratio of an eigenvalue to its rounding error
+_LARGEST_RATE = 1e130  # per second; beyond it LAPACK returns wrong poles
+_NOT_ZERO = 1e-3  # of the norm: rounding moves even four poles at zero by less
 
 
 @dataclass(frozen=True)
 class Solid:
-    """A body that has mass, as its parameters say.
+    """A body with mass.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Solid:
     reach : float
         Distance in m to the farthest of its joints or its center of mass, from the origin.
     paths : tuple of str
-        Of mass, center of mass and unit inertia.
+        Paths of mass, center of mass and unit inertia.
     tree : LeafContext
-        Where it is.
+        The context of its tree.
     name : str
         Its name.
     """
@@ -62,14 +62,14 @@ class Solid:
 
 @dataclass(frozen=True)
 class Mode:
-    """An eigenvalue of the linearized equations that is surely not zero.
+    """An eigenvalue of the linearized equations that is not zero by more than rounding.
 
     Attributes
     ----------
     pole : complex
-        In rad/s; one of two that are conjugate.
+        In rad/s; one of a conjugate pair.
     error : float
-        How far rounding may have moved it.
+        Bound of its rounding error.
     left, right : ndarray
         Its eigenvectors, with leftᴴ right = 1.
     """
@@ -86,23 +86,23 @@ class Mode:
 
     @property
     def shares(self) -> FloatArray:
-        """How much each state takes part in the mode; the sum is 1."""
+        """Participation of each state in the mode; the sum is 1."""
         shares = np.abs(self.left * self.right)
         return np.asarray(shares / shares.sum())
 
 
 class DiagnosedSystem:
-    """A system at the values of a context, as rules look at it.
+    """A system at the values of a context, as rules see it.
 
     Parameters
     ----------
     context : Context
-        A root context; its values are varied and put back.
+        A root context; its values are varied and restored.
 
     Attributes
     ----------
     unchecked : list of str
-        What could not be computed, and why.
+        Parts that could not be computed, and why.
     """
 
     def __init__(self, context: Context) -> None:
@@ -115,7 +115,7 @@ class DiagnosedSystem:
             if port.size is not None and not context.store.holds(slot):
                 port.fix(context, np.zeros(port.size))
                 self.unchecked.append(
-                    f"other values of '{self.path_of(port)}' than zero, as it has none"
+                    f"'{self.path_of(port)}' with other values than zero, because it is not fixed"
                 )
 
     # Blocks --------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class DiagnosedSystem:
         """The continuous equations, sampled states held; None where they have no values."""
         try:
             return Equations(self.context, as_gain=True)
-        except Exception as error:  # foreign functions raise whatever they like
+        except Exception as error:  # functions of users may raise anything
             self.unchecked.append(f"modes and accelerations, because: {error}")
             return None
 
@@ -197,7 +197,7 @@ class DiagnosedSystem:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes that are surely not at zero, the fastest first."""
+        """The modes whose poles are not zero, the fastest first."""
         size = self.context.store.layout.num_states
         if size > _LARGEST:
             self.unchecked.append(f"modes, because of {size} states: more than {_LARGEST}")
@@ -213,7 +213,7 @@ class DiagnosedSystem:
         from scipy.linalg import eig, matrix_balance
 
         balanced, (scale, order) = matrix_balance(A, separate=True)
-        scale = scale[:, np.newaxis]  # of states, so that their units do not matter
+        scale = scale[:, np.newaxis]  # scaled states, so that their units do not matter
         poles, left, right = eig(balanced, left=True, right=True)  # type: ignore[misc]
         norm = float(np.linalg.norm(balanced))
         rounding = _SURE * np.finfo(float).eps * norm
@@ -245,11 +245,10 @@ class DiagnosedSystem:
         return _strongest(dict(zip(self.state_paths, mode.shares.tolist(), strict=True)))
 
     def governing(self, measure: Callable[[], complex]) -> tuple[str, ...]:
-        """Return the paths of the parameters on which a number depends most.
+        """Return the paths of the parameters with the largest influence on a number.
 
-        Each is changed by a small part of itself, so that its unit does not matter. Among those
-        that count about the same, numbers far from 1 come first: what is between people's hands
-        is not far from 1 in SI units.
+        Each is changed by the same fraction, so that its unit does not matter. If influences are
+        similar, values far from 1 come first: ordinary values are not far from 1 in SI units.
         """
         before = measure()
         influences: dict[str, float] = {}
@@ -261,7 +260,7 @@ class DiagnosedSystem:
             variable.write(self.context.store, numbers * (1.0 + _NUDGE))
             try:
                 change = abs(measure() - before) / (_NUDGE * abs(before))
-            except Exception:  # it cannot be that much
+            except Exception:  # such a value is not the cause
                 change = 0.0
             variable.write(self.context.store, numbers)
             size = float(np.max(np.abs(numbers)))
@@ -269,7 +268,7 @@ class DiagnosedSystem:
         return _strongest({path: each for path, each in influences.items() if math.isfinite(each)})
 
     def governing_mode(self, mode: Mode, part: Callable[[complex], complex]) -> tuple[str, ...]:
-        """Return the paths of the parameters on which (a part of) a pole depends most.
+        """Return the paths of the parameters with the largest influence on (a part of) a pole.
 
         To first order a change dA of the matrix moves it by leftᴴ dA right.
         """

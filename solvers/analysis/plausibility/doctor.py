@@ -31,7 +31,7 @@ RULES = (
 
 
 def doctor(system: System, context: Context | None = None) -> Checkup:
-    """Check a model for numbers out of proportion, such as mistaken units.
+    """Check a model for implausible values, such as those in a wrong unit.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     Returns
     -------
     Checkup
-        What was found, with paths and magnitudes; true when nothing was.
+        The findings with paths and magnitudes; true if there are none.
 
     Raises
     ------
     DeclarationError
-        When it is no system, such as a builder whose ``build()`` is still to be called.
+        If it is no system, such as a builder before ``build()``.
     ContextError
-        When the context is not a root context of the system.
+        If the context is not a root context of the system.
 
     See Also
     --------
@@ -59,24 +59,27 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
 
     Notes
     -----
-    Numbers are judged by their ratios if possible, and limits are wide: a finding is almost always
-    a mistake. A system without findings may still be wrong.
+    Rules compare ratios if possible, and their limits are wide: a finding is almost always a
+    mistake. A system without findings may still be wrong.
 
-    Bodies: densities, ratios of masses and of sizes, centers of mass and joints far outside of
-    their bodies, gravity. Motions, by the poles of the linearized equations: faster than 1 MHz, or
-    faster than sound can cross the bodies; nine orders of magnitude apart; damping that is next to
-    nothing; accelerations at the start above 10⁵ m/s². Loops: sampled too slowly for the motion,
-    loops that blow up within one sample, sampling periods and delays that do nothing or are longer
-    than everything, periods that drift, limits of motors beside their loads. Units: those that the
-    ends of a wire declare, and angles that look like degrees. Flexures: materials in which sound is
-    slower than in soft rubber or faster than in diamond, leaves and wires thicker than long or
-    wide, or longer than 10 m, and what `check_limits` finds.
+    - Bodies: densities, ratios of masses and of sizes, centers of mass and joints far outside their
+      bodies, gravity.
+    - Motions, by the poles of the linearized equations: above 1 MHz, or too fast for sound to cross
+      the bodies; nine orders of magnitude apart; almost undamped; initial accelerations above
+      10⁵ m/s².
+    - Loops: sampling too slow for the motion, growth by 1000 within one sampling period, sampling
+      periods and delays without effect or far longer than all motions, periods whose phase drifts,
+      limits of motors compared with their loads.
+    - Units: those that the ends of a wire declare, and angles that look like degrees.
+    - Flexures: materials in which sound is slower than in soft rubber or faster than in diamond,
+      leaves and wires thicker than long or wide, or longer than 10 m, and exceeded limits
+      (`check_limits`).
 
-    In addition, ``linear_notes`` lists what linear models neglect: blocks that they replace by
-    gains, such as a `Quantizer`, and blocks that pass no small changes.
+    ``linear_notes`` lists what linear models neglect: blocks that they replace by gains, such as a
+    `Quantizer`, and blocks that pass no small changes.
 
-    For each pole that is found, the parameters that govern it come first, by how much it changes
-    with each, then the states that it moves.
+    A finding about a pole names first the parameters with the largest influence on it, then the
+    states that it moves.
 
     Examples
     --------
@@ -89,14 +92,14 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     >>> [(finding.path, finding.rule) for finding in checkup]
     [('panel.mass', 'density')]
     """
-    require_system(system, "Cannot look into a system")
-    attempt = f"Cannot look into '{system.label}'"
+    require_system(system, "Cannot check a system")
+    attempt = f"Cannot check '{system.label}'"
     diagnosed = DiagnosedSystem(start_context(system, context, attempt))
     findings = []
     for rule in RULES:
         try:
             findings += list(rule(diagnosed))
-        except Exception as error:  # foreign functions raise whatever they like
+        except Exception as error:  # functions of users may raise anything
             diagnosed.unchecked.append(f"{rule.__name__.replace('_', ' ')}, because: {error}")
     try:
         notes = linear_notes(diagnosed.context.leaves())

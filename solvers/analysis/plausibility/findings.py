@@ -12,26 +12,26 @@ from flexure.diagrams.values.tables import WIDTH, Table
 
 @dataclass(frozen=True)
 class Finding:
-    """Something far out of proportion.
+    """An implausible value.
 
     Attributes
     ----------
     rule : str
-        Name of the rule that found it.
+        Name of the rule that reports it.
     paths : tuple of str
-        Where, the most suspicious place first.
+        Where it is, the most suspicious place first.
     what : str
-        What is there, with its magnitude.
+        The value in words, with its magnitude.
     magnitude : float
-        The number that was judged, in ``unit``.
+        The number that the rule compares, in ``unit``.
     unit : str
         Its unit; empty for ratios.
     limit : float
-        The limit that it is beyond.
+        The limit that it exceeds.
     why : str
-        Why it is suspicious.
+        The reason why it is implausible.
     look : str
-        What to look at.
+        What to check.
     """
 
     rule: str
@@ -59,20 +59,20 @@ class Finding:
 class Checkup(Shown):
     """The report of `flexure.doctor`.
 
-    Going through it gives the findings. It is true when there are none, so that a script can
-    ``assert fx.doctor(servo)``; ``print`` tells what was found and what could not be checked.
+    Iterating over it yields the findings. It is true if there are none, so that scripts can
+    ``assert fx.doctor(servo)``; ``print`` shows findings and parts that could not be checked.
 
     Attributes
     ----------
     name : str
         The system that was checked.
     findings : tuple of Finding
-        What is far out of proportion.
+        The implausible values.
     unchecked : tuple of str
         Parts that could not be checked, and why.
     linear_notes : tuple of str
-        What linear models leave out: blocks that they take for gains, and blocks that pass no
-        small changes. This is nothing out of proportion.
+        What linear models neglect: blocks that they replace by gains, and blocks that pass no
+        small changes. These are not findings.
 
     See Also
     --------
@@ -100,7 +100,7 @@ class Checkup(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
     def __bool__(self) -> bool:
@@ -118,7 +118,7 @@ class Checkup(Shown):
         return Table(columns, [[getattr(each, key) for key in columns] for each in self])
 
     def _pieces(self) -> Iterator[str]:
-        yield heading("Checkup", self.name, "nothing far out of proportion" if self.ok else "")
+        yield heading("Checkup", self.name, "no implausible values" if self.ok else "")
         for each in self.findings:
             title = f"{', '.join(each.paths)}: {each.what}"
             yield fold(title, note(f"{each.why}. {each.look}."), opened=True)
@@ -131,8 +131,9 @@ class Checkup(Shown):
         ]
 
     def __str__(self) -> str:
-        count = "nothing" if self.ok else f"{len(self)} thing{'s'[: len(self) - 1]}"
-        head = f"'{self.name}': {count} far out of proportion"
+        head = (
+            f"'{self.name}': {len(self) or 'no'} implausible value{'' if len(self) == 1 else 's'}"
+        )
         notes = [textwrap.fill(text, WIDTH, subsequent_indent="    ") for text in self._notes()]
         return "\n".join([head, *map(str, self), *notes])
 

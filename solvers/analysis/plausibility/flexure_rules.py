@@ -1,4 +1,4 @@
-"""Rules about flexures: materials, and dimensions that are in another unit than others."""
+"""Rules about flexures: materials, and dimensions in different units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _METERS = "Lengths are in meters: write 0.5e-3 for 0.5 mm"
 
 
 class _Proportion(NamedTuple):
-    """A ratio of two dimensions of a leaf or a wire, and the largest that is ever meant."""
+    """A ratio of two dimensions of a leaf or a wire, and its largest plausible value."""
 
     one: str
     other: str
@@ -26,20 +26,20 @@ class _Proportion(NamedTuple):
 
 
 _PROPORTIONS = (
-    _Proportion("thickness", "length", 1.0, "A leaf that is thicker than long does not bend"),
-    _Proportion("thickness", "width", 3.0, "A leaf is thin across its width"),
-    _Proportion("diameter", "length", 1.0, "A wire that is thicker than long does not bend"),
-    _Proportion("width", "length", 30.0, "A leaf is not that much wider than long"),
+    _Proportion("thickness", "length", 1.0, "A leaf that is thicker than it is long does not bend"),
+    _Proportion("thickness", "width", 3.0, "A leaf is thinner than it is wide"),
+    _Proportion("diameter", "length", 1.0, "A wire that is thicker than it is long does not bend"),
+    _Proportion("width", "length", 30.0, "Leaves are not that wide for their length"),
     _Proportion("length", "thickness", 1e6, "No leaf is that thin"),
     _Proportion("length", "diameter", 1e6, "No wire is that thin"),
 )
-_LONGEST = 10.0  # m; flexures in millimeters begin there
+_LONGEST = 10.0  # m; a flexure of 10 mm whose length is in mm
 
 
 def materials(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find materials in which sound would be slower than in rubber, or faster than in diamond.
 
-    That happens where Young's modulus is in GPa or MPa, or the density in g/cm³.
+    Young's modulus is then in GPa or MPa, or the density in g/cm³.
     """
     for leaf in diagnosed.leaves:
         handles = {handle.name: handle for handle in leaf.system.numeric_parameters}
@@ -60,7 +60,7 @@ def materials(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
             "m/s",
             limit,
             f"It is {'slower than in soft rubber' if slow else 'faster than in diamond'}",
-            "Young's moduli are in Pa, 193e9 of steel, and densities in kg/m^3, 7900 of steel",
+            "Check the units: steel has a Young's modulus of 193e9 Pa and a density of 7900 kg/m^3",
         )
 
 
@@ -92,8 +92,8 @@ def dimensions(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 sizes["length"],
                 "m",
                 _LONGEST,
-                "Leaves and wires are shorter, and dimensions in millimeters look like that",
-                f"{_METERS}, or take a Beam for what is as long",
+                "Leaves and wires are shorter: the dimension may be in millimeters",
+                f"{_METERS}, or use a Beam for this length",
             )
 
 

@@ -30,7 +30,7 @@ class Points(Protocol):
     system: System
 
     def context(self, index: int) -> Context:
-        """Return a context that is at a point."""
+        """Return a context at a point."""
 
     def __getitem__(self, signal: Any) -> FloatArray:
         """Return a signal at all points."""
@@ -38,7 +38,7 @@ class Points(Protocol):
 
 @dataclass(frozen=True)
 class Usage:
-    """How much a force element uses of one of its limits, where that is most.
+    """The largest utilization of one limit of a force element.
 
     Attributes
     ----------
@@ -47,17 +47,17 @@ class Usage:
     quantity : str
         What is bounded.
     value, bound : float
-        Its magnitude, and what it should not exceed, in ``unit``.
+        The magnitude and its upper bound, in ``unit``.
     unit : str
         Their unit; empty for ratios.
     utilization : float
         The value over the bound.
     when : str
-        Where it is most, in a run or along a load path; else empty.
+        The time in a run or the point of a load path at which it is largest; else empty.
     why : str
-        What is wrong beyond the bound.
+        The consequence of exceeding the bound.
     look : str
-        What can be done about it.
+        The remedy.
     """
 
     path: str
@@ -72,7 +72,7 @@ class Usage:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it exceeds the bound, or has no value."""
+        """Whether the value exceeds the bound, or is NaN."""
         return not self.utilization <= 1.0
 
     @property
@@ -93,15 +93,15 @@ class Usage:
 class LimitCheck(Answer):
     """The report of `check_limits`.
 
-    Going through it gives the limits that are exceeded. It is true when there are none, so that a
-    script can ``assert fx.check_limits(result)``.
+    Iterating over it yields the exceeded limits. It is true if there are none, so that scripts can
+    ``assert fx.check_limits(result)``.
 
     Attributes
     ----------
     name : str
         The system that was checked.
     usages : tuple of Usage
-        All limits of all elements, the most used one first.
+        All limits of all elements, the largest utilization first.
 
     See Also
     --------
@@ -136,7 +136,7 @@ class LimitCheck(Answer):
 
     @property
     def ok(self) -> bool:
-        """Whether none is exceeded."""
+        """Whether no limit is exceeded."""
         return not self.beyond
 
     def __bool__(self) -> bool:
@@ -191,16 +191,16 @@ def check_limits(
     Returns
     -------
     LimitCheck
-        Which elements exceed what, by how much, when, and what to do; true when none does.
+        The exceeded limits with values, times and remedies; true if there are none.
 
     Raises
     ------
     DeclarationError
-        When it is none of these, or a context is passed together with a run or a path.
+        If `of` is none of these, or a context is passed together with a run or a path.
     ContextError
-        When the context is not a root context of the system.
+        If the context is not a root context of the system.
     EvaluationError
-        When an element cannot be evaluated there, such as one without its inputs.
+        If an element cannot be evaluated, such as one with an input that is not fixed.
 
     See Also
     --------
@@ -208,11 +208,11 @@ def check_limits(
 
     Notes
     -----
-    Flexures declare their limits; elements of your own do so by ``declare_limits``. Simulations do
-    not stop at them, and do not warn: beyond a limit the equations still have a solution, but it
-    does not describe the element. Statics warn if a single element is so far beyond its limits that
-    the equilibria may be wrong, as for a beam at three times its limits. Each element has the
-    output ``utilization``, that can be plotted, and watched by `StopWhen`.
+    Flexures declare their limits; your own elements do so in ``declare_limits``. Simulations
+    neither stop nor warn at a limit: beyond it the equations still have a solution, but it does not
+    describe the element. Statics warn if one element exceeds its limits so far that equilibria may
+    be wrong, such as a beam at three times its limits. Each element has the output
+    ``utilization``, which you can plot, or watch with `StopWhen`.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def check_limits(
 
 
 def usages(context: Context) -> Iterator[Usage]:
-    """Yield how much of each limit the elements of a context use."""
+    """Yield the utilization of each limit of the elements of a context."""
     for path, element in limited_elements(context):
         shares = element.utilization.eval(context)
         for limit, share in zip(element.limits, shares, strict=True):
@@ -276,8 +276,8 @@ def _usage(path: str, limit: Limit, context: Context, share: float, when: str) -
 def exceeded_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find force elements beyond the limits that they declare.
 
-    Limits are those of the elements, such as the yield strength for the stress of a flexure, and
-    angles up to which its equations hold; their sources are there.
+    Examples are the yield strength for the stress of a flexure and the angle up to which its
+    equations hold; the docstrings of the elements give the sources.
     """
     for each in usages(diagnosed.context):
         if each.is_beyond:

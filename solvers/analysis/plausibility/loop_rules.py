@@ -1,4 +1,4 @@
-"""Rules about loops: sampling, delays and limits, compared with the motion that they act on."""
+"""Rules about loops: sampling, delays and limits, compared with the motions they act on."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OSCILLATES = 0.1
 
 
 def slow_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find samples that are farther apart than half a period of the motion they follow.
+    """Find sampling periods longer than half a period of the sampled motion.
 
-    By the theorem of Nyquist and Shannon they cannot show it, and a control that is ten times
-    faster is the rule. The reference is the slowest vibration without the sampled loops, or the
-    fastest motion that grows, which more than π time constants apart has grown 23 times.
+    By the sampling theorem such samples cannot represent the motion; controllers usually sample ten
+    times faster. The reference is the slowest vibration without the sampled loops, or the fastest
+    motion that grows, which grows by a factor of 23 in π time constants.
     """
     growing = [mode for mode in diagnosed.modes if mode.pole.real > mode.error]
     waves = [mode for mode in diagnosed.modes if mode.pole.imag > _OSCILLATES * abs(mode.pole)]
@@ -45,15 +45,15 @@ def slow_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 period * abs(mode.pole),
                 "",
                 _NYQUIST,
-                "Its samples cannot show that motion",
-                "Look at the unit of the period (s, not ms) and at stiffnesses and masses",
+                "Samples this far apart cannot represent that motion",
+                "Check the unit of the period (s, not ms) and stiffnesses and masses",
             )
 
 
 def idle_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find periods and delays far shorter than everything that happens.
+    """Find periods and delays far shorter than all motions.
 
-    A millionth of the fastest time constant changes nothing but the time that a simulation takes.
+    A millionth of the fastest time constant has no effect except on the run time.
     """
     if not diagnosed.modes:
         return
@@ -67,16 +67,15 @@ def idle_sampling(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 time * fastest,
                 "",
                 _IDLE,
-                f"The fastest motion takes {1.0 / fastest:.2g} s",
-                "Look at its unit (s, not ms), or leave it out",
+                f"The fastest motion has a time constant of {1.0 / fastest:.2g} s",
+                "Check its unit (s, not ms), or remove it",
             )
 
 
 def long_delay(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find delays far longer than everything that happens.
+    """Find delays far longer than all motions.
 
-    When the answer to an input comes ten thousand time constants of the slowest motion later, all
-    has long been over.
+    After ten thousand time constants even the slowest motion has long settled.
     """
     if not diagnosed.modes:
         return
@@ -91,8 +90,8 @@ def long_delay(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 time * slowest,
                 "",
                 _LONG,
-                f"The slowest motion takes {1.0 / slowest:.2g} s",
-                "Look at its unit (s, not ms)",
+                f"The slowest motion has a time constant of {1.0 / slowest:.2g} s",
+                "Check its unit (s, not ms)",
             )
 
 
@@ -106,11 +105,11 @@ def _times(diagnosed: DiagnosedSystem) -> Iterator[tuple[str, float]]:
 
 
 def periods(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find two sampling periods that nearly, but not quite, have a common multiple.
+    """Find two sampling periods whose ratio is nearly, but not exactly, a simple fraction.
 
-    0.1 s and 0.0333 s look like three samples in one, but drift through each other: after a while
-    one block reads what the other one wrote a whole period ago. Up to 1000 ticks in common are
-    looked for, within 1e-4. Periods that have nothing to do with each other are not found.
+    0.1 s and 0.0333 s look like three samples in one, but their phase drifts: eventually one block
+    reads values that are a whole period old. The rule checks fractions with denominators up to 10
+    and numerators up to 1000, within 1e-4. Unrelated periods are not reported.
     """
     first = {period: diagnosed.system_path(leaf.system) for leaf, period in diagnosed.sampled}
     ordered = sorted(first)
@@ -128,18 +127,18 @@ def periods(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                     error,
                     "",
                     1e-12,
-                    "Their samples drift through each other",
-                    "Write one as a fraction or a multiple of the other",
+                    "The phase between their samples drifts",
+                    "Define one as a fraction or a multiple of the other",
                 )
 
 
 def actuator_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find motors whose limit can carry next to nothing of their load, or never acts.
+    """Find motors whose limit is far too small for their load, or so large that it never acts.
 
-    The load is the weight of all bodies outside of the joint times how far they reach, or their
-    weight alone where the joint slides; a motor that is to move them is of about that strength,
-    less with a counterbalance or a vertical axis. Below 1/300 it cannot even swing them with an
-    acceleration of g/300, as with N mm instead of N m. Above a million a limit never acts.
+    The load is the weight of all bodies outboard of the joint times their reach, or their weight
+    alone for a sliding joint. A motor usually has about that strength, or less with a
+    counterbalance or a vertical axis. Below 1/300 it cannot even accelerate the bodies with g/300,
+    as with N mm instead of N m. Above a million times the load, the limit never acts.
     """
     for leaf, tree in diagnosed.trees:
         solids = {solid.name: solid for solid in diagnosed.solids if solid.tree is leaf}
@@ -170,13 +169,13 @@ def actuator_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                     limit / load,
                     "",
                     _WEAK if weak else _STRONG,
-                    "It always acts: the motor cannot move that" if weak else "It never acts",
-                    "Look at its unit (N m, not N mm)" if weak else "Leave the limit out",
+                    "It always acts: the motor cannot move this load" if weak else "It never acts",
+                    "Check its unit (N m, not N mm)" if weak else "Remove the limit",
                 )
 
 
 def _limit(diagnosed: DiagnosedSystem, port: object, own: float) -> tuple[float, str]:
-    """Return the least limit of a motor and of the block that feeds it, and where it is."""
+    """Return the smallest limit of a motor and the block that feeds it, with its path."""
     found = own, diagnosed.path_of(port)
     source = diagnosed.source_of(port)  # type: ignore[arg-type]
     if isinstance(source, OutputPort):
@@ -189,7 +188,7 @@ def _limit(diagnosed: DiagnosedSystem, port: object, own: float) -> tuple[float,
 
 
 def closed_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find limits that let nothing pass: a lower and an upper one that are equal."""
+    """Find equal lower and upper limits, which block every signal."""
     for leaf in diagnosed.leaves:
         named = {each.name: each for each in leaf.system.numeric_parameters}
         if {"lower", "upper"} <= named.keys():
@@ -203,8 +202,8 @@ def closed_limits(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                     0.0,
                     "",
                     0.0,
-                    "Nothing passes",
-                    "Look at both limits",
+                    "The output is constant",
+                    "Check both limits",
                 )
 
 

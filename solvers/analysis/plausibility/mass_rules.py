@@ -22,12 +22,12 @@ _THIN = 1e-6  # part of the longest edge that counts as no thickness
 def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find bodies denser than any material, or far lighter than the air around them.
 
-    Mass over the volume of the uniform box with the same radii of gyration. For uniform solids of
-    other shapes, too, this is within 15 % of their density. The densest element is osmium with
-    22 600 kg/m³, so the upper limit is 30 000. Air has 1.2 kg/m³, and a body of 1 kg with moments
-    of 1 kg m², as in textbooks, 0.07; the lower limit is 0.01. Grams instead of kilograms change
-    the density by 10³, and millimeters instead of meters by 10⁹. Thin rods and plates have no
-    volume: they count as thick when judged too heavy, and are never too light.
+    The density is the mass over the volume of the uniform box with the same radii of gyration,
+    within 15 % of the true one for uniform solids of other shapes. The densest element is osmium
+    with 22 600 kg/m³, so the upper limit is 30 000. Air has 1.2 kg/m³, and a textbook body of 1 kg
+    with moments of 1 kg m² has 0.07; the lower limit is 0.01. Grams instead of kilograms change the
+    density by 10³, and millimeters instead of meters by 10⁹. Thin rods and plates have no volume:
+    the upper limit treats them as thick, and the lower one does not apply.
     """
     for solid in diagnosed.solids:
         longest = float(solid.size[-1])
@@ -38,7 +38,7 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
         heavy = solid.mass / float(np.prod(edges))
         light = solid.mass / max(float(np.prod(solid.size)), 1e-300)
         shape = " x ".join(f"{edge:.3g}" for edge in solid.size)
-        look = "Look at the mass (kg, not g) and at the size of its inertia (m, not mm)"
+        look = "Check the mass (kg, not g) and the size of its inertia (m, not mm)"
         what = f"{solid.mass:.4g} kg in about {shape} m, a density of "
         if heavy > _DENSEST:
             yield Finding(
@@ -48,7 +48,7 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 heavy,
                 "kg/m^3",
                 _DENSEST,
-                "No material is as dense",
+                "No material is this dense",
                 look,
             )
         elif light < _LIGHTEST:
@@ -67,9 +67,9 @@ def density(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 def mass_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find masses of one mechanism that differ by more than a million.
 
-    A screw and the crane that it is in differ by 10⁷ and are seldom two bodies of one model: the
-    light one changes nothing but the condition of the mass matrix, which is about this ratio and
-    costs as many digits.
+    A screw and its crane differ by 10⁷ and are seldom two bodies of one model: the light body has
+    no effect except on the condition number of the mass matrix, which is about this ratio, so that
+    results lose as many digits.
     """
     for leaf, _ in diagnosed.trees:
         solids = [solid for solid in diagnosed.solids if solid.tree is leaf]
@@ -86,14 +86,14 @@ def mass_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                     "",
                     _MASSES,
                     "Bodies of one mechanism are seldom that different",
-                    "Look at the units of both (kg, not g), or leave the light body out",
+                    "Check the units of both (kg, not g), or remove the light body",
                 )
 
 
 def size_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find bodies of one mechanism that differ in size by more than ten thousand.
 
-    That is a grain of sand on a house. Sizes are the longest edges of the boxes of `density`.
+    A grain of sand and a house do. Sizes are the longest edges of the boxes of `density`.
     """
     for leaf, _ in diagnosed.trees:
         solids = [each for each in diagnosed.solids if each.tree is leaf and each.size[-1] > 0.0]
@@ -110,15 +110,15 @@ def size_ratio(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                     "",
                     _SIZES,
                     "Bodies of one mechanism are seldom that different",
-                    "Look at the units of both sizes (m, not mm)",
+                    "Check the units of both sizes (m, not mm)",
                 )
 
 
 def arm(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find centers of mass and joints that are hundreds of sizes of their body away from it.
+    """Find centers of mass and joints that are hundreds of body sizes away from their body.
 
-    A body reaches about as far as it is large; a bob on a long rod reaches a hundred times as far.
-    Beyond 300 sizes either the distance is in millimeters or the inertia in other units.
+    They are usually about one body size away; for a bob on a long rod, a hundred. Beyond 300 sizes,
+    the distance is in millimeters or the inertia in another unit.
     """
     for solid in diagnosed.solids:
         longest = float(solid.size[-1])
@@ -131,8 +131,8 @@ def arm(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 solid.reach / longest,
                 "",
                 _ARM,
-                "It is far outside of the body",
-                "Look at the units of both lengths (m, not mm)",
+                "It is far outside the body",
+                "Check the units of both lengths (m, not mm)",
             )
 
 
@@ -140,7 +140,7 @@ def gravity(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find gravity that is stronger than on any planet, or weaker than on a small moon.
 
     It is 9.81 m/s² on Earth, 24.8 m/s² on Jupiter and 0.1 m/s² on moons of 100 km; the limits are
-    100 and 0.01 m/s², so that 9810 and 0.00981, in mm and km, are found. Zero is no gravity.
+    100 and 0.01 m/s², so that 9810 and 0.00981, in mm and km, are reported. Zero is allowed.
     """
     for leaf, tree in diagnosed.trees:
         pull = float(np.linalg.norm(tree.gravity(leaf)))
@@ -154,7 +154,7 @@ def gravity(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 "m/s^2",
                 limit,
                 "It is 9.81 m/s² on Earth",
-                "Look at the unit of lengths: everything is in m",
+                "Check the unit of lengths: all are in m",
             )
 
 

@@ -26,9 +26,9 @@ def fast_modes(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find a motion that is faster than a megahertz.
 
     Mechanisms vibrate at up to some 10 kHz and their controllers sample at up to some 100 kHz;
-    micromechanical resonators reach 1 MHz. What is faster has a gain or a stiffness too large, or
-    a mass, a filter or a threshold too small, by orders of magnitude. Motions of the nodes inside
-    of divided beams do not count: how fast they are follows from the division.
+    micromechanical resonators reach 1 MHz. In a faster model, a gain or a stiffness is too large,
+    or a mass, a filter or a threshold too small, by orders of magnitude. Motions of nodes inside
+    divided beams do not count: their frequencies depend on the division.
     """
     inside = _of_nodes(diagnosed)
     for mode in diagnosed.modes[:1]:
@@ -42,12 +42,12 @@ def fast_modes(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 mode.frequency,
                 "Hz",
                 _FASTEST,
-                f"{_described(mode)}, far faster than mechanisms and their controllers",
+                f"{_described(mode)}, far faster than mechanisms and controllers are",
             )
 
 
 def _of_nodes(diagnosed: DiagnosedSystem) -> npt.NDArray[np.bool_]:
-    """Tell which states are those of nodes inside of divided elements."""
+    """Return a mask of the states of nodes inside divided elements."""
     found = np.zeros(diagnosed.context.store.layout.num_states, dtype=bool)
     for leaf, tree in diagnosed.trees:
         start = leaf.x_slice.start
@@ -64,8 +64,8 @@ def sound(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 
     A bar of the length L has its first longitudinal resonance at c / (2 L). In diamond sound has
     c = 12 km/s, in steel 5 km/s; above three times that frequency no body of the mechanism is
-    rigid, so that a stiffness, or the gain of a controller, is far too large, or a mass too small.
-    The smallest body counts, and poles that do not oscillate do not.
+    rigid: a stiffness or the gain of a controller is far too large, or a mass too small. The limit
+    is that of the smallest body; only poles that oscillate count.
     """
     sizes = [float(solid.size[-1]) for solid in diagnosed.solids if solid.size[-1] > 0.0]
     if not sizes:
@@ -84,17 +84,18 @@ def sound(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 mode.frequency,
                 "Hz",
                 limit,
-                f"{_described(mode)}, in which sound cannot cross a body of {min(sizes):.3g} m",
+                f"{_described(mode)}, too fast for sound to cross a body of {min(sizes):.3g} m",
             )
             return
 
 
 def spread(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find a fastest and a slowest motion that are more than a billion times apart.
+    """Find a fastest and a slowest motion with a ratio of speeds above a billion.
 
-    A day and 0.1 ms are. A billion steps of the fast one show the slow one move, so one of the two
-    is constant in a model of the other. Poles that rounding may have moved to zero do not count.
-    An overdamped pair with the damping ratio ζ is 4 ζ² apart, so ζ above 16 000 is found, too.
+    This is the ratio of a day to 0.1 ms. The slow motion needs a billion steps of the fast one, so
+    a model of either can treat the other as constant. Poles that rounding may have moved to zero do
+    not count. The poles of an overdamped mode with damping ratio ζ have the ratio 4 ζ², so ζ above
+    16 000 is reported, too.
     """
     if len(diagnosed.modes) < 2:
         return
@@ -114,10 +115,10 @@ def spread(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 
 
 def faint_damping(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
-    """Find vibrations with damping, yet so little that they go on for a million periods.
+    """Find vibrations whose damping is so small that they last for a million periods.
 
-    Its amplitude falls to 1/e in 1 / (2π ζ) periods. Steel has ζ of 10⁻⁴, quartz in a vacuum
-    10⁻⁷, which is the limit. No damping at all, up to rounding, is a model of its own.
+    The amplitude falls to 1/e in 1 / (2π ζ) periods. Steel has ζ of 10⁻⁴, quartz in a vacuum
+    10⁻⁷, which is the limit. Undamped vibrations, up to rounding, are deliberate and not reported.
     """
     for mode in diagnosed.modes:
         zeta = abs(mode.pole.real) / abs(mode.pole)
@@ -139,37 +140,39 @@ def faint_damping(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
 def violent_start(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find bodies that start with more than ten thousand times the acceleration of gravity.
 
-    Shells in a gun have 10⁵ m/s². Where nothing explodes, a spring starts far from its rest
-    position: its length or its angle is in other units, or its stiffness is.
+    Shells in a gun reach 10⁵ m/s². In other models, a spring starts far from its rest position,
+    or its length, angle or stiffness is in another unit.
     """
     for solid in diagnosed.solids:
         port = solid.tree.system.output_port(f"{solid.name}_spatial_acceleration")
         start = partial(_acceleration, port, float(solid.size[-1]), solid.tree)
         found = start()
         if not np.isfinite(found):
-            diagnosed.unchecked.append(f"the start of '{solid.name}', which is not finite")
+            diagnosed.unchecked.append(
+                f"the acceleration of '{solid.name}' at the start, which is not finite"
+            )
         if found > _VIOLENT:
             yield Finding(
                 "violent start",
                 (*diagnosed.governing(start), diagnosed.path_of(port)),
-                f"'{solid.name}' starts with {found:.3g} m/s²",
+                f"'{solid.name}' starts with an acceleration of {found:.3g} m/s²",
                 found,
                 "m/s^2",
                 _VIOLENT,
                 "That is more than ten thousand times gravity",
-                "Look at the units of stiffnesses and lengths, and at the initial state",
+                "Check the units of stiffnesses and lengths, and the initial state",
             )
-            return  # the others start as violently for the same reason
+            return  # other bodies have the same cause
 
 
 def _acceleration(port: OutputPort, size: float, tree: LeafContext) -> float:
-    """Return the greatest acceleration of a body of a size, about."""
+    """Return a bound for the acceleration within a body of a size."""
     turning, shifting = np.split(np.asarray(port.eval(tree)), 2)
     return float(np.linalg.norm(shifting) + size * np.linalg.norm(turning))
 
 
 def _described(mode: Mode) -> str:
-    """Say how fast a mode is."""
+    """Return the speed of a mode in words."""
     if abs(mode.pole.imag) > _OSCILLATES * abs(mode.pole):
         return f"a vibration at {mode.frequency:.3g} Hz"
     growing = "grows" if mode.pole.real > 0.0 else "decays"
@@ -186,7 +189,7 @@ def _about(
     what: str,
     part: Callable[[complex], complex] = complex,
 ) -> Finding:
-    """Return a finding about a mode, with what governs (a part of) its pole and what it moves."""
+    """Return a finding about a mode, with the parameters of its pole and the states it moves."""
     causes, moved = diagnosed.governing_mode(mode, part), diagnosed.moving(mode)
     return Finding(
         rule,
@@ -196,7 +199,9 @@ def _about(
         unit,
         limit,
         f"It moves {', '.join(moved)}",
-        f"Look at {', '.join(causes)}" if causes else "Look at what acts on that",
+        f"Check {', '.join(causes)}"
+        if causes
+        else "Check the forces and gains that act on these states",
     )
 
 

@@ -1,4 +1,4 @@
-"""The rule about sampled loops: growth of a deviation over one sampling period."""
+"""The rule about sampled loops: the growth of a deviation over one sampling period."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _INCREMENTS = (1e-6, 1e-4)
 def sampled_gain(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find sampled loops in which a deviation grows a thousandfold from one sample to the next.
 
-    The updates at one period, by differences, and the motion until the next ones, by the
-    exponential of its matrix, give what becomes of a deviation; its largest eigenvalue is the
-    growth. A stable loop has less than 1, so that at 1000 a gain is far too large, or a period too
-    long; what grows by itself does not count. A jump, as at the edge of a quantizer, is no gain: of
-    two sizes of differences the one with less growth counts.
+    The map of a deviation over one period is the product of the updates, linearized by finite
+    differences, and the matrix exponential of the motion between them. The growth is its spectral
+    radius, divided by that without updates. A stable loop has less than 1; at 1000 a gain is far
+    too large or a period too long. A jump, as at the edge of a quantizer, is no gain: the rule
+    takes the smaller growth of two increments.
     """
     layout = diagnosed.context.store.layout
     by_period: dict[float, list[tuple[LeafContext, Event]]] = {}
@@ -54,8 +54,8 @@ def sampled_gain(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 found,
                 "",
                 _GROWTH,
-                "No loop that is meant to be stable does that",
-                "Look at the gains of the sampled blocks and at the unit of the period (s, not ms)",
+                "A stable loop has a growth below 1",
+                "Check the gains of the sampled blocks and the unit of the period (s, not ms)",
             )
 
 

@@ -14,14 +14,14 @@ from flexure.solvers.analysis.plausibility.diagnosed_system import DiagnosedSyst
 from flexure.solvers.analysis.plausibility.findings import Finding
 
 _TURN = 2.0 * math.pi
-_ROUND = 5.0  # angles in degrees are multiples of this, as a rule
+_ROUND = 5.0  # angles in degrees are usually multiples of this
 
 
 def wires(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find wires whose ends are declared with units that differ.
 
-    Spelling does not matter, and neither does rad, which is 1: ``"N m/rad"`` is ``"J"``. A unit
-    that is not known here is compared as text, and a port without one takes everything.
+    Spelling does not matter, and rad counts as 1: ``"N m/rad"`` equals ``"J"``. Unknown units are
+    compared as text; a port without a unit accepts all.
     """
     for leaf in diagnosed.leaves:
         for port in leaf.system.input_ports:
@@ -40,17 +40,17 @@ def wires(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 factor,
                 "",
                 1.0,
-                "The two ends of a wire are the same signal",
-                "Look at the units that both blocks declare, or put a Gain between them",
+                "Both ends of a wire carry the same signal",
+                "Check the units that both blocks declare, or insert a Gain between them",
             )
 
 
 def degrees(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
     """Find angles that look like degrees: beyond a turn, and a multiple of five.
 
-    Parameters, joint limits and initial angles in rad are checked, and the values of sources of
-    setpoints if the measurement is in rad. In radians hardly anybody writes 60, and 60 rad are nine
-    turns.
+    The rule checks parameters, joint limits and initial angles in rad, and the amplitudes of
+    setpoints if the measurement is in rad. A value of 60 is rarely meant in radians, which would be
+    nine turns.
     """
     for path, numbers in _angles(diagnosed):
         large = numbers[np.isfinite(numbers) & (np.abs(numbers) > _TURN)]
@@ -64,13 +64,13 @@ def degrees(diagnosed: DiagnosedSystem) -> Iterator[Finding]:
                 abs(worst),
                 "rad",
                 _TURN,
-                "It is a round number and looks like degrees",
+                "A round number of this size looks like degrees",
                 "Angles are in radians: use np.deg2rad",
             )
 
 
 def _angles(diagnosed: DiagnosedSystem) -> Iterator[tuple[str, Any]]:
-    """Yield paths of what is in rad, and the numbers."""
+    """Yield the paths of values in rad, and the values."""
     for path, handle, value in diagnosed.values():
         if handle.unit == "rad":
             yield path, np.ravel(value)

@@ -84,6 +84,13 @@ class SpecialPoint:
     See Also
     --------
     load_path : Follow a path, and find these points.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> point = fx.results.SpecialPoint("limit", 4, {"generalized_force": -0.19}, {"tip": 1.0})
+    >>> point.kind, point.values["generalized_force"]
+    ('limit', -0.19)
     """
 
     kind: str

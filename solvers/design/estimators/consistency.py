@@ -55,6 +55,21 @@ class FilterConsistency(Answer):
     See Also
     --------
     filter_consistency : Make the test.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> constant = fx.StateSpace("constant", [[0.0]], np.zeros((1, 0)), [[1.0]])
+    >>> model = fx.linearize(constant, inputs=[], outputs=["y"], period=0.1)
+    >>> builder = fx.DiagramBuilder("noisy")
+    >>> builder.add_all(
+    ...     fx.Noise("noise", seed=1, period=0.1, standard_deviation=0.5),
+    ...     fx.KalmanFilter("kalman", model, W=0.0, V=1.0, initial_covariance=1.0),
+    ... )
+    >>> builder.connect_chain("noise", "kalman.y")
+    >>> found = fx.filter_consistency(fx.simulate(builder.build(), 100.0), "kalman")
+    >>> found.is_consistent, found.mean_nis < found.bounds[0]  # V is too large
+    (False, True)
     """
 
     is_consistent: bool

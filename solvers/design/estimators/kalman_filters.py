@@ -29,7 +29,7 @@ _RANK = 1e-14  # of a variance: what of it is rounding
 
 
 class KalmanFilter(SampledFilter):
-    """Time-varying Kalman filter of a sampled linear model, ``x[k+1] = A x + B u + f₀ + w``.
+    """Kalman filter of a sampled linear model, ``x[k+1] = A x + B u + f₀ + w``.
 
     With ``y = C x + D u + y₀ + v`` and noise of the covariances W and V, at each sample::
 
@@ -192,7 +192,7 @@ class ModelFilter(SampledFilter):
 
 
 class ExtendedKalmanFilter(ModelFilter):
-    """Extended Kalman filter: estimates the states of any continuous diagram from samples.
+    """Extended Kalman filter: estimates states of a continuous diagram from samples.
 
     For ``ẋ = f(x, u, t) + w`` and ``y = h(x, u, t) + v``, with noise w of the intensity W and
     samples of the covariance V, at each sample::
@@ -290,7 +290,7 @@ class ExtendedKalmanFilter(ModelFilter):
 
 
 class UnscentedKalmanFilter(ModelFilter):
-    """Unscented Kalman filter: carries points around the estimate through a nonlinear model.
+    """Unscented Kalman filter: propagates sigma points through a nonlinear model.
 
     As `ExtendedKalmanFilter`, without derivatives: mean and covariance are those of 2 n + 1 points
     ``x̂ ± √(n + λ) L``, with ``L Lᵀ = P`` and ``λ = α² (n + κ) - n``, which are moved through the

@@ -35,7 +35,7 @@ from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
-from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 else:
     optimization_figures = Deferred("flexure.solvers.design.optimization.optimization_figures")
 
-#: What is to be small: a metric, the name of a figure of step responses, or a function of a result.
+#: The objective: a metric, the name of a step metric, or a function of a result.
 Objective = Metric | str | Callable[[SimulationResult], float]
 
 _EACH = 15  # candidates for each number that is looked for, in one population
@@ -104,6 +104,15 @@ class Optimization(Answer):
     See Also
     --------
     optimize : Search for the best values.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    >>> goal = fx.metrics.ise("y", target=0.5)
+    >>> found = fx.optimize(lag, {"u": (0.0, 2.0)}, goal, t_final=1.0)
+    >>> round(float(found["u"]), 3), found.feasible
+    (1.094, True)
     """
 
     _function = "optimize"
@@ -229,8 +238,8 @@ def optimize(
         parameter, a free input, a continuous or discrete state, or of a component of one of them
         (``"plant.x[rate]"``, ``"mass.A[1,0]"``). Bounds of an array may be arrays of its shape.
     objective : Metric, str or callable
-        The number to minimize: a metric of `flexure.metrics`, the name of a figure of step
-        responses, an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that
+        The number to minimize: a metric of `flexure.metrics`, the name of a step
+        metric, an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that
         returns a number.
     constraints : Constraint or iterable of them, optional
         Conditions to satisfy: comparisons of metrics, such as ``fx.metrics.peak("pid.u") <= 12.0``.
@@ -407,15 +416,15 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
                 expected="one signal that it measures",
                 found=quoted(map(path_of, signals)),
             )
-        made = metric_kinds.step(objective, signals[0] if signals else only_output(system))
+        made = response_metrics.step(objective, signals[0] if signals else only_output(system))
         return made.named(objective)
     require(
         callable(objective) and not isinstance(objective, type),
         objective,
         attempt,
-        "the objective as a metric, the name of a figure, or a function of a result",
+        "the objective as a metric, the name of a step metric, or a function of a result",
     )
-    return metric_kinds.of(objective)
+    return function_metrics.of(objective)
 
 
 def _constraints(constraints: Any, attempt: str) -> tuple[Constraint, ...]:

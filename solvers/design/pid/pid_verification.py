@@ -24,19 +24,19 @@ _INSTANTS = 1000
 _SETTLED = 10.0  # times of the slowest pole, after which `step_info` sees a response at rest
 _LONGEST = 1e4  # records, in times of the slowest pole: longer ones show nothing of it
 _MOST_SAMPLES = 100_000
-_RATIO = 2.0  # of times, from which on linear figures mislead
+_RATIO = 2.0  # of times, above which linear metrics mislead
 _PERCENT = 25.0  # of overshoot, likewise
 _AT_LIMIT = 1e-9  # distance from a limit, as a part of it
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Figures of one step, of the linear model and of the simulated diagram.
+    """Metrics of one step, of the linear model and of the simulated diagram.
 
     Attributes
     ----------
     linear, simulated : StepInfo
-        The figures, with those of the output of the controller as its control.
+        The metrics, with those of the output of the controller as its control.
     at_limits : float
         Share of the time, from 0 to 1, that the simulated output is at a limit.
     """
@@ -55,7 +55,7 @@ def verified(
     t_final: float | None,
     attempt: str,
 ) -> Verification:
-    """Return the figures of a step; the context has the new gains, and is changed.
+    """Return the metrics of a step; the context has the new gains, and is changed.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
 
 
 def _figures(times: FloatArray, outputs: FloatArray, initial: float, before: float) -> StepInfo:
-    """Return the figures of a step, given measurement and output, and both from before it."""
+    """Return the metrics of a step, given measurement and output, and both from before it."""
     first = outputs[0, 0], before
     outputs = np.vstack([first, outputs])
     times = np.append(times[0], times)  # twice, which is where the output jumps
@@ -141,7 +141,7 @@ def _at_limits(output: FloatArray, lower: float, upper: float) -> float:
 
 
 def _warn_where_they_differ(found: Verification) -> None:
-    """Warn when the linear figures say little about the diagram."""
+    """Warn when the linear metrics say little about the diagram."""
     linear, simulated = found.linear, found.simulated
     for name in ("rise_time", "settling_time"):
         first, second = getattr(linear, name), getattr(simulated, name)

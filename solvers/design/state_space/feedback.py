@@ -34,6 +34,7 @@ from flexure.solvers.design.state_space.models import (
     warn_unless_at_rest,
     warn_unless_decaying,
 )
+from flexure.solvers.design.state_space.sampled_costs import sampled_cost, with_period
 from flexure.solvers.design.state_space.weights import Weights, chosen, cost, weights
 
 
@@ -178,12 +179,13 @@ def lqr(
     *,
     largest: Mapping[str, float] | None = None,
     integral: Mapping[str, float] | None = None,
+    period: float | None = None,
 ) -> FeedbackDesign:
     """Design the state feedback that is optimal for quadratic weights (LQR).
 
     It minimizes ``∫ (xᵀ Q x + uᵀ R u + Σ qᵢ zᵢ²) dt`` with the deviations x and u, and the
     integrals zᵢ of errors of outputs. For a sampled model, a sum over samples replaces the
-    integral.
+    integral; with ``period``, the integral stays.
 
     Parameters
     ----------
@@ -204,6 +206,11 @@ def lqr(
     integral : mapping from str to float, optional
         Outputs of the model that must reach their reference exactly, and the weights of the
         integrals of their errors.
+    period : float, optional
+        Sampling period in s of a controller for a model in continuous time. Its inputs are held
+        from one sample to the next, and weights are those of the integral over time, between the
+        samples as well: the same Q and R as for a continuous controller. Only the zᵢ count at the
+        samples, times the period.
 
     Returns
     -------
@@ -246,6 +253,11 @@ def lqr(
 
     >>> fx.lqr(design.model, largest={"x[0]": 0.1, "u": 2.0}).gain.round(6)
     array([[20.      ,  6.324555]])
+
+    A sampled controller with the weights of the first one:
+
+    >>> fx.lqr(design.model, Q=[1.0, 0.0], R=1.0, period=0.1).gain.round(4)
+    array([[0.9317, 1.3651]])
     """
     attempt = "Cannot design a linear-quadratic regulator"
     check_model(model, attempt, inputs=True)
@@ -253,10 +265,15 @@ def lqr(
     places = chosen(tuple(given), model.output_names, "output", attempt)
     q = [float(as_number(w, (), f"{attempt}: {name}")) for name, w in given.items()]
     Q, R = cost(Q, R, largest, model, attempt)
+    S = np.zeros(np.shape(model.B))
+    if period is not None:
+        sampled = with_period(model, period, attempt)
+        Q, R, S = sampled_cost(model, Q, R, period)
+        model, q = sampled, [period * each for each in q]
     extra = weights(q, list(given), "integral", attempt, definite=True)
     Q = np.block([[Q, np.zeros((len(Q), len(q)))], [np.zeros((len(q), len(Q))), extra]])
     A, B, T, names = _with_integrals(model, places)
-    Q = T.T @ Q @ T
+    Q, S = T.T @ Q @ T, T.T @ np.vstack([S, np.zeros((len(q), len(R)))])
     require_reach(
         A,
         B,
@@ -275,10 +292,10 @@ def lqr(
         "weights Q that see every mode that neither decays nor grows",
         "Give one of these states a weight",
     )
-    P = solve_riccati(A, B, Q, R, model.period, attempt)
+    P = solve_riccati(A, B, Q, R, model.period, attempt, S)
     with np.errstate(all="ignore"):
         sums = (R, B.T @ P) if model.period is None else (R + B.T @ P @ B, B.T @ P @ A)
-        K = np.asarray(np.linalg.solve(*sums), dtype=float)
+        K = np.asarray(np.linalg.solve(sums[0], sums[1] + S.T), dtype=float)
         closed = A - B @ K
     poles = stable_poles(closed, model.period, attempt)
     warn_unless_at_rest(model, "This regulator is designed")
@@ -434,14 +451,15 @@ def solve_riccati(
     R: FloatArray,
     period: float | None,
     attempt: str,
+    S: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the stabilizing solution of the Riccati equation."""
+    """Return the stabilizing solution of the Riccati equation, for xᵀ Q x + 2 xᵀ S u + uᵀ R u."""
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
     solve = solve_continuous_are if period is None else solve_discrete_are
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(solve(A, B, Q, R), dtype=float)
+            return np.asarray(solve(A, B, Q, R, s=S), dtype=float)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise unsolvable(attempt, f"{error}".rstrip(".")) from None
 

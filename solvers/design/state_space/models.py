@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import all_decay, least_stable_first
@@ -71,6 +72,17 @@ def warn_unless_decaying(poles: Poles, period: float | None, what: str) -> None:
             "decay inside of the unit circle"
         )
         warn(f"{what} poles that do not decay: {shown}. {rule}")
+
+
+def warn_if_read_late(model: LinearModel, controls: Iterable[str]) -> None:
+    """Warn when a block of a sampled model reads a controlled input an instant later."""
+    if late := [name for name in controls if name in model.sampled_inputs]:
+        warn(
+            f"The loop will have one sample more of delay than this design: {quoted(late)} is "
+            "sampled by a block of the model, at the instants at which the controller changes "
+            "its output, and that block reads the output of the instant before. Pass "
+            "inputs_after_updates=True to linearize, for the model with this delay"
+        )
 
 
 def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:

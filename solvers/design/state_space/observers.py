@@ -26,6 +26,7 @@ from flexure.solvers.design.state_space.models import (
     warn_unless_decaying,
     without_inputs,
 )
+from flexure.solvers.design.state_space.sampled_costs import accumulated, with_period
 from flexure.solvers.design.state_space.weights import Weights, chosen, weights
 
 _OUTPUTS = "outputs that show every mode"
@@ -154,6 +155,7 @@ def lqe(
     V: Weights,
     *,
     disturbances: str | Iterable[str] = (),
+    period: float | None = None,
 ) -> ObserverDesign:
     """Design the steady-state Kalman filter, the optimal observer for white noise.
 
@@ -176,6 +178,10 @@ def lqe(
     disturbances : str or iterable of str, optional
         Inputs of the model at which the noise w enters; they are unknown, so the observer has no
         input for them.
+    period : float, optional
+        Sampling period in s of an observer for a model in continuous time, whose inputs are held
+        from one sample to the next. W and V are the intensities in continuous time: a sample has
+        the covariance V / period, that of the mean of the noise over a period.
 
     Returns
     -------
@@ -220,6 +226,10 @@ def lqe(
             raise unsolvable(attempt, f"noise of the states of intensity {W}")
     else:
         W = weights(W, model.state_names, "W", attempt)
+    if period is not None:
+        sampled = with_period(model, period, attempt)
+        (_, W), V = accumulated(model.A.T, W, period), V / period
+        model = sampled
     own, T, period = model.on_tangent(), model.tangent, model.period
     A, C, names = own.A, own.C, own.state_names
     W = T.T @ W @ T

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import require
-from flexure.diagrams.checks.errors import ValueRefusedError, quoted, warn
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.html import Shown, heading
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -19,7 +19,13 @@ from flexure.solvers.design.state_space.feedback import (
     lqr,
     state_feedback,
 )
-from flexure.solvers.design.state_space.models import Poles, check_model, ordered, without_inputs
+from flexure.solvers.design.state_space.models import (
+    Poles,
+    check_model,
+    ordered,
+    warn_if_read_late,
+    without_inputs,
+)
 from flexure.solvers.design.state_space.observers import ObserverDesign, lqe
 from flexure.solvers.design.state_space.weights import Weights, chosen
 
@@ -75,13 +81,7 @@ class OutputFeedbackDesign(Shown):
                 expected="designs for one model, with the same states, inputs, outputs and period",
                 found=f"{one!r} and {other!r}",
             )
-        if late := [name for name in one.input_names if name in one.sampled_inputs]:
-            warn(
-                f"The loop will have one sample more of delay than this design: {quoted(late)} is "
-                "sampled by a block of the model, at the instants at which the controller changes "
-                "its output, and that block reads the output of the instant before. Pass "
-                "inputs_after_updates=True to linearize, for the model with this delay"
-            )
+        warn_if_read_late(one, one.input_names)
 
     @property
     def poles(self) -> Poles:
@@ -138,6 +138,7 @@ def lqg(
     largest: Mapping[str, float] | None = None,
     integral: Mapping[str, float] | None = None,
     disturbances: str | Iterable[str] = (),
+    period: float | None = None,
 ) -> OutputFeedbackDesign:
     """Design a Kalman filter and the optimal feedback of its estimate (LQG).
 
@@ -150,6 +151,9 @@ def lqg(
     W, V, disturbances
         Intensities of noise, as for `lqe`, which have to be there; inputs of disturbances are not
         controlled.
+    period : float, optional
+        Sampling period in s of a controller for a model in continuous time, with the same weights
+        and intensities as a continuous one; see `lqr` and `lqe`.
 
     Returns
     -------
@@ -197,5 +201,8 @@ def lqg(
     entries = chosen(disturbances, model.input_names, "input", attempt)
     for name, value in {"W": W, "V": V}.items():
         require(value is not None, value, attempt, f"intensities {name} of noise")
-    feedback = lqr(without_inputs(model, entries), Q, R, largest=largest, integral=integral)
-    return OutputFeedbackDesign(feedback, lqe(model, W, V, disturbances=disturbances))
+    feedback = lqr(
+        without_inputs(model, entries), Q, R, largest=largest, integral=integral, period=period
+    )
+    observer = lqe(model, W, V, disturbances=disturbances, period=period)
+    return OutputFeedbackDesign(feedback, observer)

@@ -51,6 +51,17 @@ class CSize(NamedTuple):
         Code and constants.
     memory : int
         One instance.
+
+    See Also
+    --------
+    CModel.size : Compile a model and measure it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> size = fx.results.CSize(program=2048, memory=96)
+    >>> size.memory
+    96
     """
 
     program: int
@@ -125,6 +136,18 @@ class CModel(Answer):
     info : dict
         What the model says about itself: ``states``, ``discrete``, ``parameters``, ``inputs``,
         ``signals`` and ``events``, as in `JavaScriptModel`.
+
+    See Also
+    --------
+    to_c : Export a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    >>> model = fx.to_c(lag, step=0.01)
+    >>> [row["path"] for row in model.info["parameters"]]
+    ['time_constant', 'gain']
     """
 
     _function = "to_c"

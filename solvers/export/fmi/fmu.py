@@ -56,6 +56,18 @@ class FMU(Answer):
         Names of the variables that tools can connect or set.
     left_out : dict of str to str
         Why a signal is missing, by path.
+
+    See Also
+    --------
+    to_fmu : Export a system.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    >>> unit = fx.to_fmu(lag, platforms=())
+    >>> unit.inputs, unit.outputs, unit.parameters
+    (['u'], ['y'], ['time_constant', 'gain'])
     """
 
     _function = "to_fmu"

@@ -1,1 +1,1 @@
-"""Measures: metrics, figures of step responses and of disturbances."""
+"""Measures: metrics of signals, of step responses and of responses to disturbances."""

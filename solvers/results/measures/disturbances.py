@@ -300,7 +300,7 @@ class DisturbanceResponse(Shown):
     values : ndarray, shape (k,)
         The response.
     info : DisturbanceInfo
-        Its figures.
+        Its metrics.
     name : str
         Path of the signal.
     unit : str

@@ -69,7 +69,7 @@ class Records:
     longer : dict
         How much longer runs have to be of which a signal still moves at the end, by path, (N,).
     lacking : set
-        Paths and names of the figures of step responses that some of these runs lack.
+        Paths and names of the step metrics that some of these runs lack.
     span : tuple of float or None
         When runs begin and end; None for where the signals do.
     """
@@ -85,7 +85,7 @@ class Records:
     span: tuple[float, float] | None = None
 
     def note(self, path: str, name: str, figures: FloatArray, longer: FloatArray) -> None:
-        """Note which runs lack a figure because they have to be longer."""
+        """Note which runs lack a metric because they have to be longer."""
         self.longer[path] = np.maximum(longer, self.longer.get(path, 0.0))
         if np.any(np.isnan(figures) & (longer > 0.0)):
             self.lacking.add((path, name))

@@ -1,4 +1,4 @@
-"""The figures of step responses, of one run or of many at once.
+"""Step metrics of one run, or of many at once.
 
 Whether a record has come to rest is judged by the last two quarters of its time after the step. The
 response moves over a range R0 in the last quarter but one, and over R1 in the last. With r = R1/R0,
@@ -34,7 +34,7 @@ _FAR = 100.0  # records of the same length; rest beyond these is not in sight
 class StepInfo(Answer):
     """Measures of a step response y(t) from y0 to its final value yf.
 
-    Times count from the instant of the step. A figure that the record does not contain, because
+    Times count from the instant of the step. A metric that the record does not contain, because
     the response never gets there or still moves at the end, is NaN; `step_info` has the rules.
 
     Attributes
@@ -124,7 +124,7 @@ class StepInfo(Answer):
 
 
 def effort_lines(info: Any) -> list[str]:
-    """Return the lines in which figures tell integrals of the error, and what control took."""
+    """Return the lines about integrals of the error and the control effort."""
     lines = []
     if np.isfinite(info.iae):
         lines.append(f"IAE, ISE, ITAE      {info.iae:.4g}, {info.ise:.4g}, {info.itae:.4g}")
@@ -137,7 +137,7 @@ def effort_lines(info: Any) -> list[str]:
 def effort_figures(
     y: Curve, figures: Mapping[str, FloatArray] | StepFigures, control: Curve | None = None
 ) -> dict[str, FloatArray]:
-    """Return the figures of responses that are integrals of the error, or of the control.
+    """Return the metrics of responses that are integrals of the error, or of the control.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def effort_figures(
 
 
 class StepFigures:
-    """Figures of step responses, each computed when it is asked for.
+    """Step metrics, each computed when it is asked for.
 
     They are the attributes of `StepInfo` but those of `effort_figures`, arrays of shape (N,); NaN
     in runs that cannot be measured.
@@ -173,7 +173,7 @@ class StepFigures:
     Attributes
     ----------
     longer : ndarray, shape (N,)
-        How much longer runs have to be that lack a figure because they still move: an estimate
+        How much longer runs have to be that lack a metric because they still move: an estimate
         in seconds, infinite where no decay is in sight, zero where nothing is lacking.
     """
 
@@ -211,12 +211,12 @@ class StepFigures:
         self.longer = np.where(fine & np.isnan(settled), more, 0.0)
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Return a figure by its name."""
+        """Return a metric by its name."""
         with np.errstate(all="ignore"):
             return np.asarray(_FIGURES[name](self))
 
     def all(self) -> dict[str, FloatArray]:
-        """Return all figures by name."""
+        """Return all metrics by name."""
         return {name: self[name] for name in _FIGURES}
 
     @cached_property
@@ -270,7 +270,7 @@ class StepFigures:
         return np.where(arc >= 0, np.where(a[arc] >= level, since.t0[arc], crossed), np.nan)
 
 
-#: How each figure is computed.
+#: How each metric is computed.
 _FIGURES: dict[str, Callable[[StepFigures], FloatArray]] = {
     "initial": lambda of: of._initial,
     "final": lambda of: of._final,

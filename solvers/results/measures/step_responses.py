@@ -1,4 +1,4 @@
-"""Step responses and the figures that describe them."""
+"""Step responses and the metrics that describe them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def step_info(
     band, taken that it goes on as it did in the second half of the record: when it moves over a
     range R0 in the third quarter after the step and over R1 in the fourth, and r = R1/R0, then
     either R1 itself or R1 r / (1 - r) is small. Otherwise the record *still moves*. Without
-    ``final`` and ``target``, its last value is no final value then, and all figures that need one
+    ``final`` and ``target``, its last value is no final value then, and all metrics that need one
     are NaN. With them, the settling time alone is NaN, unless the response is inside of the band
     and expected to stay there: a deviation from the final value of up to E0 in the third quarter
     and E1 in the fourth goes on as E1²/E0, and a steady drift away from it, by which the ranges of
@@ -83,7 +83,7 @@ def step_info(
     Warns
     -----
     UserWarning
-        When figures are NaN because the record still moves at its end. The text estimates how much
+        When metrics are NaN because the record still moves at its end. The text estimates how much
         longer it has to be.
 
     Raises
@@ -165,7 +165,7 @@ def measure(
 
 
 def first_row(figures: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Return the figures of a single record; those that are lacking are equal to each other."""
+    """Return the metrics of a single record; those that are lacking are equal to each other."""
     numbers = {key: float(column[0]) for key, column in figures.items()}
     return {key: math.nan if math.isnan(number) else number for key, number in numbers.items()}
 
@@ -225,7 +225,7 @@ class StepResponse(Answer):
     values : ndarray, shape (k,)
         The response.
     info : StepInfo
-        Its figures.
+        Its metrics.
     at : float
         Instant of the step in seconds.
     name : str

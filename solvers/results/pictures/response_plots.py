@@ -1,4 +1,4 @@
-"""Pictures of responses to steps and disturbances, with their figures marked."""
+"""Pictures of responses to steps and disturbances, with their metrics marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals of a run as polynomials over pieces of its steps, for figures that rest on the run."""
+"""Signals of a run as polynomials over pieces of its steps, for metrics that rest on the run."""
 
 from __future__ import annotations
 

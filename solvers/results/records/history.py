@@ -327,7 +327,7 @@ class History:
         self.size += self._step_size
 
     def takes(self, count: int) -> bool:
-        """Tell whether so many rows are better appended as they are than made objects."""
+        """Return whether so many rows are better appended as they are than made objects."""
         return count > _FEW or not isinstance(self._parts[-1], list)
 
     def append(self, rows: Rows) -> None:
@@ -351,7 +351,7 @@ class History:
         return math.inf if self._limit is None else self._limit
 
     def end_before(self, time: float) -> None:
-        """Say that equations jump at the end of the current piece; rows say so themselves."""
+        """State that equations jump at the end of the current piece; rows say so themselves."""
         part = self._parts[-1]
         if isinstance(part, list):
             part[-1].last = time

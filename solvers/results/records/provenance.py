@@ -112,7 +112,7 @@ def of_versions() -> Provenance:
 
 
 def differences(then: Provenance, now: Provenance, kinds: Iterable[str] = KINDS) -> str:
-    """Say what differs in entries of some kinds; nothing when all is as it was."""
+    """Describe what differs in entries of some kinds; nothing when all is as it was."""
     then, now = ({e: text for e, text in table.items() if e.kind in kinds} for table in (then, now))
     texts = []
     for entry in [*then, *(each for each in now if each not in then)]:
@@ -124,7 +124,7 @@ def differences(then: Provenance, now: Provenance, kinds: Iterable[str] = KINDS)
 
 
 def _said(entry: Entry, old: str | None, new: str | None) -> str:
-    """Say what differs in one thing."""
+    """Describe what differs in one thing."""
     kind, name = entry
     name = {"wire": f"source of '{name}'"}.get(kind, f"{kind} '{name}'")
     if old is None or new is None:

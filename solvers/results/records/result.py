@@ -269,7 +269,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
         return merged[np.argsort(merged, kind="stable")]
 
     def _dense_output(self, signals: Sequence[Signal]) -> DenseOutput:
-        """Return signals in all steps, on which figures of the run rest."""
+        """Return signals in all steps, on which metrics of the run rest."""
         from flexure.solvers.results.records.dense_signals import dense_signals
 
         return dense_signals(self.time, partial(self.sample_all, [*signals]))
@@ -310,7 +310,7 @@ class SimulationResult(Shown, HasSignals, ResultPictures, Exported):
         Warns
         -----
         UserWarning
-            When figures are NaN because the signal still moves at the end; see
+            When metrics are NaN because the signal still moves at the end; see
             `flexure.step_info`.
 
         Raises

@@ -54,7 +54,7 @@ def stored_pieces(stored: StoredResult) -> Iterator[str]:
 
 
 def response_pieces(response: StepResponse | DisturbanceResponse) -> Iterator[str]:
-    """Show a response with its target, and its figures."""
+    """Show a response with its target, and its metrics."""
     yield heading(type(response).__name__, response.name)
     levels = [response.info.target]
     yield thumbnail(

@@ -20,7 +20,7 @@ class StoredSignal(NamedTuple):
     labels : list
         Names of its components, or their numbers.
     doc : str
-        One line for people.
+        One line of documentation.
     """
 
     shape: tuple[int, ...]

@@ -141,7 +141,7 @@ class Timeline:
 
 
 def _changes(ascending: Indices) -> npt.NDArray[np.bool_]:
-    """Tell which of some ascending indices differ from the one before."""
+    """Return which of some ascending indices differ from the one before."""
     return np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import file_path
-from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
+from flexure.blocks.signals.table_files import bare, read_table
+from flexure.diagrams.checks.arguments import file_path, items_of
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.values.arrays import freeze
 from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan, by_component
 
 _FORMAT = "flexure plan 1"
 _KINDS = (".npz", ".csv")
+_TABLES = (".mat", ".parquet", ".arrow", ".feather")
 
 
 def save(plan: Plan, path: str | Path) -> None:
@@ -34,13 +37,17 @@ def save(plan: Plan, path: str | Path) -> None:
         np.savez(file, *arrays, plan=np.array(json.dumps(content)))
 
 
-def load_plan(path: str | Path) -> Plan:
-    """Read a plan that `Plan.save` wrote, or a table of numbers below a line of paths.
+def load_plan(path: str | Path, paths: Iterable[str] | None = None) -> Plan:
+    """Read a plan that `Plan.save` wrote, or a table whose columns are named by paths.
 
     Parameters
     ----------
     path : str or Path
-        A file whose name ends in ``.npz`` or ``.csv``.
+        A file whose name ends in ``.npz`` or ``.csv``, or a table from elsewhere, such as that of
+        `Sweep.to_parquet`: in ``.mat``, or in ``.parquet``, ``.arrow`` or ``.feather`` (extra
+        ``data``).
+    paths : iterable of str, optional
+        Columns to use; all of them when omitted. The table of a study also has its metrics.
 
     Returns
     -------
@@ -49,7 +56,9 @@ def load_plan(path: str | Path) -> Plan:
     Raises
     ------
     ValueRefusedError
-        When it cannot be read, or holds no plan.
+        When it cannot be read, holds no plan, or a path is no column of it.
+    MissingExtraError
+        When the package that reads it is not installed.
 
     See Also
     --------
@@ -70,7 +79,13 @@ def load_plan(path: str | Path) -> Plan:
     try:
         if not Path(path).is_file():
             raise OSError("no file of this name")
-        return _from_csv(path) if _kind(path, attempt) == ".csv" else _from_npz(path)
+        kind = _kind(path, attempt, (*_KINDS, *_TABLES))
+        if kind in _TABLES:
+            table = read_table(str(path), attempt)
+            plan = _listed({bare(name): values for name, values in table.values.items()})
+        else:
+            plan = _from_csv(path) if kind == ".csv" else _from_npz(path)
+        return plan if paths is None else _chosen(plan, paths, attempt)
     except FlexureError:
         raise
     except Exception as error:  # of whatever a damaged file makes NumPy stumble over
@@ -79,14 +94,37 @@ def load_plan(path: str | Path) -> Plan:
         ) from error
 
 
-def _kind(path: Any, attempt: str) -> str:
+def _kind(path: Any, attempt: str, kinds: Sequence[str] = _KINDS) -> str:
     """Return the end of the name of a file."""
     suffix = Path(file_path(path, attempt)).suffix.lower()
-    if suffix not in _KINDS:
+    if suffix not in kinds:
         raise ValueRefusedError(
-            attempt, expected=f"the name of a file that ends in {quoted(_KINDS)}", found=repr(path)
+            attempt, expected=f"the name of a file that ends in {quoted(kinds)}", found=repr(path)
         )
     return suffix
+
+
+def _listed(table: Mapping[str, Any]) -> Plan:
+    """Return the plan whose runs are the rows of a table."""
+    return Plan([Axis(SAMPLE, {name: freeze(np.array(v, float)) for name, v in table.items()})])
+
+
+def _chosen(plan: Plan, paths: Iterable[str], attempt: str) -> Plan:
+    """Return the part of a plan that varies some paths."""
+    kept = items_of(paths, "paths", attempt)
+    known = [path for axis in plan.axes for path in axis.columns]
+    for path in kept:
+        if path not in known:
+            raise ValueRefusedError(
+                attempt,
+                expected="paths of its columns",
+                found=repr(path),
+                remedy=suggestion(str(path), known),
+            )
+    parts = [
+        (axis.name, {k: v for k, v in axis.columns.items() if k in kept}) for axis in plan.axes
+    ]
+    return Plan([Axis(name, columns) for name, columns in parts if columns])
 
 
 def _from_csv(path: str | Path) -> Plan:
@@ -99,8 +137,7 @@ def _from_csv(path: str | Path) -> Plan:
     table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, len(names)))
     if table.shape[1] != len(names):
         raise ValueError(f"{len(names)} paths above {table.shape[1]} columns")
-    columns = {name: freeze(np.array(table[:, k])) for k, name in enumerate(names)}
-    return Plan([Axis(SAMPLE, columns)])
+    return _listed(dict(zip(names, table.T, strict=True)))
 
 
 def _from_npz(path: str | Path) -> Plan:

@@ -20,7 +20,7 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.value_places import Place, path_of
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.results.measures import metric_kinds
+from flexure.solvers.results.measures import function_metrics, response_metrics
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import (
     Measure,
@@ -35,7 +35,7 @@ from flexure.solvers.results.measures.step_sources import StepFinder, StepInput
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader
 
-#: A figure of step responses by its name, a metric, or a function of a `SimulationResult`.
+#: A step metric by its name, a metric, or a function of a `SimulationResult`.
 Wanted: TypeAlias = str | Metric | Measure
 #: Instants and targets of steps in runs: arrays of shape (N,) by name, for each response. And the
 #: ``"value"`` of parameters, by path.
@@ -43,7 +43,7 @@ Steps: TypeAlias = Mapping[Response | str, Mapping[str, FloatArray]]
 
 _METRICS = tuple(field.name for field in fields(StepInfo))
 _WANTED = (
-    "names of step figures, metrics of fx.metrics or functions of a result, alone or in a list, or "
+    "names of step metrics, metrics of fx.metrics or functions of a result, alone or in a list, or "
     "by names in a mapping"
 )
 _PIECES = 100_000  # of the steps that are measured at once, which bounds the memory for it
@@ -71,7 +71,7 @@ def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse what is no figure of step responses."""
+    """Refuse what is no step metric."""
     for name in names:
         if not is_one_of(name, _METRICS):
             raise UnknownNameError(
@@ -82,17 +82,19 @@ def check_names(names: Iterable[str]) -> None:
 def chosen(
     pairs: Sequence[tuple[str | None, Wanted]], responses: Sequence[str], attempt: str
 ) -> dict[str, Metric]:
-    """Return metrics by name; figures of step responses are those of several signals."""
+    """Return metrics by name; step metrics are those of several signals."""
     found: dict[str, Metric] = {}
     for given, each in pairs:
         if isinstance(each, str):
             name = given or each
             made = {
-                name if len(responses) == 1 else f"{name} of {path}": metric_kinds.step(each, path)
+                name if len(responses) == 1 else f"{name} of {path}": response_metrics.step(
+                    each, path
+                )
                 for path in responses
             }
         else:
-            metric = each if isinstance(each, Metric) else metric_kinds.of(each)
+            metric = each if isinstance(each, Metric) else function_metrics.of(each)
             made = {given or metric.label: metric}
         twice = found.keys() & made.keys()
         if twice and not all(isinstance(each, str) for _, each in pairs):
@@ -123,7 +125,7 @@ class MetricColumns:
     longer : dict
         How much longer runs have to be of which a signal still moves at the end, by path, (N,).
     lacking : set
-        Paths and names of the figures of step responses that some of these runs lack.
+        Paths and names of the step metrics that some of these runs lack.
     """
 
     def __init__(self, names: Iterable[str], count: int) -> None:
@@ -146,7 +148,7 @@ class MetricColumns:
             column[index] = np.nan
 
     def warn_of_motion(self) -> None:
-        """Warn where figures are NaN because signals still move at the end of the runs."""
+        """Warn where metrics are NaN because signals still move at the end of the runs."""
         for path, longer in self.longer.items():
             lacking = [name for name in _METRICS if (path, name) in self.lacking]
             if lacking:
@@ -275,7 +277,7 @@ def part_of(steps: Steps, runs: slice | NDArray[np.int64]) -> Steps:
 
 
 def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> None:
-    """Warn that figures are NaN in runs of which a signal still moves at the end."""
+    """Warn that metrics are NaN in runs of which a signal still moves at the end."""
     moving = longer[longer > 0.0]
     warn(
         f"'{path}' still moves at the end of {len(moving)} of {len(longer)} runs, "

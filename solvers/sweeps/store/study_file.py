@@ -192,7 +192,10 @@ def read_study(path: Path, attempt: str) -> tuple[Outline, Chunk]:
     """Read a study: what it is about, and what its finished runs did."""
     with _blaming(attempt):
         if not path.is_file():
-            raise sqlite3.OperationalError("no file of this name")
+            remedy = "Check the name; the file is created with the first finished runs"
+            raise RecordFileError(
+                attempt, expected="a file", found="no file of this name", remedy=remedy
+            )
         with closing(_connect(path, "ro")) as connection:
             connection.execute("BEGIN")  # so that all is as it was at one moment
             if not _is_study(connection, attempt):
@@ -270,7 +273,7 @@ def _read_done(connection: sqlite3.Connection, outline: Outline) -> Chunk:
 
 @contextmanager
 def _blaming(attempt: str) -> Iterator[None]:
-    """Turn what SQLite says, and what damaged contents lead to, into an error of ours."""
+    """Turn errors of SQLite and of damaged contents into a `RecordFileError`."""
     try:
         yield
     except sqlite3.Error as error:

@@ -264,8 +264,6 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         fx.linearize(servo(pid()), inputs=["target.value"])
     with pytest.raises(UnknownNameError):
         fx.linearize(servo(pid()), inputs=["plant.v"], period=T)
-    with pytest.raises(ValueRefusedError, match="continuous time"):
-        fx.linearize(servo(pid()), inputs=[], outputs=[], period=T).to_affine_system("a")
 
 
 def test_a_reset_by_a_block_is_refused_by_name_and_one_that_is_fixed_does_nothing() -> None:

@@ -177,9 +177,9 @@ def test_runs_from_contexts_are_measured_likewise() -> None:
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (3.0, "expected names of step figures"),
-        (dict, "expected names of step figures"),
-        ({1: "overshoot"}, "expected names of step figures"),
+        (3.0, "expected names of step metrics"),
+        (dict, "expected names of step metrics"),
+        ({1: "overshoot"}, "expected names of step metrics"),
         ([metrics.final("arm.y")] * 2, "two of the name 'final\\(arm.y\\)'"),
         (metrics.at("arm.y", 9.0), "within the runs, from 0 to 8 s"),
         (metrics.final("arm.z"), "Cannot find"),

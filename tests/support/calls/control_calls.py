@@ -33,6 +33,24 @@ _OF_X: dict[str, Any] = {
 }
 
 
+_PROBLEM = {"controls": "force", "measurements": ["position"]}
+
+
+def weighted_mass() -> fx.LinearModel:
+    """A generalized plant: a mass that is pushed, and whose position is measured with noise."""
+    mass = mass_model()
+    names = {"input_names": ["push", "noise", "force"], "output_names": ["z", "work", "position"]}
+    return dataclasses.replace(
+        mass,
+        B=mass.B @ [[1.0, 0.0, 1.0]],
+        C=np.vstack([mass.C, 0.0 * mass.C, mass.C]),
+        D=np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.1, 0.0]]),
+        u0=np.zeros(3),
+        y0=np.zeros(3),
+        **names,
+    )
+
+
 def lag_loop() -> fx.LinearModel:
     """A loop gain."""
     return fx.loop_gain(lag()[0], "lag.u")
@@ -70,8 +88,8 @@ def control_calls() -> dict[str, Make]:
         "passivity_indices": lambda: Call(
             fx.passivity_indices, {"model": lag_loop(), "sector": (0.0, 2.0)}
         ),
-        "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
-        "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
+        "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}, period=0.1),
+        "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u", period=0.1),
         "lqg": of_mass(
             fx.lqg,
             largest={"x[0]": 1.0, "u": 1.0},
@@ -79,6 +97,14 @@ def control_calls() -> dict[str, Make]:
             V=1.0,
             integral={"y": 1.0},
             disturbances=(),
+            period=0.1,
+        ),
+        "h2_synthesis": lambda: Call(fx.h2_synthesis, _PROBLEM | {"model": weighted_mass()}),
+        "hinf_synthesis": lambda: Call(
+            fx.hinf_synthesis, _PROBLEM | {"model": weighted_mass(), "gamma": 50.0, "rtol": 0.1}
+        ),
+        "model_reduction": of_mass(
+            fx.model_reduction, order=2, method="modal", keep_static_gain=True
         ),
         "KalmanFilter": lambda: Call(
             fx.KalmanFilter,
@@ -96,6 +122,26 @@ def control_calls() -> dict[str, Make]:
         "ExtendedKalmanFilter": whole(fx.ExtendedKalmanFilter, name="ekf", **_FILTER),
         "UnscentedKalmanFilter": whole(
             fx.UnscentedKalmanFilter, name="ukf", alpha=0.5, beta=2.0, kappa=1.0, **_FILTER
+        ),
+        "ModelPredictiveController": lambda: Call(
+            fx.ModelPredictiveController,
+            {
+                "name": "mpc",
+                "model": sampled_mass(),
+                "Q": [1.0, 0.0],
+                "R": 1.0,
+                "horizon": 3,
+                "tracked": "y",
+                "input_limits": {"u": (-1.0, 1.0)},
+                "change_limits": {"u": 0.5},
+                "output_limits": {"y": (-1.0, 2.0)},
+                "violation_weight": 10.0,
+                "disturbance_gain": 0.2,
+                "delay": 1,
+                "deadline": 1.0,
+                "max_iterations": 50,
+                "offset": 0.05,
+            },
         ),
         "filter_consistency": filtered,
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),

@@ -15,7 +15,7 @@ MODEL = "<model name='m'><link name='a'/></model>"
 def saved_plan() -> Call:
     """A plan in a file."""
     fx.plans.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
-    return Call(fx.plans.load_plan, {"path": "plan.npz"})
+    return Call(fx.plans.load_plan, {"path": "plan.npz", "paths": ["pid.kp"]})
 
 
 def stored_study() -> Call:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import flexure as fx
 from tests.support.calls.odd_arguments import Call
 from tests.support.calls.public_calls import Make, lag, whole
@@ -64,9 +66,19 @@ def flexure_calls() -> dict[str, Make]:
             shear_modulus=80e9,
             density=7850.0,
             yield_strength=235e6,
+            thermal_expansion=1e-5,
             fatigue_limit=100e6,
             name="steel",
             source="a data sheet",
+        ),
+        "Material.silicon": whole(fx.Material.silicon, along=[1, 1, 0], width=[0, 0, 1]),
+        "Material.quartz": whole(fx.Material.quartz, along=[0, 1, 0], width=[1, 0, 0]),
+        "Material.from_stiffness": whole(
+            fx.Material.from_stiffness,
+            stiffness=np.eye(6),
+            along=[1, 0, 0],
+            width=[0, 1, 0],
+            density=1.0,
         ),
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
         "check_limits": limits_of_lag,

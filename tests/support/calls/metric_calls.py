@@ -17,7 +17,7 @@ def metric_calls() -> dict[str, Callable[[], Call]]:
     """The functions that make metrics, and the methods of metrics."""
     window: dict[str, Any] = {"signal": "y", "start": 1.0, "end": 2.0}
     error = {**window, "target": 0.5}
-    step = {"figure": "overshoot", "signal": "y", "at": 0.5, "initial": 0.0, "final": 1.0}
+    step = {"name": "overshoot", "signal": "y", "at": 0.5, "initial": 0.0, "final": 1.0}
     extremes = ("maximum", "minimum", "peak")
     arguments: dict[str, dict[str, Any]] = {
         **dict.fromkeys((*extremes, "mean", "rms", "integral", "total_variation"), window),
@@ -27,7 +27,7 @@ def metric_calls() -> dict[str, Callable[[], Call]]:
         "first_crossing": {"signal": "y", "level": 0.5, "direction": "rising"},
         "step": {**step, "target": 1.0, "band": 0.05, "control": None},
         "disturbance": {
-            "figure": "recovery_time",
+            "name": "recovery_time",
             "signal": "y",
             "at": 0.5,
             "target": 1.0,
@@ -57,6 +57,6 @@ def metric_calls() -> dict[str, Callable[[], Call]]:
 
 def _evaluated(name: str, **given: Any) -> Any:
     """Make a metric, and compute it."""
-    by_place = ("law", "figure", "signal", "metric", "other")
+    by_place = ("law", "name", "signal", "metric", "other")
     args = [given.pop(each) for each in by_place if each in given]
     return getattr(fx.metrics, name)(*args, **given).evaluate(_TIMES, _SAMPLES)

@@ -13,7 +13,7 @@ from scipy import signal
 import flexure as fx
 from tests.contracts import parts
 from tests.support.calls.body_calls import body_calls
-from tests.support.calls.control_calls import control_calls
+from tests.support.calls.control_calls import control_calls, weighted_mass
 from tests.support.calls.file_calls import file_calls
 from tests.support.calls.flexure_calls import flexure_calls
 from tests.support.calls.metric_calls import metric_calls
@@ -209,6 +209,11 @@ def filtered() -> Any:
 @cache
 def regulator() -> fx.results.OutputFeedbackDesign:
     return fx.lqg(mass_model(), 1.0, 1.0, 1.0, 1.0)
+
+
+def synthesized() -> tuple[Any, Any]:
+    design = fx.h2_synthesis(weighted_mass(), "force", "position")
+    return design, lambda: None
 
 
 def designed(part: str | None = None) -> Callable[[], tuple[Any, Any]]:
@@ -528,6 +533,7 @@ def method_calls() -> dict[str, Make]:
         "ObserverDesign.to_block": method(designed("observer"), "to_block", name="observer"),
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
+        "SynthesisDesign.to_block": method(synthesized, "to_block", name="controller"),
         "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
         "CModel.save": method(of_lag(partial(fx.to_c, step=0.01)), "save", path="code"),
         "CModel.size": method(of_lag(partial(fx.to_c, step=0.01)), "size", compiler="gcc"),
@@ -561,6 +567,16 @@ NOT_CALLED = {
     *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
     *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
-    *("FeedbackDesign", "LivePage", "ObserverDesign", "PIDTuning", "Plan", "Regression", "Widget"),
+    *(
+        "FeedbackDesign",
+        "SynthesisDesign",
+        "ModelReduction",
+        "LivePage",
+        "ObserverDesign",
+        "PIDTuning",
+        "Plan",
+        "Regression",
+        "Widget",
+    ),
     *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

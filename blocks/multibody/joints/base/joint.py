@@ -91,6 +91,21 @@ class Joint(Part, ABC):
         When a frame is missing, or both are on one body.
     ValueRefusedError
         When damping is negative, or limits are not in order.
+
+    See Also
+    --------
+    RevoluteJoint : A hinge.
+    PrismaticJoint : A slide.
+    PlantBuilder.add_joint : Add a joint to a plant.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("bench")
+    >>> arm = builder.add_body("arm", fx.SpatialInertia.thin_rod(0.1, length=0.2, axis="x"))
+    >>> joint = builder.add_joint(fx.RevoluteJoint("pin", builder.world, arm, axis=(0, 0, 1)))
+    >>> joint.num_positions, joint.can_rotate, joint.can_translate
+    (1, True, False)
     """
 
     TYPE_NAME: ClassVar[str]

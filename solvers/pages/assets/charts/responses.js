@@ -105,7 +105,7 @@ function remark(figures) {
     return `Sources jump at ${times} s: no single step to measure.`;
   }
   if (Number.isNaN(figures.final)) {
-    return "Still moving at the end: figures that need the final value are left out.";
+    return "Still moving at the end: metrics that need the final value are omitted.";
   }
   if (Number.isNaN(figures.settling_time)) return "Not yet settled at the end of the run.";
   return "";

@@ -1,4 +1,4 @@
-"""The doctor finds numbers far out of proportion, and nothing in what is healthy."""
+"""The doctor finds implausible values, and none in healthy models."""
 
 from __future__ import annotations
 
@@ -421,13 +421,13 @@ def test_the_report_can_be_read_gone_through_and_asserted() -> None:
     assert [finding.path for finding in checkup] == ["door.panel.mass", "target.to"]
     assert checkup.table()["rule"] == ["density", "degrees"]
     text = str(checkup)
-    assert text.startswith("'servo': 2 things far out of proportion")
+    assert text.startswith("'servo': 2 implausible values")
     assert "9000 kg" in text
     assert "60 rad" in text
     assert max(map(len, text.splitlines())) <= 100
     healthy = fx.doctor(servo())
     assert (len(healthy), healthy.ok, bool(healthy)) == (0, True, True)
-    assert str(healthy) == "'servo': nothing far out of proportion"
+    assert str(healthy) == "'servo': no implausible values"
 
 
 def test_the_context_decides_and_stays_as_it_was() -> None:
@@ -498,7 +498,7 @@ def test_unusual_leaves_are_healthy(given: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("wrong", [None, "servo", fx.DiagramBuilder("servo"), fx.Gain])
 def test_what_is_no_system_is_refused(wrong: Any) -> None:
-    with pytest.raises(DeclarationError, match="Cannot look into"):
+    with pytest.raises(DeclarationError, match="Cannot check"):
         fx.doctor(wrong)
 
 

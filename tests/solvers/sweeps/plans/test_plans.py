@@ -288,6 +288,30 @@ def test_a_damaged_file_is_refused(left: int, tmp_path: Path) -> None:
         fx.plans.load_plan(file)
 
 
+def test_a_plan_comes_from_the_table_of_a_study(tmp_path: Path) -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    context = lag.create_default_context()
+    context.set("u", 1.0)
+    plan = fx.plans.grid({"time_constant": [0.5, 1.0], "gain": [0.0, 0.2, 0.4]})
+    options: dict[str, Any] = {"context": context, "metrics": {"end": fx.metrics.final("y")}}
+    study = fx.sweep(lag, plan, 0.3, **options)
+    for kind in ("mat", "parquet"):
+        if kind == "parquet":
+            pytest.importorskip("pyarrow")
+        file = tmp_path / f"study.{kind}"
+        getattr(study, f"to_{kind}")(file)
+        again = fx.plans.load_plan(file, ["time_constant", "gain"])
+        assert again.paths == ("time_constant", "gain")
+        found = fx.sweep(lag, again, 0.3, **options)
+        assert np.array_equal(found.metrics["end"], study.metrics["end"])
+        with pytest.raises(ValueRefusedError, match="time_constant") as caught:
+            fx.plans.load_plan(file, ["time_constants"])
+        assert "Did you mean" in str(caught.value)
+        file.write_bytes(b"noise")
+        with pytest.raises(ValueRefusedError, match="Cannot load a plan"):
+            fx.plans.load_plan(file)
+
+
 # Sweeps of plans ----------------------------------------------------------------------------------
 
 

@@ -203,9 +203,7 @@ def test_ctrl_c_keeps_what_is_done(
     partial = caught.value.result  # type: ignore[attr-defined]
     assert 0 < (ended := sum(partial.outcomes == "completed")) < len(plan)
     (note,) = caught.value.__notes__
-    assert note.startswith(
-        f"{ended} of {len(plan)} runs have ended; those in a study file are kept"
-    )
+    assert note.startswith(f"{ended} of {len(plan)} runs have ended; the study file keeps them")
     assert_same(fx.load_study(store), partial)
     assert_same(study(store, plan, compiled=native), study(None, plan, compiled=native))
 

@@ -1,0 +1,1 @@
+"""Optimal motions: direct collocation of traced equations, its solver, its replay."""

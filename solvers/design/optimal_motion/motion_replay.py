@@ -1,0 +1,102 @@
+"""Replays: the inputs of a plan, played into the unmodified system by the simulator."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks import Trajectory
+from flexure.diagrams.building.builder import DiagramBuilder
+from flexure.diagrams.checks.errors import SimulationError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import Variable
+from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.simulation import simulate
+
+
+class Player:
+    """A copy of a system with sources at its free inputs.
+
+    Parameters
+    ----------
+    context : Context
+        A root context with all values but those of the free inputs; it is not changed.
+    inputs : sequence of Variable
+        The free inputs.
+    """
+
+    def __init__(self, context: Context, inputs: list[Variable]) -> None:
+        self._context, self._inputs = context, inputs
+        self.prefix = context.system.name
+
+    def play(
+        self, times: FloatArray, values: FloatArray, kind: str, start: FloatArray, **options: Any
+    ) -> SimulationResult:
+        """Return the run from a start with inputs through given points.
+
+        Parameters
+        ----------
+        times : ndarray, shape (k,)
+            Nodes of the mesh in seconds; the run ends at the last one.
+        values : ndarray, shape (m, k)
+            Inputs at the nodes.
+        kind : {"linear", "hold"}
+            How inputs go on between the nodes.
+        start : ndarray
+            States at the beginning.
+        **options
+            Of `simulate`.
+
+        Raises
+        ------
+        SimulationError
+            When the run cannot go on.
+        """
+        context = self._context
+        system = copy.deepcopy(context.system)
+        builder = DiagramBuilder("replay" if self.prefix != "replay" else "replay_of_motion")
+        builder.add(system)
+        fed, row = {}, 0
+        store, layout = context.store, context.store.layout
+        for each in self._inputs:
+            slot, port = each.keys[0][0][1], layout.slot_port[each.keys[0][0][1]]
+            if port not in fed:
+                held = store.value(slot) if store.holds(slot) else np.zeros(port.size)
+                fed[port] = np.tile(held, (len(times), 1))
+            fed[port][:, [k for _, k in each.keys]] = values[row : row + len(each.keys)].T
+            row += len(each.keys)
+        for number, (port, points) in enumerate(fed.items()):
+            source = Trajectory(f"{self.prefix}_input_{number}", times, points, kind=kind)  # type: ignore[arg-type]
+            builder.add(source)
+            builder.connect(source.y, system.input_ports[port.index])
+        others = [port for port in context.system.input_ports if port not in fed]
+        for port in others:
+            builder.export_input(system.input_ports[port.index], name=port.name)
+        whole = builder.build()
+        played = whole.create_default_context()
+        played.time, played.accuracy = context.time, context.accuracy
+        for mine, given in zip(played.find(system).leaves(), context.leaves(), strict=True):
+            mine.take(given)
+        for port, inner in zip(whole.input_ports, others, strict=True):
+            slot = layout.held[inner]
+            if store.holds(slot):
+                played.store.fix(played.store.layout.held[port], store.value(slot))
+        played.find(system).continuous_state = start
+        return simulate(whole, float(times[-1]), context=played, **options)
+
+
+def states_of(result: SimulationResult, times: FloatArray) -> FloatArray:
+    """Return all continuous states of a run at ascending times, shape (n, k)."""
+    leaves = result.context.store.layout.leaves
+    handles = [each.continuous_state for each in leaves if each.continuous_state is not None]
+    columns = result.sample_all(handles, times)
+    return np.concatenate([np.reshape(each, (len(times), -1)) for each in columns], axis=1).T
+
+
+def run_so_far(error: SimulationError) -> SimulationResult | None:
+    """Return the run that an error ended."""
+    found: SimulationResult | None = getattr(error, "result", None)
+    return found

@@ -1,0 +1,357 @@
+"""Linear model predictive control as a sampled block."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.checks.arguments import count_of, mapping, require, shown
+from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, bounded
+from flexure.diagrams.values.events import Periodic
+from flexure.diagrams.values.handles import Handle
+from flexure.solvers.analysis.linear_models.linear_model import LinearModel
+from flexure.solvers.design.predictive_control.horizon_problem import (
+    HorizonProblem,
+    Limits,
+    PointAtRest,
+)
+from flexure.solvers.design.state_space.feedback import lqr
+from flexure.solvers.design.state_space.models import check_model
+from flexure.solvers.design.state_space.weights import Weights, chosen, cost
+
+_KEPT = 100_000  # times of solutions
+_DEPENDENT = 1e-9  # of the largest singular value: conditions that say the same
+
+
+class ModelPredictiveController(LeafSystem):
+    """Control by the optimal inputs over a horizon, within limits, found anew at each sample.
+
+    For the model ``x[k+1] = A x + B u + f₀ + d`` and outputs ``y = C x + D u + y₀``, each sample
+    first finds a point at rest xₛ, uₛ with ``y = r`` for the tracked outputs, and then minimizes ::
+
+        Σ (x[k] - xₛ)ᵀ Q (x[k] - xₛ) + (u[k] - uₛ)ᵀ R (u[k] - uₛ),   k = 0 ... N - 1
+        + (x[N] - xₛ)ᵀ P (x[N] - xₛ)
+
+    within the limits, and applies the first input. P is the cost of `lqr` with the same weights, so
+    that far from the limits the controller is that regulator. The disturbance d is what changed the
+    states beyond the prediction: ``d[k] = d[k-1] + λ (x[k] - x̄[k])``. It lets the tracked outputs
+    reach their reference in spite of constant disturbances and errors of the model, without an
+    integral that could wind up.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    model : LinearModel
+        Of the plant, from ``linearize(..., period=)``. All its inputs are controlled.
+    Q, R : float, array_like or mapping
+        Weights of deviations of states and inputs per sample, as for `lqr`.
+    largest : mapping from str to float, optional
+        Largest acceptable deviations instead of Q and R, as for `lqr`.
+    horizon : int
+        Number N of periods.
+    tracked : str or iterable of str
+        Outputs of the model that follow the reference, at most as many as inputs.
+    input_limits : mapping, optional
+        Lower and upper bounds by names of inputs, in their units.
+    change_limits : mapping, optional
+        Largest change of an input from sample to sample, by names of inputs.
+    output_limits : mapping, optional
+        Lower and upper bounds by names of outputs, in their units.
+    violation_weight : float, optional
+        Cost of an output beyond its limits, for each unit and unit squared. When omitted, it is a
+        thousand times the largest cost of an output of one unit. Infinity makes the limits hard:
+        where they cannot be kept, the previous plan goes on.
+    disturbance_gain : float
+        λ from 0 (no disturbances) to 1 (one sample shows them), less with noisy states.
+    delay : {0, 1}
+        1 when the input found at one sample acts from the next one on, as on a machine on which
+        the solution takes part of a period. The prediction includes it.
+    deadline : float, optional
+        Largest time for a solution, in s of the clock. A later one is discarded, and the previous
+        plan goes on. When omitted, every solution counts, so that results depend on numbers alone.
+    max_iterations : int
+        After which the solver gives up, and the previous plan goes on.
+    offset : float
+        Time of the first sample in s.
+
+    Attributes
+    ----------
+    state : InputPort
+        Input "state", the states of the model, measured or estimated.
+    reference : InputPort or None
+        Input "reference", the tracked outputs; None if there are none.
+    u : LeafOutputPort
+        Output "u", the inputs of the plant, held between the samples.
+    violation : LeafOutputPort
+        Output "violation", by how much an output leaves its limits in the plan at the most.
+    iterations : LeafOutputPort
+        Output "iterations" of the solver; 0 where no limit is in the way.
+    missed : LeafOutputPort
+        Output "missed", the number of samples until now at which the previous plan went on.
+    solve_times : deque of float
+        Times of the latest 100,000 solutions, in s of the clock.
+
+    Raises
+    ------
+    MissingExtraError
+        When PIQP, which solves the quadratic programs, is not installed: the extra ``optimal``.
+    ValueRefusedError
+        When the model is not sampled, or has quaternions or constraints, a weight or limit is none,
+        the lower bound of a limit is above the upper one, the point of the model is beyond the
+        limits, or the inputs cannot hold the tracked outputs independently.
+    UnknownNameError
+        When an input or output is not in the model.
+
+    See Also
+    --------
+    lqr : The same without limits.
+    ExtendedKalmanFilter : Estimate the states.
+    optimal_motion : Plan a motion in advance.
+
+    Notes
+    -----
+    Rawlings, Mayne and Diehl, *Model Predictive Control* (2017), chapter 1, give the disturbance
+    model and the point at rest. The block is interpreted, beside native code for all others. The
+    horizon must be long enough for the states to be where -K x keeps the limits from its end on;
+    stability is not proven otherwise.
+
+    Examples
+    --------
+    A mass that is to move by 1 m with at most 1 N:
+
+    >>> import flexure as fx
+    >>> mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [[0], [1]], [[1, 0], [0, 1]])
+    >>> context = mass.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> model = fx.linearize(mass, context, period=0.1)
+    >>> mpc = fx.ModelPredictiveController(
+    ...     "mpc", model, [1.0, 0.0], 0.01, horizon=20, tracked="y[0]", input_limits={"u": (-1, 1)}
+    ... )
+    >>> builder = fx.DiagramBuilder("move")
+    >>> builder.add_all(fx.Constant("target", 1.0), mpc, mass)
+    >>> builder.connect_chain("target", "mpc.reference")
+    >>> builder.connect_chain("mpc.u", "mass", "mpc.state")
+    >>> result = fx.simulate(builder.build(), 4.0)
+    >>> abs(result["mpc.u"]).max().round(6), result["mass.y"][-1].round(3)
+    (np.float64(1.0), array([1., 0.]))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: LinearModel,
+        Q: Weights | None = None,
+        R: Weights | None = None,
+        *,
+        horizon: int,
+        largest: Mapping[str, float] | None = None,
+        tracked: str | Iterable[str] = (),
+        input_limits: Mapping[str, Any] | None = None,
+        change_limits: Mapping[str, float] | None = None,
+        output_limits: Mapping[str, Any] | None = None,
+        violation_weight: float | None = None,
+        disturbance_gain: float = 0.5,
+        delay: int = 0,
+        deadline: float | None = None,
+        max_iterations: int = 100,
+        offset: float = 0.0,
+    ) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make block '{name}'"
+        check_model(model, attempt, inputs=True)
+        fits = model.period is not None and model.on_tangent() is model
+        wanted = "a sampled model without quaternions, locked joints and constraints"
+        require(fits, model, attempt, wanted, remedy="Pass period= to fx.linearize")
+        import_extra("piqp", "optimal", attempt)
+        self._horizon = count_of(horizon, "horizon", attempt, minimum=1)
+        self._most = most = count_of(max_iterations, "max_iterations", attempt, minimum=1)
+        self._gain = bounded(
+            disturbance_gain, f"{attempt} with this disturbance_gain", lower=0.0, upper=1.0
+        )
+        require(delay in (0, 1), delay, attempt, "delay to be 0 or 1 period")
+        self._delay = bool(delay)
+        about = f"{attempt} with this deadline"
+        late = np.inf if deadline is None else deadline
+        self._deadline = bounded(
+            late, about, lower=0.0, exclusive=True, allow_infinite=True, unit="s"
+        )
+        self._model = model
+        design = lqr(model, Q, R, largest=largest)
+        assert design.cost is not None
+        weights = cost(Q, R, largest, model, attempt)
+        listed = chosen(tracked, model.output_names, "output", attempt)
+        limits, rows = _limits(
+            model,
+            input_limits,
+            change_limits,
+            output_limits,
+            violation_weight,
+            design.cost,
+            attempt,
+        )
+        A, B, C, D = model.A, model.B, model.C, model.D
+        self._rest = PointAtRest((A, B, C, D), weights, listed, rows, limits, most)
+        _require_independent(
+            self._rest.conditions, [model.output_names[k] for k in listed], attempt
+        )
+        self._problem = HorizonProblem(
+            (A, B, C[rows], D[rows]),
+            (weights[1], design.cost, design.gain),
+            self._horizon,
+            limits,
+            most,
+        )
+        self._shown = C[rows], D[rows]
+        self._r0 = model.y0[listed]
+        self._f0 = model.xdot0
+        trigger = Periodic(float(model.period or 0.0), offset)
+        self.period, self.offset = trigger.period, trigger.offset
+        self.solve_times: deque[float] = deque(maxlen=_KEPT)
+        n, m = B.shape
+        self.state = self.declare_vector_input("state", n)
+        self.reference = self.declare_vector_input("reference", len(listed)) if listed else None
+        self._u = self.declare_discrete_state("held", model.u0, doc="inputs of the plant")
+        plan = np.tile(model.u0, self._horizon)
+        self._plan = self.declare_discrete_state("plan", plan, doc="inputs to come")
+        self._expected = self.declare_discrete_state("expected", model.x0, doc="predicted states")
+        self._d = self.declare_discrete_state("disturbance", np.zeros(n))
+        self._results = self.declare_discrete_state("results", np.zeros(4))
+        self.declare_discrete_update(self._update, trigger)
+        self.u = self.declare_vector_output("u", m, self._u, prerequisites=[self._u])
+        self.violation, self.iterations, self.missed = (
+            self.declare_vector_output(
+                port, 1, partial(self._calc_result, k), prerequisites=[self._results]
+            )
+            for k, port in enumerate(("violation", "iterations", "missed"))
+        )
+
+    def _update(self, context: Any) -> dict[Handle, Array]:
+        """Find the inputs of the horizon for the state that is measured now."""
+        model, N = self._model, self._horizon
+        x = np.asarray(self.state(context), dtype=float)
+        now, plan = self._u(context), self._plan(context).reshape(N, -1)
+        violation, _, missed, count = self._results(context)
+        d = self._d(context)
+        if count:
+            d = d + self._gain * (x - self._expected(context))
+        dx, du = x - model.x0, now - model.u0
+        if self._delay:  # what was found before acts now
+            du = plan[0] - model.u0
+            dx = self._later(dx, du, d)
+        r = np.zeros(0) if self.reference is None else self.reference(context) - self._r0
+        begin = time.perf_counter()
+        found = self._solved(dx, du, d, np.asarray(r, dtype=float))
+        taken = time.perf_counter() - begin
+        self.solve_times.append(taken)
+        if found is None or taken > self._deadline:
+            following, iterations = np.vstack([plan[1:], plan[-1:]]), float(self._most)
+            missed += 1.0
+        else:
+            following, violation = found.inputs + model.u0, found.violation
+            iterations = float(found.iterations)
+        applied = plan[0] if self._delay else following[0]
+        return {
+            self._u: applied,
+            self._plan: following.ravel(),
+            self._expected: model.x0 + self._later(x - model.x0, applied - model.u0, d),
+            self._d: d,
+            self._results: np.array([violation, iterations, missed, count + 1.0]),
+        }
+
+    def _calc_result(self, k: int, context: Any) -> Array:
+        return self._results(context)[k : k + 1]
+
+    def _later(self, dx: FloatArray, du: FloatArray, d: FloatArray) -> FloatArray:
+        """Return the deviation of the states one period later."""
+        return self._model.A @ dx + self._model.B @ du + self._f0 + d
+
+    def _solved(self, dx: FloatArray, du: FloatArray, d: FloatArray, r: FloatArray) -> Any:
+        point = self._rest.find(self._f0 + d, r)
+        if point is None:
+            return None
+        n = len(dx)
+        xs, us = point[:n], point[n:]
+        C, D = self._shown
+        return self._problem.solve(dx, du, xs, us, C @ xs + D @ us)
+
+
+def _limits(
+    model: LinearModel,
+    inputs: Mapping[str, Any] | None,
+    changes: Mapping[str, float] | None,
+    outputs: Mapping[str, Any] | None,
+    weight: float | None,
+    P: FloatArray,
+    attempt: str,
+) -> tuple[Limits, list[int]]:
+    """Return the limits around the point of the model, and which outputs have some."""
+    about_inputs = _bounds(inputs, model.input_names, model.u0, "input", attempt)
+    about_outputs = _bounds(outputs, model.output_names, model.y0, "output", attempt)
+    rows = [int(k) for k in np.flatnonzero(np.isfinite(about_outputs).any(axis=0))]
+    largest = np.full(len(model.u0), np.inf)
+    for name, change in mapping(
+        {} if changes is None else changes, "names of inputs and changes", attempt
+    ).items():
+        k = chosen(name, model.input_names, "input", attempt)[0]
+        about = f"{attempt} with this change of '{name}'"
+        largest[k] = bounded(change, about, lower=0.0, exclusive=True)
+    if weight is None:
+        C = model.C[rows]
+        costs = [np.abs(np.diag(C @ P @ C.T)).max(initial=0.0), np.abs(P).max()]
+        weight = 1e3 * float(costs[0] or costs[1])
+    else:
+        about = f"{attempt} with this violation_weight"
+        weight = bounded(weight, about, lower=0.0, exclusive=True, allow_infinite=True)
+    return Limits(about_inputs, about_outputs[:, rows], largest, weight), rows
+
+
+def _bounds(
+    given: Mapping[str, Any] | None, names: list[str], point: FloatArray, what: str, attempt: str
+) -> FloatArray:
+    """Return lower and upper bounds of deviations from a point."""
+    found = np.array([[-np.inf], [np.inf]]) * np.ones(len(names))
+    for name, pair in mapping(
+        {} if given is None else given, f"names of {what}s and bounds", attempt
+    ).items():
+        if name not in names:
+            raise UnknownNameError(
+                attempt,
+                expected=f"the name of an {what}",
+                found=f"'{name}'",
+                remedy=suggestion(name, names),
+            )
+        k = names.index(name)
+        about = f"{attempt} with these limits of '{name}'"
+        numbers = as_numbers(pair, about)
+        if numbers.shape != (2,) or not numbers[0] < numbers[1]:
+            raise ValueRefusedError(
+                about, expected="a lower and a higher upper bound", found=shown(pair)
+            )
+        found[:, k] = numbers - point[k]
+        if not found[0, k] <= 0.0 <= found[1, k]:
+            raise ValueRefusedError(
+                about, expected=f"the point of the model, {point[k]:g}, within", found=shown(pair)
+            )
+    return found
+
+
+def _require_independent(conditions: FloatArray, names: list[str], attempt: str) -> None:
+    """Refuse outputs that no input can hold each at its own reference."""
+    sizes = np.linalg.svd(conditions, compute_uv=False)
+    fits = len(conditions) <= conditions.shape[1] and sizes[-1] > _DEPENDENT * sizes[0]
+    require(
+        fits,
+        names,
+        attempt,
+        "tracked outputs that the inputs can hold at any values, each at its own",
+        remedy="Track fewer outputs, or add an actuator",
+    )

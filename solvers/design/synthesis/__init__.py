@@ -1,0 +1,1 @@
+"""Controllers from generalized plants (H-infinity, H2), and models with fewer states."""
