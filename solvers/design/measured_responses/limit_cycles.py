@@ -459,7 +459,10 @@ class _Search:
             except FlexureError:
                 return np.inf, np.nan
             sample = partial(result.sample, self._block.input_ports[0])
-            ends = [_cycle_at(sample, start, part * cycles * period, period) for part in (0.6, 1.0)]
+            ends = [
+                _cycle_at(sample, start, part * cycles * period, period, result.time)
+                for part in (0.6, 1.0)
+            ]
             change = max(
                 abs(a - b) / max(abs(a), abs(b), 1e-300) for a, b in zip(*ends, strict=True)
             )
@@ -468,7 +471,9 @@ class _Search:
             cycles *= 2
 
 
-def _cycle_at(sample: Any, start: float, end: float, period: float) -> tuple[float, float]:
+def _cycle_at(
+    sample: Any, start: float, end: float, period: float, stops: FloatArray
+) -> tuple[float, float]:
     """Return amplitude and frequency of the last whole cycle before a time after the start."""
     times = start + end - 3.0 * period * np.linspace(1.0, 0.0, 601)
     values = sample(times)
@@ -477,7 +482,7 @@ def _cycle_at(sample: Any, start: float, end: float, period: float) -> tuple[flo
     if len(rises) < 2 or np.ptp(values) < 1e-9 * (1.0 + abs(level)):
         return 0.0, np.nan
     first, last = (_crossing(sample, times[k], times[k + 1], level) for k in rises[-2:])
-    _, fundamental = fourier(sample, first, last - first)
+    _, fundamental = fourier(sample, first, last - first, stops)
     return 2.0 * abs(fundamental), 2.0 * np.pi / (last - first)
 
 
