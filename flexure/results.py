@@ -39,6 +39,13 @@ if TYPE_CHECKING:
         FilterConsistency as FilterConsistency,
     )
     from flexure.solvers.design.fits.fits import Fit as Fit
+    from flexure.solvers.design.measured_responses.describing_functions import (
+        DescribingFunction as DescribingFunction,
+    )
+    from flexure.solvers.design.measured_responses.frequency_response import (
+        FrequencyResponse as FrequencyResponse,
+    )
+    from flexure.solvers.design.measured_responses.limit_cycles import LimitCycles as LimitCycles
     from flexure.solvers.design.optimal_motion.optimal_motion import (
         OptimalMotion as OptimalMotion,
     )

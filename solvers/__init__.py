@@ -49,6 +49,13 @@ if TYPE_CHECKING:
         UnscentedKalmanFilter as UnscentedKalmanFilter,
     )
     from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.measured_responses.describing_functions import (
+        describing_function as describing_function,
+    )
+    from flexure.solvers.design.measured_responses.frequency_response import (
+        frequency_response as frequency_response,
+    )
+    from flexure.solvers.design.measured_responses.limit_cycles import limit_cycles as limit_cycles
     from flexure.solvers.design.optimal_motion.optimal_motion import (
         optimal_motion as optimal_motion,
     )
