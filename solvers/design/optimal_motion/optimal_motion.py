@@ -40,7 +40,7 @@ _MOST_INTERVALS = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalMotion(Answer):
-    """The result of `optimal_motion`: inputs over time, and the motion that they cause.
+    """The result of `optimal_motion`: inputs over time, and the resulting motion.
 
     ``motion["hinge.angle"]`` is a signal of the replay at the times ``motion.time``.
 
@@ -78,6 +78,15 @@ class OptimalMotion(Answer):
     See Also
     --------
     optimal_motion : Search for the motion.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> cart = fx.StateSpace("cart", [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
+    >>> aim = {"inputs": {"u": None}, "end": {"x": [1.0, 0.0]}, "cost": {"u": 1.0}}
+    >>> motion = fx.optimal_motion(cart, None, 1.0, **aim)
+    >>> motion.outcome, motion.replay_error < 1e-3
+    ('solved', True)
     """
 
     time: FloatArray
