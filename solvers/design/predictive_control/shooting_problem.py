@@ -10,10 +10,10 @@ from scipy.linalg import block_diag
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.design.optimal_motion.casadi_form import import_casadi
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions
 from flexure.solvers.design.predictive_control.horizon_problem import quadratic_program
-from flexure.solvers.tracing.casadi_form import import_casadi
 
 _REGULAR = 1e-10  # of the largest curvature: what keeps idle inputs where they are
 
