@@ -137,7 +137,7 @@ def stiffness(
     about: npt.ArrayLike | None = None,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> Metric:
-    """Return the metric "stiffness of a frame along or about an axis", in N/m or N m/rad.
+    """Return the metric "stiffness of a frame along or about an axis".
 
     It is load per displacement where no other direction is held: ``1 / (dᵀ C d)`` with the
     compliance C of `flexure.stiffness`. It is 0 if nothing resists the motion.
@@ -185,7 +185,7 @@ def stiffness(
 
 
 def at_rest(signal: Way) -> Metric:
-    """Return the metric "value of a signal at rest", such as a static deflection or a stress.
+    """Return the metric "value of a signal at rest", such as a static deflection.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def over_stroke(
     *,
     points: int = 5,
 ) -> Metric:
-    """Return the metric "worst value of a signal while an output moves along a stroke".
+    """Return the metric "worst value of a signal along the stroke of an output".
 
     The output is moved through equilibria, as by `flexure.load_path`.
 
@@ -323,7 +323,7 @@ def tracking(
     peak_error: float = 1.5,
     openings: Way | Iterable[Way] = (),
 ) -> Metric:
-    """Return the metric "tracking error beside its bound", at most 1 if the output tracks.
+    """Return the metric "tracking error over its bound", at most 1 if it tracks.
 
     The relative error ``E = 1 - T`` from a reference to an output is compared with ::
 
@@ -405,7 +405,7 @@ def h2(
 
 
 def overshoot(reference: Way, output: Way) -> Metric:
-    """Return the metric "overshoot of the linear step response", in percent of its final value.
+    """Return the metric "overshoot of the linear step response", in percent.
 
     It is that of the linear model at rest, sampled finely; infinite if the model is unstable.
     `step` measures the response of a run instead.

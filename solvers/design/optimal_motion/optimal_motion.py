@@ -78,15 +78,6 @@ class OptimalMotion(Answer):
     See Also
     --------
     optimal_motion : Search for the motion.
-
-    Examples
-    --------
-    >>> import flexure as fx
-    >>> cart = fx.StateSpace("cart", [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
-    >>> aim = {"inputs": {"u": None}, "end": {"x": [1.0, 0.0]}, "cost": {"u": 1.0}}
-    >>> motion = fx.optimal_motion(cart, None, 1.0, **aim)
-    >>> motion.outcome, motion.replay_error < 1e-3
-    ('solved', True)
     """
 
     time: FloatArray
