@@ -139,8 +139,8 @@ def stiffness(
 ) -> Metric:
     """Return the metric "stiffness of a frame along or about an axis".
 
-    It is load per displacement where no other direction is held: ``1 / (dᵀ C d)`` with the
-    compliance C of `flexure.stiffness`. It is 0 if nothing resists the motion.
+    It is load per displacement, in N/m or N m/rad, where no other direction is held:
+    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists.
 
     Parameters
     ----------
