@@ -41,7 +41,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     """Return the metric "least decay rate of the poles", ``min -Re λ`` in 1/s.
 
     It is negative if a motion grows, and 0 with a pole at rest on the imaginary axis, such as that
-    of an integrator that nothing feeds back. Of sampled models, λ = log(z) / period.
+    of an integrator that nothing feeds back. In sampled models, λ = log(z) / period.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ def over_stroke(
     Parameters
     ----------
     signal : Handle or str
-        What is measured: an output with one component, such as a stress, a safety, or the parasitic
-        motion of a stage. The output that moves stands for the force that moves it.
+        An output with one component, such as a stress, a safety, or the parasitic motion of a
+        stage. If it is the output that moves, the force that moves it is measured.
     output : Handle or str
         What is moved, such as ``"axis.angle"``.
     stroke : float or (float, float)

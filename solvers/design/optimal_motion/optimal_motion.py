@@ -240,7 +240,7 @@ def optimal_motion(
     t_final : float or (float, float)
         End of the motion in s, or its bounds if it is free.
     inputs : mapping
-        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None stands for no bound.
+        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None is no bound.
     start : mapping, optional
         States that begin elsewhere than in the context: a value, bounds ``(low, high)``, or None
         if they are free.
