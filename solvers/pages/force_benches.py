@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.force_elements.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.force_elements.presentation import Probe
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.errors import FlexureError

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.force_elements.force_element import (
-    BodyForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
