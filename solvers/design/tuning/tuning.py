@@ -274,7 +274,7 @@ def tune(
         for point in ranked[: starts - (first is not None)]:
             if problem.descend(point):
                 break
-    if not any(np.isfinite(level.values).any() for _, level in problem.levels.values()):
+    if all(np.isnan(level.values).all() for _, level in problem.levels.values()):
         raise problem.failure or EvaluationError(
             attempt,
             expected=f"points where some of {quoted(goal.label for goal in wanted)} are numbers",
