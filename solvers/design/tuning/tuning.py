@@ -177,9 +177,9 @@ def tune(
         of paths takes one value. Without bounds, a value may change by a factor of 100.
     goals : Constraint, Metric or iterable of them
         Metrics of a system at rest with a bound, such as
-        ``fx.metrics.margin("pid.u") >= 0.7``, `gain`, `tracking`, `damping_ratio`, `decay_rate`,
-        `overshoot` and `h2`; and metrics without a bound, which are minimized once all bounds are
-        met.
+        ``fx.metrics.stability_margin("pid.u") >= 0.7``, `gain`, `tracking`, `least_damping`,
+        `decay_rate`, `overshoot` and `h2`; and metrics without a bound, which are minimized once
+        all bounds are met.
     contexts : Context or iterable of them, optional
         Operating points, root contexts; the worst one counts for each goal. They may differ in
         parameters of the plant. Their states stay what they are. A default context when omitted.
@@ -247,7 +247,7 @@ def tune(
     ... )
     >>> builder.connect_chain("target", "pid.setpoint")
     >>> builder.connect_chain("pid", "lag", "plant", "pid.measurement")
-    >>> goals = [fx.metrics.margin("pid.u") >= 0.9, fx.metrics.decay_rate() >= 1.0]
+    >>> goals = [fx.metrics.stability_margin("pid.u") >= 0.9, fx.metrics.decay_rate() >= 1.0]
     >>> tuned = fx.tune(builder.build(), ["pid.kp", "pid.ki"], goals)
     >>> tuned.is_met
     True
@@ -298,7 +298,7 @@ def _contexts(system: System, contexts: Any, attempt: str) -> list[Context]:
 def _goals(goals: Any, attempt: str) -> list[Goal]:
     """Return what is wanted."""
     one = isinstance(goals, (Constraint, Metric))
-    expected = "goals such as [fx.metrics.margin('pid.u') >= 0.7]"
+    expected = "goals such as [fx.metrics.stability_margin('pid.u') >= 0.7]"
     given = (goals,) if one else items_of(goals, expected, attempt, kind=(Constraint, Metric))
     require(len(given) > 0, goals, attempt, expected)
     found = []

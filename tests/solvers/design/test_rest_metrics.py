@@ -59,9 +59,11 @@ def derivatives(context: fx.Context, paths: list[str], metrics: list[Any]) -> tu
     return here.values, here.slopes(), found
 
 
-def agree(slopes: Any, found: Any, rtol: float) -> None:
+def agree(slopes: Any, found: Any, rtol: float, atol: float = 0.0) -> None:
     for row, expected in zip(slopes, found, strict=True):
-        np.testing.assert_allclose(row, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+        np.testing.assert_allclose(
+            row, expected, rtol=rtol, atol=max(rtol * np.abs(expected).max(), atol)
+        )
 
 
 @pytest.mark.parametrize("planar", [True, False])
@@ -71,8 +73,8 @@ def test_derivatives_of_a_mechanism_are_those_of_differences(planar: bool) -> No
     angle = "free.q[2]" if planar else "cross_leaf1.greatest_stress"
     metrics = [
         m.frequency(),
-        m.stiffness("rotor", about=(0, 0, 1)),
-        m.stiffness("rotor", along=(1, 0, 0), p_FP=(0.0, 0.01, 0.0)),
+        m.stiffness_at("rotor", about=(0, 0, 1)),
+        m.stiffness_at("rotor", along=(1, 0, 0), p_FP=(0.0, 0.01, 0.0)),
         m.at_rest("rotor.position[y]"),
         m.at_rest("cross_leaf1.greatest_stress"),
     ]
@@ -106,19 +108,19 @@ def test_derivatives_of_a_loop_are_those_of_differences_and_numbers_those_of_ana
     bound = ([0.1, 1.0, 10.0], [0.5, 2.0, 1.0])
     metrics = [
         m.decay_rate(),
-        m.damping_ratio(),
+        m.least_damping(),
         m.frequency(),
         m.gain("target.value", "plant.y"),
         m.gain("target.value", "plant.y", bound=bound),
         m.gain("target.value", "plant.y", lower=2.0, upper=3.0),
         m.tracking("target.value", "plant.y", 1.0),
         m.h2("pid.u", "plant.y"),
-        m.margin("pid.u"),
-        m.margin("pid.u", "modulus"),
+        m.stability_margin("pid.u"),
+        m.stability_margin("pid.u", "modulus"),
         m.overshoot("target.value", "plant.y"),
     ]
     values, slopes, found = derivatives(context, ["pid.kp", "pid.ki"], metrics)
-    agree(slopes, found, 2e-6)
+    agree(slopes, found, 2e-6, 2e-6)
 
     model = fx.linearize(system, context, ["target.value"], ["plant.y"])
     norms = fx.norms(model)
@@ -166,7 +168,7 @@ def test_numbers_that_are_none() -> None:
     still = fx.Integrator("still")
     values: list[tuple[Any, Callable[[float], bool], fx.System]] = [
         (m.decay_rate(), lambda x: x < 0.0, unstable),
-        (m.damping_ratio(), lambda x: x == -1.0, unstable),
+        (m.least_damping(), lambda x: x == -1.0, unstable),
         (m.gain("u", "y"), lambda x: x == np.inf, unstable),
         (m.h2("u", "y"), lambda x: x == np.inf, unstable),
         (m.overshoot("u", "y"), lambda x: x == np.inf, unstable),
@@ -186,7 +188,7 @@ def test_optimize_without_a_run_ties_dimensions_and_keeps_specifications() -> No
     thick, wide = (
         tuple(f"cross_leaf{k}.{what}" for k in (1, 2)) for what in ("thickness", "width")
     )
-    stiff = m.stiffness("rotor", about=(0, 0, 1))
+    stiff = m.stiffness_at("rotor", about=(0, 0, 1))
     found = fx.optimize(
         plant,
         {thick: (1e-4, 6e-4), wide: (5e-3, 2e-2)},
@@ -201,7 +203,7 @@ def test_optimize_without_a_run_ties_dimensions_and_keeps_specifications() -> No
     assert 1 / fx.stiffness(plant, "rotor", context=rest).compliance[2, 2] == pytest.approx(
         0.3, rel=2e-3
     )
-    with pytest.raises(fx.errors.ValueRefusedError, match="without runs|at rest"):
+    with pytest.raises(fx.errors.ValueRefusedError, match="at rest"):
         found.simulate()
 
 
@@ -213,17 +215,17 @@ def test_metrics_of_runs_need_a_run_and_bad_arguments_are_refused() -> None:
         fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.decay_rate(), rtol=1e-3)
     for make in (
         lambda: m.frequency(-1),
-        lambda: m.stiffness("a"),
-        lambda: m.stiffness("a", along=(0, 0, 0)),
-        lambda: m.stiffness("a", along=(1, 0, 0), about=(1, 0, 0)),
+        lambda: m.stiffness_at("a"),
+        lambda: m.stiffness_at("a", along=(0, 0, 0)),
+        lambda: m.stiffness_at("a", along=(1, 0, 0), about=(1, 0, 0)),
         lambda: m.over_stroke("y", "q", 0.0),
         lambda: m.over_stroke("y", "q", 0.1, points=1),
         lambda: m.gain("u", "y", bound=-1.0),
         lambda: m.gain("u", "y", bound=([1.0, 0.5], [1.0, 1.0])),
         lambda: m.gain([], "y"),
-        lambda: m.damping_ratio(lower=2.0, upper=1.0),
+        lambda: m.least_damping(lower=2.0, upper=1.0),
         lambda: m.tracking("u", "y", 0.0),
-        lambda: m.margin("u", "vector"),
+        lambda: m.stability_margin("u", "vector"),
     ):
         with pytest.raises(fx.errors.FlexureError):
             make()

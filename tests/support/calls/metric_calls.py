@@ -67,9 +67,9 @@ def _rest_arguments() -> dict[str, dict[str, Any]]:
     times = {"response_time": 0.5, "steady_error": 0.01, "peak_error": 1.5}
     return {
         "decay_rate": band,
-        "damping_ratio": band,
+        "least_damping": band,
         "frequency": {"number": 0},
-        "stiffness": {"frame": "stage", "about": (0.0, 0.0, 1.0), "p_FP": (0.0, 0.0, 0.1)},
+        "stiffness_at": {"frame": "stage", "about": (0.0, 0.0, 1.0), "p_FP": (0.0, 0.0, 0.1)},
         "at_rest": {"signal": "y"},
         "over_stroke": {
             "signal": "y",
@@ -81,7 +81,7 @@ def _rest_arguments() -> dict[str, dict[str, Any]]:
         "gain": {**ways, **band, "bound": ([0.1, 1.0], [1.0, 2.0])},
         "tracking": {**wires, **times, "openings": ()},
         "h2": ways,
-        "margin": {"location": "u", "kind": "disk", "openings": ()},
+        "stability_margin": {"location": "u", "kind": "disk", "openings": ()},
         "overshoot": wires,
     }
 
