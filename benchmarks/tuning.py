@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def leaf() -> tuple[fx.Plant, fx.Context]:
     body = builder.add_body("tip", fx.SpatialInertia.solid_box(0.05, size=(0.02, 0.02, 0.02)))
     joint = builder.add_joint(fx.PlanarJoint("free", builder.world, body))
     joint.default_pose = np.eye(3), (0.06, 0.0, 0.0)
-    sizes = {"length": 0.06, "width": 0.01, "thickness": 5e-4, "material": STEEL}
+    sizes: dict[str, Any] = {"length": 0.06, "width": 0.01, "thickness": 5e-4, "material": STEEL}
     builder.add_force_element(
         fx.LeafSpring("spring", builder.world, body, planar=True, damping_time=1e-3, **sizes)
     )

@@ -491,7 +491,7 @@ def _number(measure: Any, records: Records) -> FloatArray:
 
 def measure_of(metric: Metric) -> Any:
     """Return the measure that a metric is, without arithmetic; None if it is something else."""
-    calc = metric._calc
+    calc: Any = metric._calc
     is_plain = isinstance(calc, partial) and calc.func is _number
     return calc.args[0] if is_plain else None
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
@@ -94,7 +95,7 @@ class Level:
     slopes: FloatArray
     decay: FloatArray
     decay_slopes: FloatArray
-    stable: FloatArray
+    stable: npt.NDArray[np.bool_]
 
 
 class Problem:
@@ -290,7 +291,8 @@ class Problem:
         from scipy.optimize import minimize
 
         t = float(self._aim(self(start), aim)[0].max())
-        minimize(
+        search: Any = minimize
+        search(
             lambda z: z[-1],
             np.append(start, t),
             jac=lambda z: np.eye(len(z))[-1],

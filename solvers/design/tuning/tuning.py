@@ -299,10 +299,12 @@ def _goals(goals: Any, attempt: str) -> list[Goal]:
     """Return what is wanted."""
     one = isinstance(goals, (Constraint, Metric))
     expected = "goals such as [fx.metrics.stability_margin('pid.u') >= 0.7]"
-    given = (goals,) if one else items_of(goals, expected, attempt, kind=(Constraint, Metric))
+    given = (goals,) if one else items_of(goals, expected, attempt)
     require(len(given) > 0, goals, attempt, expected)
-    found = []
+    found: list[Goal] = []
     for goal in given:
+        fits = isinstance(goal, (Constraint, Metric))
+        require(fits, goal, attempt, expected)
         metric = goal.metric if isinstance(goal, Constraint) else goal
         measure = measure_of(metric)
         if not isinstance(measure, Measure):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def pivot(*, planar: bool) -> fx.Plant:
     rotor = builder.add_body("rotor", body, com=(0.01, 0.0, 0.0))
     kind = fx.PlanarJoint if planar else fx.QuaternionFloatingJoint
     builder.add_joint(kind("free", builder.world, rotor))
-    sizes = {"length": 0.04, "width": 0.01, "thickness": 3e-4, "material": STEEL}
+    sizes: dict[str, Any] = {"length": 0.04, "width": 0.01, "thickness": 3e-4, "material": STEEL}
     leaves = fx.CrossPivot(
         "cross", builder.world, rotor, segments=1, planar=planar, damping_time=1e-5, **sizes
     )
@@ -46,7 +46,8 @@ def loop() -> fx.Diagram:
 
 def derivatives(context: fx.Context, paths: list[str], metrics: list[Any]) -> tuple[Any, Any, Any]:
     """Return the numbers of metrics, their derivatives, and differences of fourth order."""
-    numbers = RestNumbers(paths, [metric.functions[0] for metric in metrics], "Cannot test")
+    measures: list[Any] = [metric.functions[0] for metric in metrics]
+    numbers = RestNumbers(paths, measures, "Cannot test")
     here = numbers.at(context)
     found = np.empty((len(metrics), len(paths)))
     for k, path in enumerate(paths):
@@ -155,7 +156,7 @@ def test_repeated_poles_and_crossing_modes_have_numbers() -> None:
         rail = builder.add_joint(fx.PrismaticJoint(f"{name}_rail", builder.world, body, (1, 0, 0)))
         builder.add_force_element(fx.JointSpring(f"{name}_spring", rail, stiffness=100.0))
     plant = builder.build()
-    both = [m.frequency(0).functions[0], m.frequency(1).functions[0]]
+    both: list[Any] = [m.frequency(0).functions[0], m.frequency(1).functions[0]]
     numbers = RestNumbers(["a_spring.stiffness"], both, "Cannot test")
     found = numbers.at(plant.create_default_context())
     np.testing.assert_allclose(found.values, 10.0 / (2.0 * np.pi), rtol=1e-9)
@@ -213,7 +214,7 @@ def test_metrics_of_runs_need_a_run_and_bad_arguments_are_refused() -> None:
         fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.final("plant.y"))
     with pytest.raises(fx.errors.ValueRefusedError, match="no options of runs"):
         fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.decay_rate(), rtol=1e-3)
-    for make in (
+    bad: list[Callable[[], object]] = [
         lambda: m.frequency(-1),
         lambda: m.stiffness_at("a"),
         lambda: m.stiffness_at("a", along=(0, 0, 0)),
@@ -225,7 +226,8 @@ def test_metrics_of_runs_need_a_run_and_bad_arguments_are_refused() -> None:
         lambda: m.gain([], "y"),
         lambda: m.least_damping(lower=2.0, upper=1.0),
         lambda: m.tracking("u", "y", 0.0),
-        lambda: m.stability_margin("u", "vector"),
-    ):
+        lambda: m.stability_margin("u", cast("Any", "vector")),
+    ]
+    for make in bad:
         with pytest.raises(fx.errors.FlexureError):
             make()

@@ -127,7 +127,7 @@ def test_unstable_starts_are_made_stable_and_bounds_come_before_what_is_free() -
     builder.connect_chain("pid", "plant", "pid.measurement")
     diagram = builder.build()
     bounds = {"pid.kp": (0.1, 50.0), "pid.ki": (0.01, 20.0), "pid.kd": (0.01, 20.0)}
-    goals = [
+    goals: list[Any] = [
         m.stability_margin("pid.u") >= 0.7,
         m.least_damping() >= 0.6,
         m.gain("target.value", "pid.u"),
