@@ -132,7 +132,7 @@ class PoleMeasure(Measure):
     Attributes
     ----------
     kind : str
-        ``"decay_rate"``, ``"damping_ratio"`` or ``"frequency"``.
+        ``"decay_rate"``, ``"least_damping"`` or ``"frequency"``.
     number : int
         Which of the vibrations counts, by frequency; for a frequency.
     lower, upper : float
@@ -149,7 +149,7 @@ class PoleMeasure(Measure):
     @property
     def unit(self) -> str:  # type: ignore[override]
         """Unit of the number."""
-        return {"decay_rate": "1/s", "damping_ratio": "", "frequency": "Hz"}[self.kind]
+        return {"decay_rate": "1/s", "least_damping": "", "frequency": "Hz"}[self.kind]
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
