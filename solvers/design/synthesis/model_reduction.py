@@ -35,7 +35,7 @@ class _Part(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """What a method may leave out, the largest first: groups of states that stay together."""
+    """Groups of states that a method keeps or removes, the largest values first."""
 
     values: FloatArray
     sizes: list[int]
