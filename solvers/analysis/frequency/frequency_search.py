@@ -120,7 +120,8 @@ class FrequencySearch(ABC):
             near = slice(max(k - 1, 0), k + 2)
             low, high = points[near][[0, -1]]
             # Around a maximum, half of the digits of the frequency make no difference.
-            is_flat = np.ptp(values[near]) <= _FLAT * abs(values[k])
+            is_known = np.isfinite(values[k])
+            is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
             points = (
                 points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 17)
             )
