@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 from numpy.polynomial import Legendre, Polynomial
 
 from flexure.diagrams.values.arrays import FloatArray
+
+IntArray = npt.NDArray[np.intp]
 
 #: Families of points at which rates are matched: whether the beginning of an interval is one.
 METHODS = {"hermite_simpson": True, "radau": False}
@@ -101,7 +104,7 @@ class Collocation:
         return self.shares(self.stages[self.stages > 0.0])
 
     @property
-    def evaluations(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def evaluations(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """Where equations are evaluated, and where each stage finds its evaluation.
 
         Returns

@@ -281,7 +281,7 @@ class MotionProblem:
 
     def _breaks(self) -> list[float]:
         """Return the instants in the fixed duration at which sources jump or bend."""
-        context, found = self.context.clone(), set()
+        context, found = self.context.clone(), set[float]()
         start = context.time
         for leaf in context.leaves():
             context.time = start

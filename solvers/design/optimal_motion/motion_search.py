@@ -332,7 +332,7 @@ class MotionSearch:
         ahead, behind = plan.states_at(instants + step), plan.states_at(instants - step)
         slopes = (ahead - behind) / (2.0 * step)
         times = self.problem.context.time + plan.duration * instants
-        rates, _, _ = self.functions.running.map(len(instants))(
+        rates, _ = self.functions.running.map(len(instants))(
             plan.states_at(instants), plan.inputs_at(instants), times[np.newaxis]
         )
         wrong = np.abs(slopes - plan.duration * np.array(rates)) / sizes[:, np.newaxis]

@@ -36,7 +36,9 @@ class NodeFunctions:
     Attributes
     ----------
     running : casadi.Function
-        ``(x, u, t) -> rates, bounded signals of the path, integrand of the cost``.
+        ``(x, u, t) -> rates, bounded signals of the path``.
+    integrand : casadi.Function
+        ``(x, u, t) -> integrand of the cost``.
     ending : casadi.Function
         ``(x, u, t) -> bounded signals of the end, cost of the end`` without that of the time.
     slopes : casadi.Function
@@ -90,7 +92,8 @@ class NodeFunctions:
         inputs = [x, u, t]
         total = [sum(each, ca.SX(0.0)) for each in (squares, finals)]
         bounded = [ca.vertcat(ca.SX(0, 1), *(signals[k] for k in each)) for each in (along, last)]
-        self.running = ca.Function("running", inputs, [rates, bounded[0], total[0]])
+        self.running = ca.Function("running", inputs, [rates, bounded[0]])
+        self.integrand = ca.Function("integrand", inputs, [total[0]])
         self.ending = ca.Function("ending", inputs, [bounded[1], total[1]])
         self.slopes = ca.Function("slopes", inputs, [ca.jacobian(rates, ca.vertcat(x, u))])
         self.projected = ca.Function("projected", [x], [column[len(traced) :]]) if moved else None

@@ -474,7 +474,8 @@ def _answer(
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
     }
-    chosen = [*inputs, *(each.path for each in [*problem.squares, *problem.path, *problem.end])]
+    named: list[Any] = [*problem.squares, *problem.path, *problem.end]
+    chosen = [*inputs, *(each.path for each in named)]
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(

@@ -113,10 +113,10 @@ class Transcription:
         x = ca.mtimes(ca.diag(ca.DM(self.state_scale)), states)
         u = ca.mtimes(ca.diag(ca.DM(self.input_scale)), inputs)
         duration = self.time_scale * time
-        running = functions.running.map(len(points))
         every, at = x[:, points.tolist()], start + ca.DM(instants).T * duration
         blended = ca.mtimes(u, ca.sparsify(ca.DM(blend)))
-        rates, along, integrand = running(every, blended, at)
+        rates, along = functions.running.map(len(points))(every, blended, at)
+        integrand = functions.integrand.map(len(points))(every, blended, at)
         size, rows = collocation.per_interval, []
         lengths = ca.repmat(ca.DM(collocation.lengths).T, len(self.state_scale), 1)
         begin = x[:, 0:-1:size] if size > 1 else x[:, :-1]
@@ -274,7 +274,8 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
                 found[w] = _PEAK * float(np.min(known[:n][moved] / moves[moved, w]))
         if not found:
             pushed = moves @ known
-            found = {w: pushed[w] for w in np.flatnonzero((known[:n] == 0.0) & (pushed > 0.0))}
+            still = np.flatnonzero((known[:n] == 0.0) & (pushed > 0.0)).tolist()
+            found = {w: float(pushed[w]) for w in still}
         if not found:
             break
         for w, size in found.items():
