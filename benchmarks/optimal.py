@@ -2,8 +2,8 @@
 
 A cart swings up its pole in 5 s on 125 intervals: all three with Hermite-Simpson collocation, the
 same bounds, the same guess and IPOPT. Times are CPU times of the whole call, with tracing, set-up
-and, in Flexure, the replay; imports are left out. Below, compliant arms from `PlantBuilder` move from
-rest to rest; their replays must end within 1e-4.
+and, in Flexure, the replay; imports are left out. Below, compliant arms move from rest to
+rest; their replays must end within 1e-4.
 
     python benchmarks/optimal.py
     python benchmarks/optimal.py --quick
@@ -15,6 +15,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -60,8 +61,7 @@ def swing_up(**options: Any) -> fx.results.OptimalMotion:
 
 def by_hand() -> float:
     """Return the cost that CasADi finds with equations and collocation by hand."""
-    import casadi as ca
-
+    ca: Any = import_module("casadi")
     x, u = ca.SX.sym("x", 4), ca.SX.sym("u")
     s, c = ca.sin(x[1]), ca.cos(x[1])
     inertia = ca.vertcat(ca.horzcat(1.2, 0.1 * c), ca.horzcat(0.1 * c, 0.05))
@@ -93,18 +93,11 @@ def by_hand() -> float:
 
 def by_drake() -> float:
     """Return the cost that Drake finds."""
-    from pydrake.all import (
-        DirectCollocation,
-        IpoptSolver,
-        MultibodyPlant,
-        Parser,
-        PiecewisePolynomial,
-    )
-
-    plant = MultibodyPlant(0.0)
-    Parser(plant).AddModelsFromString(_URDF, "urdf")
+    drake: Any = import_module("pydrake.all")
+    plant = drake.MultibodyPlant(0.0)
+    drake.Parser(plant).AddModelsFromString(_URDF, "urdf")
     plant.Finalize()
-    program = DirectCollocation(
+    program = drake.DirectCollocation(
         plant,
         plant.CreateDefaultContext(),
         num_time_samples=INTERVALS + 1,
@@ -120,9 +113,9 @@ def by_drake() -> float:
     inside.AddBoundingBoxConstraint(goal, goal, program.final_state())
     program.AddRunningCost(force**2)
     ends = np.column_stack([np.zeros(4), goal])
-    line = PiecewisePolynomial.FirstOrderHold([0.0, END], ends)
-    program.SetInitialTrajectory(PiecewisePolynomial(), line)
-    return float(IpoptSolver().Solve(inside).get_optimal_cost())
+    line = drake.PiecewisePolynomial.FirstOrderHold([0.0, END], ends)
+    program.SetInitialTrajectory(drake.PiecewisePolynomial(), line)
+    return float(drake.IpoptSolver().Solve(inside).get_optimal_cost())
 
 
 _BODY = """<link name="{0}"><inertial><origin xyz="0 0 {1}"/><mass value="{2}"/><inertia ixx="1e-9"

@@ -71,7 +71,7 @@ class NodeFunctions:
         rates, signals = column[:n], column[n : len(traced)]
         self._rates = traced[:n]
         places = {
-            row: keys.index(each.key)  # type: ignore[arg-type]
+            row: keys.index(each.key)
             for row, each in enumerate(traced[n:])
             if isinstance(each, Symbol) and each.op == "input" and each.key in keys
         }
