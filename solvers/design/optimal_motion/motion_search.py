@@ -38,7 +38,7 @@ _SMALL = 1e-6  # of its nominal size: a state that stays below hardly moves
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search ended with.
+    """The end of a search.
 
     Attributes
     ----------
