@@ -65,26 +65,10 @@ def minimize(
     interrupt: DeferredInterrupt,
     near: bool = False,
 ) -> Outcome:
-    """Run IPOPT on a nonlinear program.
+    """Run IPOPT on a nonlinear program: unknowns ``x``, objective ``f`` and constraints ``g``.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    program : dict
-        Unknowns, objective and constraints.
-    bounds : tuple of ndarray
-        Bounds of the unknowns, then of the constraints.
-    guess : ndarray
-        Where to begin.
-    max_iterations : int
-        Most iterations.
-    watch : callable
-        ``watch(k)`` is called in each iteration.
-    interrupt : DeferredInterrupt
-        Ends the run when an interruption from the keyboard waits.
-    near : bool
-        Whether the guess is near a solution.
+    Bounds are those of the unknowns, then of the constraints. ``watch(k)`` is called in iteration
+    ``k``; an interruption that waits ends the run. Runs that begin ``near`` a solution stay there.
     """
     lower, upper, row_lower, row_upper = bounds
     size, rows = program["x"].numel(), program["g"].numel()
@@ -161,16 +145,7 @@ def least_violation(
 ) -> tuple[Outcome, FloatArray]:
     """Find the point at which the sum of violations of some constraints is smallest.
 
-    All other constraints are kept: those of the equations, and bounds of inputs.
-
-    Parameters
-    ----------
-    ca, program, bounds, guess
-        As for `minimize`.
-    soft_rows, soft_unknowns : ndarray of int
-        Constraints, and unknowns with bounds, that can be broken.
-    **options
-        Further options of `minimize`.
+    Constraints ``soft_rows`` and bounds of ``soft_unknowns`` can be broken, all others are kept.
 
     Returns
     -------

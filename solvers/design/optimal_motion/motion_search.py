@@ -62,20 +62,8 @@ class Found:
 class MotionSearch:
     """Solves a problem on finer and finer meshes, until its replay ends where it should.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    problem : MotionProblem
-        What is asked for.
-    method, kind : str
-        See `Collocation`.
-    tolerance : float
-        Largest error of the replay.
-    max_refinements, max_iterations : int
-        Limits.
-    watch : callable
-        ``watch(k)`` is called in iteration ``k``, counted over all meshes.
+    Arguments have the meaning that they have for `optimal_motion`; ``watch(k)`` is called in
+    iteration ``k``, counted over all meshes.
     """
 
     def __init__(

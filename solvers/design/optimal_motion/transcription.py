@@ -19,20 +19,8 @@ _PEAK = 2.0  # of a rate, in units of its mean: that of smooth motions from rest
 class Plan:
     """States, inputs and duration on a mesh: a guess, or what the solver found.
 
-    Attributes
-    ----------
-    collocation : Collocation
-        Method and mesh.
-    states : ndarray, shape (n, points)
-        States at the points.
-    inputs : ndarray, shape (m, nodes)
-        Inputs at the nodes of the mesh, or on the intervals if they are held.
-    duration : float
-        In seconds.
-    rates : ndarray, shape (n, evaluations)
-        Derivatives of the states by the part of the duration.
-    cost : float
-        What is to be small.
+    States are those at the points, inputs those at the nodes of the mesh, or on the intervals if
+    they are held. Rates are derivatives by the part of the duration, at the evaluations.
     """
 
     collocation: Collocation
@@ -59,27 +47,15 @@ class Plan:
 class Transcription:
     """A nonlinear program in scaled unknowns: states at points, inputs at nodes, the duration.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    functions : NodeFunctions
-        The equations.
-    collocation : Collocation
-        Method and mesh.
-    scales : (ndarray, ndarray, float)
-        What states and inputs are divided by, and the duration.
-    cost_scale : float, optional
-        What the cost is divided by; its change at unknowns of half their size when omitted.
+    States, inputs and the duration are divided by ``scales``, and the cost by ``cost_scale``, by
+    default its change at unknowns of half their size.
 
     Attributes
     ----------
     program : dict
         Unknowns ``x``, objective ``f`` and constraints ``g``, as `casadi.nlpsol` takes them.
-    lower, upper : ndarray
-        Bounds of the unknowns.
-    row_lower, row_upper : ndarray
-        Bounds of the constraints.
+    lower, upper, row_lower, row_upper : ndarray
+        Bounds of the unknowns and of the constraints.
     rows : list of (str, ndarray)
         Name of each group of constraints beside the equations of motion, and the instants of its
         members, in the order of the constraints behind them.
@@ -99,6 +75,11 @@ class Transcription:
         self.problem: MotionProblem = functions.problem
         self.state_scale, self.input_scale, self.time_scale = scales
         problem, start = self.problem, self.problem.context.time
+        num_states, num_inputs = len(self.state_scale), len(self.input_scale)
+        self._shapes = (
+            (num_states, len(collocation.points)),
+            (num_inputs, collocation.inputs),
+        )
         self._shapes = (
             (len(self.state_scale), len(collocation.points)),
             (
@@ -119,7 +100,7 @@ class Transcription:
         integrand = functions.integrand.map(len(points))(every, blended, at)
         size, rows = collocation.per_interval, []
         lengths = ca.repmat(ca.DM(collocation.lengths).T, len(self.state_scale), 1)
-        begin = x[:, 0:-1:size] if size > 1 else x[:, :-1]
+        begin = x[:, 0:-1:size]
         moves = [rates[:, stage.tolist()] * lengths * duration for stage in of_stage.T]
         for k, weights in enumerate(collocation.weights):
             reached = begin + sum(w * move for w, move in zip(weights, moves, strict=True) if w)
