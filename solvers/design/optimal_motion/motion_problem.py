@@ -320,6 +320,6 @@ def _refuse_events(context: Context, attempt: str) -> None:
             raise EvaluationError(
                 attempt,
                 expected="equations that are smooth: no sampled blocks, relays or resets",
-                found=f"'{system.path}' with {found}",
+                found=f"'{system.label}' with {found}",
                 remedy="Optimize the plant without this block, or replace it by a smooth one",
             )

@@ -43,6 +43,8 @@ class NodeFunctions:
         ``(x, u, t) -> bounded signals of the end, cost of the end`` without that of the time.
     slopes : casadi.Function
         ``(x, u, t) -> derivatives of the rates by states and inputs``.
+    residuals : casadi.Function
+        ``(x, u, t) -> signals of the cost``, of which the integrand has weighted squares.
     projected : casadi.Function or None
         The state, moved to where it belongs: quaternions, closed loops.
     path_rows, end_rows : list of (str, float, float)
@@ -90,6 +92,8 @@ class NodeFunctions:
             for row, weight in zip(rows, weights, strict=True)
         ]
         inputs = [x, u, t]
+        seen = [row for each in problem.squares for row in each.rows]
+        self.residuals = ca.Function("residuals", inputs, [signals[seen]])
         total = [sum(each, ca.SX(0.0)) for each in (squares, finals)]
         bounded = [ca.vertcat(ca.SX(0, 1), *(signals[k] for k in each)) for each in (along, last)]
         self.running = ca.Function("running", inputs, [rates, bounded[0]])

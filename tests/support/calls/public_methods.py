@@ -564,8 +564,8 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
-    *("Norms", "PassivityIndices", "ParameterSensitivity", "Table", "Checkup", "Mode"),
-    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Gradient", "Table", "Checkup"),
+    *("Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
     *(
         "FeedbackDesign",
@@ -578,5 +578,11 @@ NOT_CALLED = {
         "Regression",
         "Widget",
     ),
-    *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
+    *(
+        "DynamicStiffness",
+        "ForceTable",
+        *vars(fx.laws)["__all__"],
+        "metrics.Constraint",
+        "metrics.Metric",
+    ),
 }
