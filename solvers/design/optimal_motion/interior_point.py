@@ -102,7 +102,8 @@ def minimize(
 
     watcher = Watch()
     options: dict[str, Any] = {"max_iter": max_iterations, "tol": _TOLERANCE, "sb": "yes"}
-    options |= {"print_level": 0, "diverging_iterates_tol": _BEYOND} | (NEAR if near else {})
+    options |= {"print_level": 0, "diverging_iterates_tol": _BEYOND}
+    options |= NEAR if near else {"mu_init": 1e-2}  # as costs are scaled to about one
     solver = ca.nlpsol(
         "motion",
         "ipopt",
