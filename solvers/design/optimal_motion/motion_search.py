@@ -241,10 +241,9 @@ class MotionSearch:
             return
         n, points = made.soft.shape
         k = int(crossed[0])
-        behind = k - n * points
+        behind, names = k - n * points, self.functions.names
         is_state = behind < 0
-        names = self.problem.states if is_state else self.problem.input_names
-        name = names[k % n] if is_state else names[behind % len(names)]
+        name = names[k % n] if is_state else names[n + behind % (len(names) - n)]
         where = made.collocation.points[k // n] if is_state else 1.0
         place = {0.0: "the beginning", 1.0: "the end"}.get(float(where), "the path")
         raise EvaluationError(

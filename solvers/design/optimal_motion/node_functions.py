@@ -49,6 +49,8 @@ class NodeFunctions:
         The state, moved to where it belongs: quaternions, closed loops.
     path_rows, end_rows : list of (str, float, float)
         Name and bounds of each bounded signal that is neither a state nor a free input.
+    names : list of str
+        Of states, followed by inputs, as the bounds call them.
     path_lower, path_upper, end_lower, end_upper : ndarray
         Bounds of states followed by inputs, where signals of the path and the end are these.
     """
@@ -77,6 +79,7 @@ class NodeFunctions:
             for row, each in enumerate(traced[n:])
             if isinstance(each, Symbol) and each.op == "input" and each.key in keys
         }
+        self.names = [*problem.states, *problem.input_names]
         path = self._split(problem.path, places, len(keys))
         end = self._split(problem.end, places, len(keys))
         self.path_rows, self.path_lower, self.path_upper, along = path
@@ -112,9 +115,8 @@ class NodeFunctions:
         found = read_equations(store, self.problem.signals)
         return found, [*store.projected_state()] if store.layout.projecting else [], store
 
-    @staticmethod
     def _split(
-        bounds: list[Bounded], places: dict[int, int], size: int
+        self, bounds: list[Bounded], places: dict[int, int], size: int
     ) -> tuple[list[tuple[str, float, float]], FloatArray, FloatArray, list[int]]:
         """Return bounds of signals, and of what is a state or input as such."""
         lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
@@ -125,6 +127,7 @@ class NodeFunctions:
             ):
                 if row in places:
                     k = places[row]
+                    self.names[k] = name
                     lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
                 else:
                     rows.append((name, float(low), float(high)))

@@ -202,7 +202,7 @@ class Transcription:
 
     def soft_names(self) -> list[tuple[str, float]]:
         """Return the name and instant of each bound of states that a diagnosis may break."""
-        names, points = self.problem.states, self.collocation.points.tolist()
+        names, points = self.functions.names, self.collocation.points.tolist()
         return [(names[k], points[p]) for p, k in np.argwhere(self.soft.T)]
 
 

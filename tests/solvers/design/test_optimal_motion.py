@@ -244,6 +244,13 @@ def test_problems_without_solution_say_why_and_what_to_do() -> None:
             errors.EvaluationError,
             "without bound.*Bound 'u'",
         ),
+        (
+            arm()[0],
+            0.05,
+            {"inputs": {"motor": (-1.0, 1.0)}, "end": REST},
+            errors.EvaluationError,
+            r"'shoulder.angle' at t = 0.05 s",
+        ),
         (relay, 3.0, reach, errors.EvaluationError, r"rate of 'x\[1\]', which jumps.*tanh"),
         (behind(fx.Quantizer("q", 0.25)), 3.0, end, errors.EvaluationError, "'q'.*jumps"),
         (behind(fx.ZeroOrderHold("hold", 0.1)), 3.0, end, errors.EvaluationError, "'hold'.*update"),
