@@ -482,3 +482,18 @@ def test_without_casadi_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "casadi", None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"flexure\[optimal\]"):
         fx.optimal_motion(mass(), None, 1.0, inputs={"u": None})
+
+
+@pytest.mark.full
+def test_bounds_of_ports_hold_in_the_replay_of_a_fastest_motion() -> None:
+    plant, context = arm()
+    limit = 0.02
+    problem: dict[str, Any] = {"inputs": {"motor": (-3.0, 3.0)}, "end": REST, "intervals": 30}
+    fast = fx.optimal_motion(plant, context, (0.2, 2.0), **problem)
+    gentle = fx.optimal_motion(
+        plant, context, (0.2, 2.0), path={"spring.stored_energy": (None, limit)}, **problem
+    )
+    assert np.max(fast["spring.stored_energy"]) > limit
+    assert np.max(gentle["spring.stored_energy"]) == pytest.approx(limit, rel=1e-2)
+    assert fast.t_final < gentle.t_final < 2.0
+    assert np.max(np.abs(fast.inputs["motor"])) <= 3.0 + 1e-6
