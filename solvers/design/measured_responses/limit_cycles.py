@@ -140,7 +140,7 @@ def limit_cycles(
     context: Context | None = None,
     confirm: bool = True,
 ) -> LimitCycles:
-    """Predict the limit cycles of a loop with a nonlinear block, and confirm them by simulation.
+    """Predict limit cycles of a loop with a nonlinear block, and simulate them.
 
     Parameters
     ----------

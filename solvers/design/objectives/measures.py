@@ -76,7 +76,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a measure computes from.
+    """The data from which a measure is computed.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class PoleMeasure(Measure):
     Attributes
     ----------
     kind : str
-        ``"decay_rate"``, ``"damping_ratio"`` or ``"frequency"``.
+        ``"decay_rate"``, ``"least_damping"`` or ``"frequency"``.
     number : int
         Which of the vibrations counts, by frequency; for a frequency.
     lower, upper : float
@@ -148,8 +148,8 @@ class PoleMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
-        return {"decay_rate": "1/s", "damping_ratio": "", "frequency": "Hz"}[self.kind]
+        """Unit of the number."""
+        return {"decay_rate": "1/s", "least_damping": "", "frequency": "Hz"}[self.kind]
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
@@ -256,7 +256,7 @@ class StiffnessMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
+        """Unit of the number."""
         return "N m/rad" if any(self.direction[:3]) else "N/m"
 
     def _motion(self, system: System, attempt: str) -> PointMotion:
@@ -529,7 +529,7 @@ class OvershootMeasure(Measure):
     """The overshoot of the step response of a linear model, in percent of its final value.
 
     With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
-    its derivatives by M are those of the exponential (Fréchet). Of sampled models, they follow from
+    its derivatives by M are those of the exponential (Fréchet). In sampled models, they follow from
     the adjoint states.
 
     Attributes

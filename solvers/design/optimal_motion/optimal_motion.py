@@ -40,7 +40,7 @@ _MOST_INTERVALS = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalMotion(Answer):
-    """The result of `optimal_motion`: inputs over time, and the motion that they cause.
+    """The result of `optimal_motion`: inputs over time, and the resulting motion.
 
     ``motion["hinge.angle"]`` is a signal of the replay at the times ``motion.time``.
 
