@@ -2,11 +2,11 @@
 
 Run it with ``python benchmarks/gradient.py [--quick] [--json FILE]``.
 
-A chain of 100 masses between springs and dampers is released from rest for 300 s. Its parameters are
-all masses, stiffnesses and damping coefficients, 300 numbers. The metric is the integral of the squared displacement
-of the last mass. Compared are `fx.gradient`, a plain run with the same method and tolerance, and
-`fx.parameter_sensitivity` by ten parameters in a tenth of the time, which integrates a column for
-each.
+A chain of 100 masses between springs and dampers is released from rest for 300 s. Its parameters
+are all masses, stiffnesses and damping coefficients, 300 numbers. The metric is the integral of the
+squared displacement of the last mass. Compared are `fx.gradient`, a plain run with the same method
+and tolerance, and `fx.parameter_sensitivity` by ten parameters in a tenth of the time, which
+integrates a column for each.
 """
 
 from __future__ import annotations

@@ -407,6 +407,7 @@ def test_metrics_without_a_derivative_are_named() -> None:
     for metric, words in (
         (m.step("overshoot", "y"), r"step\(overshoot, y\)"),
         (m.of(lambda t, y: y.max(), "y"), r"of\(<lambda>, y\)"),
+        (m.of(lambda result: 1.0) + m.final("y"), "whole results"),
         (m.first_crossing("y", 5.0), r"first_crossing\(y, 5, either\)"),
     ):
         with pytest.raises(EvaluationError, match=words):
