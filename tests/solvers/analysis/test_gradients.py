@@ -116,7 +116,10 @@ def differences(
     directions: dict[str, Any],
     context: fx.Context,
 ) -> tuple[float, float]:
-    """Return two central differences of a metric along a direction, at two steps."""
+    """Return the derivative of a metric along a direction, extrapolated from central differences.
+
+    The other number is by how much these differ at two steps.
+    """
     found = []
     for h in (1e-4, 2e-4):
         sides = []
@@ -126,7 +129,7 @@ def differences(
                 moved.set(path, np.asarray(moved.get(path)) + sign * h * way)
             sides.append(metric(fx.simulate(system, t_final, context=moved, **TIGHT)))
         found.append((sides[0] - sides[1]) / (2.0 * h))
-    return found[0], found[1]
+    return (4.0 * found[0] - found[1]) / 3.0, abs(found[0] - found[1])
 
 
 def along(found: Any, directions: dict[str, Any]) -> float:
@@ -156,16 +159,16 @@ def check_hybrids(seeds: range) -> None:
         options: dict[str, Any] = {"context": context, "method": method, "rtol": 1e-9}
         found = fx.gradient(metric, system, 3.0, directions, **options)
         events += found.result.statistics.witness_events
-        near, far = differences(metric, system, 3.0, directions, context)
-        if abs(near - far) > 1e-4 * abs(near) + 1e-5:  # events come, go or change their order
+        expected, doubt = differences(metric, system, 3.0, directions, context)
+        if doubt > 2e-3 * abs(expected) + 1e-4:  # events come, go or change their order
             unclear += 1
             continue
-        assert along(found, directions) == pytest.approx(near, rel=3e-5, abs=3e-5), seed
+        assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-5), seed
         if not {"relay", "reset"} & set(kinds[seed % len(kinds)]) and metric is metrics[0]:
             other = fx.parameter_sensitivity(system, 3.0, directions, outputs="y", **options)
             for path in directions:
-                expected = other.output_derivatives["y"][path][-1, 0]
-                np.testing.assert_allclose(found[path], expected, rtol=1e-6, atol=1e-6)
+                slope = other.output_derivatives["y"][path][-1, 0]
+                np.testing.assert_allclose(found[path], slope, rtol=1e-6, atol=1e-6)
     assert unclear <= 0.1 * len(seeds)
     assert events > len(seeds)
 
@@ -289,8 +292,8 @@ def test_every_metric() -> None:
         abs(m.final("lag.y")) / m.rms("i.y") - m.largest(m.peak("i.y"), 2.0 * m.mean("lag.y")),
     ):
         found = fx.gradient(metric, limited, 3.0, directions)
-        near, _ = differences(metric, limited, 3.0, directions, context)
-        assert along(found, directions) == pytest.approx(near, rel=1e-5, abs=1e-6), metric.label
+        expected, _ = differences(metric, limited, 3.0, directions, context)
+        assert along(found, directions) == pytest.approx(expected, rel=1e-5, abs=1e-6), metric.label
 
 
 @needs_llvmlite
@@ -364,8 +367,8 @@ def test_stiff_runs() -> None:
     assert "ESDIRK4" in found.result.message
     directions = {"mu": 2.0, "x": np.array([0.05, 0.3])}
     context = system.create_default_context()
-    near, _ = differences(m.ise("x[0]"), system, 60.0, directions, context)
-    assert along(found, directions) == pytest.approx(near, rel=1e-5)
+    expected, _ = differences(m.ise("x[0]"), system, 60.0, directions, context)
+    assert along(found, directions) == pytest.approx(expected, rel=1e-5)
 
 
 # Refusals ----------------------------------------------------------------------------------------
@@ -398,8 +401,8 @@ def test_a_grazing_event_is_named() -> None:
     assert "differences" in str(e.value)
     context.set("level", 0.9)
     found = fx.gradient(m.final("x[0]"), system, 3.0, "level", context=context)
-    near, _ = differences(m.final("x[0]"), system, 3.0, {"level": 1.0}, context)
-    assert found["level"] == pytest.approx(near, rel=1e-6)
+    expected, _ = differences(m.final("x[0]"), system, 3.0, {"level": 1.0}, context)
+    assert found["level"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_metrics_without_a_derivative_are_named() -> None:
