@@ -39,6 +39,13 @@ if TYPE_CHECKING:
         FilterConsistency as FilterConsistency,
     )
     from flexure.solvers.design.fits.fits import Fit as Fit
+    from flexure.solvers.design.measured_responses.describing_functions import (
+        DescribingFunction as DescribingFunction,
+    )
+    from flexure.solvers.design.measured_responses.frequency_response import (
+        FrequencyResponse as FrequencyResponse,
+    )
+    from flexure.solvers.design.measured_responses.limit_cycles import LimitCycles as LimitCycles
     from flexure.solvers.design.optimal_motion.optimal_motion import (
         OptimalMotion as OptimalMotion,
     )
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.design.synthesis.model_reduction import ModelReduction as ModelReduction
     from flexure.solvers.design.synthesis.synthesis import SynthesisDesign as SynthesisDesign
+    from flexure.solvers.design.tuning.tuning import Tune as Tune
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (

@@ -65,6 +65,7 @@ ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
 ModelPredictiveController: MPC mpc MPCController ModelPredictiveControl PredictiveController
+NonlinearPredictiveController: NMPC nlmpc NonlinearMPC RTI
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqr(..., period=): lqrd
@@ -101,7 +102,10 @@ plans.latin_hypercube: lhs LatinHypercube
 margins: margin allmargin stability_margins disk_margins diskmargin gain_margin phase_margin
 norms: norm system_norm linfnorm hinfnorm h2norm getPeakGain peak_gain
 passivity_indices: getPassiveIndex getSectorIndex isPassive passiveplot ispassive
-bode: bode_plot bodeplot Bode frequency_response freqresp bodemag
+bode: bode_plot bodeplot Bode freqresp bodemag
+frequency_response: frestimate frest sinestream measured_frequency_response
+describing_function: sinusoidal_input_describing_function DescribingFunctionNonlinearity
+limit_cycles: describing_function_response describing_function_plot limit_cycle
 nyquist: nyquist_plot nyquistplot Nyquist
 nichols: nichols_plot nichols_grid
 root_locus: rlocus rlocfind root_locus_plot rltool

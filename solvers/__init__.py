@@ -49,11 +49,21 @@ if TYPE_CHECKING:
         UnscentedKalmanFilter as UnscentedKalmanFilter,
     )
     from flexure.solvers.design.fits.fits import fit as fit
+    from flexure.solvers.design.measured_responses.describing_functions import (
+        describing_function as describing_function,
+    )
+    from flexure.solvers.design.measured_responses.frequency_response import (
+        frequency_response as frequency_response,
+    )
+    from flexure.solvers.design.measured_responses.limit_cycles import limit_cycles as limit_cycles
     from flexure.solvers.design.optimal_motion.optimal_motion import (
         optimal_motion as optimal_motion,
     )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.nonlinear_controller import (
+        NonlinearPredictiveController as NonlinearPredictiveController,
+    )
     from flexure.solvers.design.predictive_control.predictive_controller import (
         ModelPredictiveController as ModelPredictiveController,
     )
@@ -68,6 +78,7 @@ if TYPE_CHECKING:
         h2_synthesis as h2_synthesis,
         hinf_synthesis as hinf_synthesis,
     )
+    from flexure.solvers.design.tuning.tuning import tune as tune
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript

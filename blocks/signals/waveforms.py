@@ -163,7 +163,7 @@ class Chirp(LeafSystem):
             "duration", duration, unit="s", lower=0.0, exclusive=True, doc="length of the sweep"
         )
         self.amplitude = self.declare_numeric_parameter("amplitude", amplitude, doc="largest value")
-        self._sweep = _logarithmic_sweep if positive else _linear_sweep
+        self._sweep = logarithmic_sweep if positive else _linear_sweep
         self.y = self.declare_vector_output("y", size, self._calc_y, prerequisites=[TIME])
 
     def _calc_y(self, context: Context) -> Array:
@@ -183,7 +183,7 @@ def _linear_sweep(time: Array, duration: Array, f0: Array, f1: Array) -> Array:
     return time * (f0 + (f1 - f0) * time / (2.0 * duration))
 
 
-def _logarithmic_sweep(time: Array, duration: Array, f0: Array, f1: Array) -> Array:
+def logarithmic_sweep(time: Array, duration: Array, f0: Array, f1: Array) -> Array:
     """Return the number of cycles from the begin of the sweep, also for equal frequencies."""
     growth = np.log(f1 / f0) / duration
     level = growth == 0.0

@@ -26,6 +26,8 @@ from flexure.diagrams.systems.system import System, each_system, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.analysis.modes.modes import Modes
+from flexure.solvers.analysis.statics.buckling import Buckling
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
@@ -142,6 +144,7 @@ def page(
     stress: bool = False,
     trace: Sequence[FrameLike] | FrameLike = (),
     ground: float | None = None,
+    shapes: Modes | Buckling | Sequence[Modes | Buckling] = (),
     method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
@@ -184,6 +187,9 @@ def page(
         The name of the system when omitted.
     view, forces, stress, trace, ground
         How mechanisms are shown, as for `animate`.
+    shapes : Modes or Buckling, or sequence of them
+        Results of `modes` and `buckling` of the system. Readers can choose one of the first twelve
+        shapes of each, and move it with a slider.
     method : str
         As for `to_javascript`.
     rtol, atol, max_step : float, optional
@@ -237,6 +243,7 @@ def page(
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
     look = _look(view, forces, stress, trace, ground, attempt)
+    look = look._replace(shapes=_shapes(shapes, system, attempt))
     scales = Scales(units, attempt)
     model = to_javascript(system, start, method=method)
     content = _Content(system, start, signals, scales, look, model)
@@ -495,6 +502,15 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
     Camera(view)  # refuses what is no view
     with_forces, with_stress = flag(forces, "forces", attempt), flag(stress, "stress", attempt)
     return Look(view, with_forces, trace, ground, with_stress)
+
+
+def _shapes(shapes: Any, system: System, attempt: str) -> list[Modes | Buckling]:
+    """Return the modes and critical loads of a system, or refuse others."""
+    found = list(shapes) if isinstance(shapes, list | tuple) else [shapes]
+    for each in found:
+        fits = isinstance(each, Modes | Buckling) and each.context.system is system
+        require(fits, each, attempt, f"shapes= results of modes and buckling of '{system.label}'")
+    return found
 
 
 def _positive(value: Any, attempt: str) -> float:

@@ -20,6 +20,7 @@ from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.linear_notes import BLOCKS
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.frequency.structured_gain import structured_peak, worst_phases
@@ -206,6 +207,7 @@ class Margins(Answer):
         return [f"note            {note}" for note in self.notes]
 
 
+@in_one_thread
 def margins(loop: LinearModel) -> Margins:
     """Return the stability margins of a loop gain, at one wire or at several at once.
 

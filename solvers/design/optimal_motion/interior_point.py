@@ -12,11 +12,12 @@ from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray
 
 _TOLERANCE = 1e-8
+_VIOLATION = 1e-11  # of scaled equations, which unstable motions amplify
 _FEASIBLE = 1e-6  # scaled constraints that are kept
 _BEYOND = 1e8  # scaled unknowns, from which on a problem counts as unbounded
 _SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
 #: Options of runs that begin near a solution.
-NEAR = {"mu_init": 1e-4, "bound_push": 1e-6, "bound_frac": 1e-6}
+NEAR = {"mu_init": 1e-3, "bound_push": 1e-6, "bound_frac": 1e-6}
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ def minimize(
             return [int(interrupt.interrupted)]
 
     watcher = Watch()
-    options = {"max_iter": max_iterations, "tol": _TOLERANCE, "sb": "yes", "print_level": 0}
+    options = {"max_iter": max_iterations, "tol": _TOLERANCE, "constr_viol_tol": _VIOLATION}
+    options |= {"sb": "yes", "print_level": 0}
     options |= {"diverging_iterates_tol": _BEYOND} | (NEAR if near else {})
     solver = ca.nlpsol(
         "motion",

@@ -171,7 +171,7 @@ class MotionProblem:
         if not now < low <= high < np.inf:
             raise ValueRefusedError(
                 attempt,
-                expected=f"a finite end after {now:g} s, the time of the context, or two such bounds",
+                expected=f"a finite end after {now:g} s, where the context is, or two such bounds",
                 found=written(t_final),
             )
         return low - now, high - now
@@ -355,6 +355,6 @@ def _refuse_events(context: Context, attempt: str) -> None:
             raise EvaluationError(
                 attempt,
                 expected="equations that are smooth: no sampled blocks, relays or resets",
-                found=f"'{system.path}' with {found}",
+                found=f"'{system.label}' with {found}",
                 remedy="Optimize the plant without this block, or replace it by a smooth one",
             )

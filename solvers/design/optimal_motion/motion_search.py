@@ -168,7 +168,8 @@ class MotionSearch:
         refinement: int,
     ) -> Plan:
         """Return the solution on a mesh, or say why there is none."""
-        transcription = Transcription(self._ca, self.functions, collocation, scales)
+        size = 0.1 * abs(guess.cost) if near else None
+        transcription = Transcription(self._ca, self.functions, collocation, scales, size)
         self._refuse_crossed(transcription)
         start = transcription.guess(guess)
         outcome = self._minimize(transcription, start, near)

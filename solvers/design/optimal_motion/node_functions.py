@@ -14,8 +14,8 @@ from flexure.diagrams.scalars.expressions.expression import reachable
 from flexure.diagrams.scalars.expressions.vocabulary import CONDITIONS, JUMPING
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import read_equations
+from flexure.solvers.design.optimal_motion.casadi_form import casadi_expressions
 from flexure.solvers.design.optimal_motion.motion_problem import Bounded, MotionProblem
-from flexure.solvers.tracing.casadi_form import casadi_expressions
 from flexure.solvers.tracing.trace import STATE, TIME, Key, SymbolicStore, number_behind, trace
 
 _PAIRS = 400  # of points, between which jumps are looked for
@@ -41,6 +41,8 @@ class NodeFunctions:
         ``(x, u, t) -> bounded signals of the end, cost of the end`` without that of the time.
     slopes : casadi.Function
         ``(x, u, t) -> derivatives of the rates by states and inputs``.
+    residuals : casadi.Function
+        ``(x, u, t) -> signals of the cost``, of which the integrand has weighted squares.
     projected : casadi.Function or None
         The state, moved to where it belongs: quaternions, closed loops.
     path_rows, end_rows : list of (str, float, float)
@@ -88,6 +90,8 @@ class NodeFunctions:
             for row, weight in zip(rows, weights, strict=True)
         ]
         inputs = [x, u, t]
+        seen = [row for each in problem.squares for row in each.rows]
+        self.residuals = ca.Function("residuals", inputs, [signals[seen]])
         total = [sum(each, ca.SX(0.0)) for each in (squares, finals)]
         bounded = [ca.vertcat(ca.SX(0, 1), *(signals[k] for k in each)) for each in (along, last)]
         self.running = ca.Function("running", inputs, [rates, bounded[0], total[0]])

@@ -21,6 +21,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
 from flexure.diagrams.values.handles import start_context
+from flexure.solvers.design.optimal_motion.casadi_form import import_casadi
 from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METHODS, Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem, checked_method
 from flexure.solvers.design.optimal_motion.motion_replay import states_of
@@ -29,7 +30,6 @@ from flexure.solvers.design.optimal_motion.transcription import Plan
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.tracing.casadi_form import import_casadi
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -117,10 +117,6 @@ class OptimalMotion(Answer):
         ndarray, shape (k,) or (k, size)
         """
         return self._replay().sample(self._inside(signal), times)
-
-    def simulate(self) -> SimulationResult:
-        """Return the replay, a simulation in which the system is a block of a diagram."""
-        return self._replay()
 
     def to_block(self, name: str = "motion", signals: Signal | Sequence[Signal] = ()) -> Recorded:
         """Return a source that plays the inputs, with an output port for each component.
@@ -472,9 +468,8 @@ def _answer(
     plan, context = found.plan, problem.context.clone()
     collocation = plan.collocation
     context.store.set_motion(context.time, freeze(plan.states[:, 0].copy()))
-    values = (
-        plan.inputs if kind == "linear" else plan.inputs[:, [*range(collocation.intervals), -1]]
-    )
+    nodes = np.minimum(np.arange(collocation.intervals + 1), collocation.inputs - 1)
+    values = plan.inputs[:, nodes]  # of held inputs, the last value counts twice
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)

@@ -69,6 +69,8 @@ class Transcription:
         Method and mesh.
     scales : (ndarray, ndarray, float)
         What states and inputs are divided by, and the duration.
+    cost_scale : float, optional
+        What the cost is divided by; its change at unknowns of half their size when omitted.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class Transcription:
         functions: NodeFunctions,
         collocation: Collocation,
         scales: tuple[FloatArray, FloatArray, float],
+        cost_scale: float | None = None,
     ) -> None:
         self.ca, self.functions, self.collocation = ca, functions, collocation
         self.problem: MotionProblem = functions.problem
@@ -141,7 +144,7 @@ class Transcription:
         self._set_rows(row_scale)
         self.program = {
             "x": all_unknowns,
-            "f": cost / self._size_of(cost, all_unknowns),
+            "f": cost / (cost_scale or self._size_of(cost, all_unknowns)),
             "g": ca.vertcat(ca.vec(scaled), bounded) if row_scale.size else ca.vec(scaled),
         }
 
@@ -218,11 +221,8 @@ class Transcription:
 
     def soft_names(self) -> list[tuple[str, float]]:
         """Return the name and instant of each bound of states that a diagnosis may break."""
-        at, which = np.nonzero(self.soft.T)
-        names = self.problem.states
-        return [
-            (names[k], float(self.collocation.points[p])) for p, k in zip(at, which, strict=True)
-        ]
+        names, points = self.problem.states, self.collocation.points.tolist()
+        return [(names[k], points[p]) for p, k in np.argwhere(self.soft.T)]
 
 
 def _sizes(rows: list[tuple[str, float, float]]) -> FloatArray:
@@ -265,9 +265,8 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
     ]
     for _ in range(len(known)):
         for group in groups:
-            known[group] = np.where(
-                known[group] == 0.0, known[group].max(initial=0.0), known[group]
-            )
+            still = [k for k in group if known[k] == 0.0]
+            known[still] = known[group].max(initial=0.0)
         found: dict[int, float] = {}
         for w in np.flatnonzero(known == 0.0).tolist():
             moved = (moves[:, w] > 0.0) & (known[:n] > 0.0)

@@ -136,7 +136,10 @@ class MotionSlopes:
             else:
                 leaf = context.find_leaf(place.handle.system, place.handle)
                 slopes.append(motion.state_slopes[:, leaf.x_slice.start + place.components])
-        columns = np.concatenate([np.empty((times.size, 0, len(self._space))), *slopes], axis=1)
+        columns = np.concatenate(
+            [np.empty((times.size, 0, len(self._space.spread))), *slopes], axis=1
+        )
+        columns = columns @ self._space.spread
         return dense, columns.reshape(*times.shape, *columns.shape[1:])
 
 

@@ -578,5 +578,11 @@ NOT_CALLED = {
         "Regression",
         "Widget",
     ),
-    *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
+    *(
+        "DynamicStiffness",
+        "ForceTable",
+        *vars(fx.laws)["__all__"],
+        "metrics.Constraint",
+        "metrics.Metric",
+    ),
 }

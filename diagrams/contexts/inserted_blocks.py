@@ -1,0 +1,111 @@
+"""Insert blocks into the wires of a copy of a finished diagram."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.diagram import Diagram
+from flexure.diagrams.systems.leaf import LeafSystem
+from flexure.diagrams.systems.ports import ExportedOutputPort, InputPort, OutputPort
+from flexure.diagrams.values.arrays import freeze
+
+
+def insert_blocks(
+    context: Context,
+    blocks: Mapping[InputPort | OutputPort, Sequence[LeafSystem]],
+    handles: Sequence[Any],
+) -> tuple[Context, list[Any]]:
+    """Return a context of a copy of a system in which blocks are inserted behind ports.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; it and its system are not changed.
+    blocks : mapping
+        For each port a block that is in no diagram, and sources of its further inputs. The port
+        feeds the first input of the block, and the first output of the block replaces the port:
+        for all blocks that read an output port, and for its own block if it is an input port.
+    handles : sequence of Handle
+        Ports and states of the system.
+
+    Returns
+    -------
+    Context
+        With the values of the given one. Paths are the same; the copy of a block is in a diagram
+        with the same ports.
+    list of Handle
+        The same ports and states of the copy.
+    """
+    layout = context.store.layout
+    system, leaves, ports, held, found = copy.deepcopy(
+        (context.system, [*layout.leaves], [*blocks], [*layout.held], [*handles])
+    )
+    if not isinstance(system, Diagram):
+        system = _wrapped(system)
+    entries = {}
+    for port, (block, *sources) in zip(ports, blocks.values(), strict=True):
+        entries[port] = block.input_ports[0]
+        _insert(system, port, block, sources)
+    twin = system.create_default_context()
+    store, given = twin.store, context.store
+    x = store.x.copy()
+    for leaf, source, span in zip(leaves, given.leaves, layout.x_slices, strict=True):
+        target = store.leaves[store.layout.position[leaf]]
+        target.take(source)
+        x[target.x_slice] = given.x[span]
+    store.time, store.accuracy, store.x = given.time, given.accuracy, freeze(x)
+    for port, slot in zip(held, layout.held.values(), strict=True):
+        place = store.layout.held.get(store.layout.trace_back(entries.get(port, port)))
+        if given.holds(slot) and place is not None:
+            store.hold(place, given.cache[slot])
+    return twin, found
+
+
+def _wrapped(block: Any) -> Diagram:
+    """Return a diagram around a block, with the same ports."""
+    inputs = {port.name: [port] for port in block.input_ports}
+    outputs = {port.name: port for port in block.output_ports}
+    diagram = Diagram(block.name, [block], {}, inputs, outputs)
+    block.parent = diagram
+    return diagram
+
+
+def _insert(
+    root: Diagram, port: InputPort | OutputPort, block: LeafSystem, sources: Sequence[LeafSystem]
+) -> None:
+    """Insert a block behind a port of a new diagram, which has no contexts yet."""
+    diagram = port.system if port.system is root else port.system.parent
+    feeds, entry, output = diagram._feeds, block.input_ports[0], block.output_ports[0]
+    if isinstance(port, InputPort) and port.system is not root:
+        before = feeds.pop(port, None)
+        readers = [port]
+    else:
+        before, readers = port, [reader for reader, feed in feeds.items() if feed is port]
+        for shown in diagram.output_ports if diagram is not root else ():
+            if isinstance(shown, ExportedOutputPort) and shown.source is port:
+                shown.source = output
+    feeds.update(dict.fromkeys(readers, output))
+    if before is not None:
+        feeds[entry] = before
+    for exported in diagram.input_ports:
+        targets = (t for t in exported.targets if t not in readers)
+        if feeds.get(entry) is exported:
+            exported.targets = (*targets, entry)
+    for place, source in zip(block.input_ports[1:], sources, strict=False):
+        feeds[place] = source.output_ports[0]
+    for child in (block, *sources):
+        while child.name in diagram._by_name:
+            child.name += "_"
+        child._freeze()
+        child.parent = diagram
+        diagram._by_name[child.name] = child
+        diagram.children += (child,)
+    for name in ("_layout", "_feedthrough"):
+        above: Any = diagram
+        while above is not None:
+            setattr(above, name, None)
+            above = above.parent
+    root.__dict__.pop("_household", None)

@@ -1,0 +1,1 @@
+"""Measured frequency responses, describing functions, and the limit cycles that they predict."""
