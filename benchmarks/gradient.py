@@ -61,7 +61,7 @@ class Chain(fx.LeafSystem):
 
 
 def rows(rounds: int) -> list[Row]:
-    """Measure the three ways in turns."""
+    """Measure the ways in turns."""
     chain = Chain(100)
     ways, few = ["m", "k", "d"], [f"k[{k}]" for k in range(0, 100, 10)]
     metric = fx.metrics.ise("tip")

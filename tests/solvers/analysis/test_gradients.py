@@ -371,6 +371,47 @@ def test_stiff_runs() -> None:
     assert along(found, directions) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.full
+@needs_llvmlite
+def test_mechanisms_with_stops_friction_and_loops() -> None:
+    def arm(constraint: str) -> tuple[fx.Plant, str]:
+        builder = fx.PlantBuilder("arm")
+        rod = fx.SpatialInertia.thin_rod(1.0, length=0.5)
+        bodies = [builder.add_body(name, rod, com=(0, 0, -0.25)) for name in ("upper", "lower")]
+        elbow = builder.add_frame("elbow", bodies[0], (0.0, 0.0, -0.5))
+        first = builder.add_joint(
+            fx.RevoluteJoint("first", builder.world, bodies[0], axis=(0, 1, 0))
+        )
+        second = builder.add_joint(fx.RevoluteJoint("second", elbow, bodies[1], axis=(0, 1, 0)))
+        first.default_angle, second.default_angle = 0.6, -0.3
+        if constraint == "stop":
+            builder.add_constraint(fx.RigidStop("stop", first, restitution=0.2, lower=-0.2))
+            return builder.build(), "tree.stop_restitution"
+        if constraint == "friction":
+            builder.add_constraint(fx.StickSlipFriction("seal", second, coulomb_friction=0.3))
+            return builder.build(), "tree.seal_coulomb_friction"
+        base = builder.add_frame("base", builder.world, (0.6, 0.0, -0.4))
+        rocker = builder.add_body("rocker", rod, com=(0, 0, -0.25))
+        foot = builder.add_joint(fx.RevoluteJoint("foot", base, rocker, axis=(0, 1, 0)))
+        foot.default_angle = 0.3
+        ends = (
+            builder.add_frame(f"end{k}", each, (0, 0, -0.5))
+            for k, each in enumerate((bodies[1], rocker))
+        )
+        builder.add_loop_joint(fx.RevoluteJoint("pin", *ends, axis=(0, 1, 0)))
+        builder.assemble_starts()
+        return builder.build(), "tree.rocker_mass"
+
+    for constraint in ("stop", "friction", "loop"):
+        plant, way = arm(constraint)
+        directions = {"tree.upper_mass": 0.4, "tree.lower_mass": -0.3, way: 0.1}
+        metric = m.rms("first.angle")
+        found = fx.gradient(metric, plant, 1.5, directions, rtol=1e-9)
+        context = plant.create_default_context()
+        expected, _ = differences(metric, plant, 1.5, directions, context)
+        assert along(found, directions) == pytest.approx(expected, rel=1e-5), constraint
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 
