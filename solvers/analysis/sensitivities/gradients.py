@@ -97,7 +97,7 @@ def gradient(
     rtol: float | None = 1e-8,
     atol: float | None = None,
 ) -> Gradient:
-    """Simulate a system, and differentiate a metric of the run by parameters.
+    """Differentiate a metric of a run by any number of parameters.
 
     The cost is that of a few simulations, whatever the number of parameters. Use it for many
     parameters, and where state events occur; for few parameters and many signals,

@@ -72,6 +72,8 @@ class MetricSlopes:
         EvaluationError
             When it has none; the text names the metric.
         """
+        if metric.functions:
+            raise _without(metric, "a function of whole results")
         slopes = cls._nothing(records, float(metric.measure(records)[0]))
         calc: Any = metric._calc
         kind, arguments = getattr(calc, "func", None), getattr(calc, "args", ())
