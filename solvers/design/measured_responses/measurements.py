@@ -30,8 +30,8 @@ Indices = npt.NDArray[np.intp]
 
 _PERIODS = 3.0  # in a window
 _GROUP = 4.0  # ratio of the frequencies of a sweep
-_TURN = 2.0 * np.pi / 32.0  # of the highest frequency between two times
-_COARSE = 2.0 * np.pi / 12.0  # that of a chirp
+_TURN = 2.0 * np.pi / 128.0  # of the highest sine of a sweep between two times
+_COARSE = 2.0 * np.pi / 12.0  # that of a chirp or multisine
 _HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampling period
 _SAMPLES = 40.0  # in a window
 _LONGEST = 4.0  # times the first record of a chirp
@@ -116,6 +116,7 @@ class Measurement:
         else:
             clock = self.clocks[0]
             parts = np.ceil(min(_HELD * _TURN * clock.period / step, _PARTS))
+            parts = max(parts, np.ceil(clock.period / step))
             every, middle = 1.0 / parts if parts > 1.0 else max(step // clock.period, 1.0), 0.5
         before = float(np.nextafter(self.start, -np.inf))
         first = round((clock.next_time(before) - clock.offset) / clock.period)
@@ -186,7 +187,7 @@ def measure(
     elif excitation == "multisine":
         apart = np.min(np.diff(plan.omega, prepend=0.0))
         window = 2.0 * np.pi * max(_PERIODS / lowest, _RESOLVED / apart)
-        runs.until_settled(np.arange(n), 4.0 * window, window, _TURN / highest, values, _by_lines)
+        runs.until_settled(np.arange(n), 4.0 * window, window, _COARSE / highest, values, _by_lines)
     else:
         first = 0
         while first < n:
