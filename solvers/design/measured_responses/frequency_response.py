@@ -50,8 +50,8 @@ class FrequencyResponse(Answer):
     settled : ndarray of bool, shape (n, p)
         Where ``drift`` is within the tolerance.
     drift : ndarray, shape (n, p)
-        Relative change of the response, or of ``leakage``, from the middle to the end of the run. A
-        transient that decays leaves an error of about its square.
+        Largest relative change of the response from the middle of the run, and from three quarters
+        of it, to its end. A transient that decays leaves an error of about its square.
     distortion : ndarray, shape (n, p)
         Total harmonic distortion: the amplitude of the harmonics 2 to 9 beside that of the
         response. For a multisine or chirp, the part of the output that is not linear in the input.

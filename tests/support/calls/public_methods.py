@@ -582,6 +582,7 @@ NOT_CALLED = {
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
     *("Norms", "PassivityIndices", "ParameterSensitivity", "Gradient", "Table", "Checkup"),
     *("Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("DescribingFunction", "FrequencyResponse", "LimitCycles"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
     *(
         "FeedbackDesign",
