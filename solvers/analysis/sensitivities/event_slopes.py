@@ -80,8 +80,8 @@ class Jump:
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
 
-        They are those of states, of held values, and of numbers. What the instant is worth beside
-        them, while it moves by a second, is given.
+        They are those of states, of held values, and of numbers. The weight of the instant itself,
+        in seconds, is given.
         """
         found = weights.copy()
         for matrices in reversed(self.rounds):
