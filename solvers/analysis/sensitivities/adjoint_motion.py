@@ -2,15 +2,9 @@
 
 A run leaves the ends of its steps. From the last one to the first, weights λ of the state and μ of
 the numbers p are carried back exactly as the steps were taken, each at a few times its own cost
-<<<<<<< HEAD
-(`flexure.solvers.native.kernels.runs.adjoint_runs`). The slopes of the number by
-signals enter at the nodes of the pieces from which metrics are computed; updates change the weights
-as in `flexure.solvers.analysis.sensitivities.event_slopes`.
-=======
 (`flexure.solvers.native.kernels.runs.adjoint_runs`). The derivatives of a metric by signals enter
 at the nodes of its pieces; updates change the weights as
 `flexure.solvers.analysis.sensitivities.event_slopes` states.
->>>>>>> hF
 """
 
 from __future__ import annotations

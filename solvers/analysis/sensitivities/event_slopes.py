@@ -80,13 +80,8 @@ class Jump:
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
 
-<<<<<<< HEAD
-        They are those of states, of held values, and of numbers. ``gained`` is the other derivative
-        of the number by the instant.
-=======
         They are those of states, of held values, and of numbers. The weight of the instant itself,
         in seconds, is given.
->>>>>>> hF
         """
         found = weights.copy()
         for matrices in reversed(self.rounds):
