@@ -84,6 +84,20 @@ def sampled_mass() -> fx.LinearModel:
     return dataclasses.replace(model, A=np.eye(2) + 0.1 * model.A, B=0.1 * model.B, period=0.1)
 
 
+def tuned() -> Call:
+    diagram, context = lag()
+    arguments = {
+        "system": diagram,
+        "parameters": {"lag.time_constant": (0.1, 10.0)},
+        "goals": [fx.metrics.decay_rate() >= 2.0],
+        "contexts": [context],
+        "period": 0.1,
+        "logarithmic": "lag.time_constant",
+        "starts": 1,
+    }
+    return Call(fx.tune, arguments, context.to_dict)
+
+
 def filtered() -> Call:
     """A result with a filter."""
     builder = fx.DiagramBuilder("filtered")
@@ -252,6 +266,7 @@ def control_calls() -> dict[str, Make]:
             max_iterations=50,
             offset=0.05,
         ),
+        "tune": tuned,
         "filter_consistency": filtered,
         "optimal_motion": planning,
         "OptimalMotion.__getitem__": lambda: Call(motion()[0].__getitem__, {}, lambda: None),
