@@ -62,7 +62,9 @@ def main() -> None:
     single = time.perf_counter() - start
     model = fx.linearize(system, None, ["pid.setpoint"], outputs, period=PERIOD)
     error = np.max(np.abs(found.response / model.frequency_response(omega)[:, :, 0] - 1.0))
-    print(f"{count} frequencies   {first:.2f} s with compilation, {spent:.2f} s again (bar {BAR} s)")
+    print(
+        f"{count} frequencies   {first:.2f} s with compilation, {spent:.2f} s again (bar {BAR} s)"
+    )
     print(f"beside one simulation of the longest run: {spent / single:.1f} times")
     print(f"largest relative error to the sampled linear model: {error:.1e}")
 

@@ -128,7 +128,7 @@ class Measurement:
 
 @dataclass
 class Responses:
-    """What was measured: arrays of shape (n, p), as `FrequencyResponse` says."""
+    """Measured quantities: arrays of shape (n, p), as in `FrequencyResponse`."""
 
     response: ComplexArray
     drift: FloatArray

@@ -564,7 +564,17 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
-    *("Norms", "PassivityIndices", "DescribingFunction", "FrequencyResponse", "LimitCycles", "ParameterSensitivity", "Table", "Checkup", "Mode"),
+    *(
+        "Norms",
+        "PassivityIndices",
+        "DescribingFunction",
+        "FrequencyResponse",
+        "LimitCycles",
+        "ParameterSensitivity",
+        "Table",
+        "Checkup",
+        "Mode",
+    ),
     *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
     *(
