@@ -113,4 +113,5 @@ def images_of(
 def transform(times: FloatArray, signals: FloatArray, omega: FloatArray) -> ComplexArray:
     """Return sums of ``signal exp(-jωt)`` over equidistant times, shape (lines, signals)."""
     since = times - times[0]
-    return np.array([np.exp(-1j * each * since) @ signals for each in omega])
+    found: ComplexArray = np.array([np.exp(-1j * each * since) @ signals for each in omega])
+    return found

@@ -232,7 +232,7 @@ def frequency_response(
     ...     found = fx.frequency_response(loop, "controller.u", "plant.y", 5.0, amplitude)
     ...     print(f"{abs(found.response[0, 0]):.4f}")
     0.7071
-    0.2422
+    0.2528
     """
     require_system(system, "Cannot measure a frequency response")
     attempt = f"Cannot measure a frequency response of '{system.label}'"

@@ -128,7 +128,7 @@ class Measurement:
 
 @dataclass
 class Responses:
-    """Measured arrays of shape (n, p), as in `FrequencyResponse`."""
+    """Measured quantities: arrays of shape (n, p), as in `FrequencyResponse`."""
 
     response: ComplexArray
     drift: FloatArray

@@ -311,6 +311,7 @@ def tsypkin(width: float) -> tuple[float, float]:
     return float(abs(2.0 / half * np.trapezoid(values, times))), omega
 
 
+@pytest.mark.full
 def test_a_relay_oscillates_as_tsypkin_computed() -> None:
     plant = (1.0, 2.0, 1.0, 0.0)
     for width in (1e-3, 0.1):
@@ -330,6 +331,7 @@ def test_a_relay_oscillates_as_tsypkin_computed() -> None:
     assert "limit cycles at the input of 'relay'" in str(found)
 
 
+@pytest.mark.full
 def test_loops_have_no_cycle_one_or_two() -> None:
     sizes = np.geomspace(0.1, 50.0, 25)
     limit = fx.Saturation("limit", -1.0, 1.0)
@@ -360,6 +362,7 @@ def test_loops_have_no_cycle_one_or_two() -> None:
     assert gain == pytest.approx([3.2, 3.2], rel=1e-6)
 
 
+@pytest.mark.full
 def test_a_relay_without_negative_output_has_a_mean_and_its_prediction_is_off() -> None:
     builder = fx.DiagramBuilder("oven")
     builder.add_all(
