@@ -225,7 +225,7 @@ def over_stroke(
     ----------
     signal : Handle or str
         What is measured: an output with one component, such as a stress, a safety, or the parasitic
-        motion of a stage. The output that moves stands for the force that moves it.
+        motion of a stage. The output that moves represents the force that moves it.
     output : Handle or str
         What is moved, such as ``"axis.angle"``.
     stroke : float or (float, float)
