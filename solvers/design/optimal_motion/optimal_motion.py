@@ -15,6 +15,7 @@ from flexure.diagrams.checks.arguments import count_of, flag, require
 from flexure.diagrams.checks.errors import EvaluationError, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.result_classes import Answer
@@ -340,6 +341,7 @@ def optimal_motion(
     require_system(system, "Cannot optimize a motion")
     attempt = f"Cannot optimize the motion of '{system.label}'"
     base = start_context(system, context, attempt)
+    initialize(base)  # as the replay does
     problem = MotionProblem(
         base,
         attempt,
