@@ -62,6 +62,7 @@ class _Steps(NamedTuple):
     states: FloatArray  # at the begins
     first: Instant
     last: Instant
+    taken: int  # how many of them begin where steps of the run do
 
     def instant(self, k: int) -> Instant:
         """Return the values at the beginning of a step."""
@@ -83,6 +84,7 @@ class _Steps(NamedTuple):
             states = np.concatenate([source.states(inside) for source, inside in parts])
             clips = np.concatenate([source.clips(inside) for source, inside in parts])
             clips[-1] = min(clips[-1], ledger.limits[k])
+            taken = len(times) - 1
             if high < len(ledger.times) and len(times) > 1:  # parts the last step
                 last = times[-1] - _SHORT * (times[-1] - times[-2])
                 times, states = np.insert(times, -1, last), np.vstack([states, states[-1]])
@@ -91,7 +93,7 @@ class _Steps(NamedTuple):
             source, inside = parts[0]
             snapshot = source.snapshot(int(inside[0]))
             ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
-            found.append(cls(spans, states[:-1], *ends))
+            found.append(cls(spans, states[:-1], *ends, taken))
         return found
 
 
@@ -270,11 +272,13 @@ class AdjointMotion:
         for thorough in (False, True):
             run = AdjointRun(method, self._equations, store, self._rates, self._native, tolerances)
             pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
-            ended = pass_back.reached(pieces[-1].last)
-            self._refuse_coincident(pieces[-1].last.time, ended)
+            end, ended = pieces[-1].last.time, pass_back.reached(pieces[-1].last)
+            self._refuse_coincident(end, ended)
             for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
                 pass_back.over(piece)
                 began = pass_back.through(before, piece.first, moving=before is not start)
+                if np.any(np.abs(slopes.instants - before.time) <= _COINCIDENT * math.ulp(end)):
+                    self._refuse_coincident(before.time, began)
                 time = piece.last.time
                 if time - piece.first.time <= _COINCIDENT * math.ulp(time):
                     self._refuse_coincident(time, began + ended)
@@ -288,7 +292,7 @@ class AdjointMotion:
     def _refuse_coincident(self, time: float, events: list[int]) -> None:
         """Refuse events that are one, but for rounding, with a tick, the start or the end."""
         if events:
-            expected = "events apart from others, from ticks, from the beginning and the end"
+            expected = "events apart from others, from ticks, and from the ends of the metric"
             raise self._events.refusal(time, events, expected, "which coincide with one of them")
 
 
@@ -349,7 +353,7 @@ class _Passage:
 
     def _crossings(self, steps: _Steps) -> list[int]:
         """Return the steps of a piece that begin where functions cross zero, but for the first."""
-        motion, found = self._motion, range(1, len(steps.spans))
+        motion, found = self._motion, range(1, steps.taken)
         events, rates = motion._events, motion._rates
         return [k for k in found if events.passing(steps.instant(k), rates, self._tolerance)]
 

@@ -132,7 +132,7 @@ def gradient(
         When a block cannot be traced; the text names it.
     EvaluationError
         When the metric has no derivative, an event only grazes its surface, a state event coincides
-        with another event, a tick, the beginning or the end, a parameter moves the time of a jump,
+        with another event, a tick, or an end of the metric, a parameter moves the time of a jump,
         an update runs at every step, or a block such as a `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.

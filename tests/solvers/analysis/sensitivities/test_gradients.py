@@ -486,16 +486,31 @@ def test_a_grazing_event_is_named() -> None:
 @needs_llvmlite
 def test_events_that_coincide_are_refused() -> None:
     """A small change of a parameter changes their order, or whether they take place."""
-    for events, t_final in (
-        ([("tick", "hold"), ("crossing", "push")], 0.8),
-        ([("crossing", "push")], 0.5),
-        ([("crossing", "hold")], 0.5),
+    final = m.final("x[0]")
+    for events, t_final, metric in (
+        ([("tick", "hold"), ("crossing", "push")], 0.8, final),
+        ([("crossing", "push")], 0.5, final),
+        ([("crossing", "hold")], 0.5, final),
+        ([("crossing", "hold")], 0.8, final - m.at("x[0]", 0.5)),
+        ([("crossing", "hold")], 0.8, m.rms("x[0]", start=0.5)),
     ):
         ramp = Ramp(events)
         context = ramp.create_default_context()
         context.set("p", 0.3)
         with pytest.raises(EvaluationError, match=r"at t = 0\.5 s: expected events"):
-            fx.gradient(m.final("x[0]"), ramp, t_final, ["rate"], context=context)
+            fx.gradient(metric, ramp, t_final, ["rate"], context=context)
+
+
+def test_an_integrator_that_begins_at_a_limit() -> None:
+    builder = fx.DiagramBuilder("limited")
+    limits: dict[str, Any] = {"lower": -0.3, "upper": 0.6, "initial": -0.3}
+    builder.add_all(fx.Sine("s", amplitude=2.0, frequency=3.0), fx.Integrator("i", **limits))
+    builder.connect_chain("s", "i")
+    limited = builder.build()
+    found = fx.gradient(m.rms("i.y"), limited, 2.0, "s.amplitude")
+    context = limited.create_default_context()
+    expected, _ = differences(m.rms("i.y"), limited, 2.0, {"s.amplitude": 1.0}, context)
+    assert found["s.amplitude"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_metrics_without_a_derivative_are_named() -> None:
