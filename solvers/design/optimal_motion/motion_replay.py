@@ -41,7 +41,7 @@ class Player:
                 attempt,
                 expected="a system whose copy, which the replay needs, has equations of its own",
                 found=f"one whose copy reads the original: {error}",
-                remedy="Use methods in the place of lambdas and of functions in functions",
+                remedy="Use methods, not lambdas or functions in functions",
             ) from error
 
     def play(
