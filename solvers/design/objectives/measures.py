@@ -76,7 +76,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a measure computes from.
+    """The input of a measure: a linear model, and the equations behind it.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class PoleMeasure(Measure):
     Attributes
     ----------
     kind : str
-        ``"decay_rate"``, ``"damping_ratio"`` or ``"frequency"``.
+        ``"decay_rate"``, ``"least_damping"`` or ``"frequency"``.
     number : int
         Which of the vibrations counts, by frequency; for a frequency.
     lower, upper : float
@@ -148,8 +148,8 @@ class PoleMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
-        return {"decay_rate": "1/s", "damping_ratio": "", "frequency": "Hz"}[self.kind]
+        """Unit of the number."""
+        return {"decay_rate": "1/s", "least_damping": "", "frequency": "Hz"}[self.kind]
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
@@ -159,12 +159,12 @@ class PoleMeasure(Measure):
         """Return the pieces, the number first."""
         model = seen.model
         poles, lefts, rights = _moving_poles(model)
-        scale = np.ones(len(poles), dtype=complex)
+        scale: Any = np.ones(len(poles), dtype=complex)
         if model.period is not None:
             with np.errstate(all="ignore"):
                 scale = 1.0 / (poles * model.period)
-                poles = np.log(poles) / model.period
-        sizes = np.abs(poles)
+                poles = np.asarray(np.log(poles) / model.period, dtype=complex)
+        sizes: Any = np.abs(poles)
         if self.kind == "frequency":
             fastest = sizes.max(initial=0.0)
             kept = poles.imag > _STILL * fastest
@@ -256,7 +256,7 @@ class StiffnessMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
+        """Unit of the number."""
         return "N m/rad" if any(self.direction[:3]) else "N/m"
 
     def _motion(self, system: System, attempt: str) -> PointMotion:
@@ -269,7 +269,7 @@ class StiffnessMeasure(Measure):
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
-        (A, B, (row,)), here = (seen.model.A, seen.model.B, seen.model.C), seen.equations
+        A, B, row, here = seen.model.A, seen.model.B, seen.model.C[0], seen.equations
         layout = seen.point.store.layout
         n, m = len(A), B.shape[1]
         v = self._motion(layout.root, "Cannot find a stiffness").velocities(layout)
@@ -529,7 +529,7 @@ class OvershootMeasure(Measure):
     """The overshoot of the step response of a linear model, in percent of its final value.
 
     With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
-    its derivatives by M are those of the exponential (Fréchet). Of sampled models, they follow from
+    its derivatives by M are those of the exponential (Fréchet). In sampled models, they follow from
     the adjoint states.
 
     Attributes
@@ -586,7 +586,7 @@ class OvershootMeasure(Measure):
         total = np.zeros((n + 1, n + 1))
         if period is None:
             time = h * top + _turn(rates, row @ rates, states[top - 1], h)
-            peak, by = expm_frechet(time * rates.T, np.outer(row, first))
+            peak, by = map(np.real, expm_frechet(time * rates.T, np.outer(row, first)))
             peak_state, total = peak.T @ first, time * by
         else:
             peak_state, adjoint = states[top], row

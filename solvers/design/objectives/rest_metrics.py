@@ -41,7 +41,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     """Return the metric "least decay rate of the poles", ``min -Re λ`` in 1/s.
 
     It is negative if a motion grows, and 0 with a pole at rest on the imaginary axis, such as that
-    of an integrator that nothing feeds back. Of sampled models, λ = log(z) / period.
+    of an integrator that nothing feeds back. In sampled models, λ = log(z) / period.
 
     Parameters
     ----------
@@ -55,20 +55,23 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
 
     See Also
     --------
-    damping_ratio : The least damping ratio.
+    least_damping : The least damping ratio.
 
     Examples
     --------
     >>> import flexure as fx
     >>> lag = fx.FirstOrderLag("lag", time_constant=0.2)
-    >>> found = fx.optimize(lag, {"time_constant": (0.1, 2.0)}, fx.metrics.decay_rate())
-    >>> round(found["time_constant"], 3)  # the slowest decay
-    2.0
+    >>> context = lag.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> slowest = fx.metrics.decay_rate()
+    >>> found = fx.optimize(lag, {"time_constant": (0.1, 2.0)}, slowest, context=context)
+    >>> round(found["time_constant"], 3), round(found.objective, 3)
+    (2.0, 0.5)
     """
     return _pole_metric("decay_rate", lower, upper)
 
 
-def damping_ratio(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
+def least_damping(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     """Return the metric "least damping ratio of the poles", ``min -Re λ / |λ|``.
 
     It is 1 for real poles that decay, -1 for those that grow, and 0 for poles at zero.
@@ -91,10 +94,10 @@ def damping_ratio(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     Examples
     --------
     >>> import flexure as fx
-    >>> fx.metrics.damping_ratio(upper=100.0).label
-    'damping_ratio(upper=100)'
+    >>> fx.metrics.least_damping(upper=100.0).label
+    'least_damping(upper=100)'
     """
-    return _pole_metric("damping_ratio", lower, upper)
+    return _pole_metric("least_damping", lower, upper)
 
 
 def frequency(number: int = 0) -> Metric:
@@ -130,17 +133,17 @@ def frequency(number: int = 0) -> Metric:
     return _metric(f"frequency({number})", PoleMeasure("frequency", int(number)))
 
 
-def stiffness(
+def stiffness_at(
     frame: FrameLike | str,
     *,
     along: npt.ArrayLike | None = None,
     about: npt.ArrayLike | None = None,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> Metric:
-    """Return the metric "stiffness of a frame along or about an axis", in N/m or N m/rad.
+    """Return the metric "stiffness of a frame along or about an axis".
 
-    It is load per displacement where no other direction is held: ``1 / (dᵀ C d)`` with the
-    compliance C of `flexure.stiffness`. It is 0 if nothing resists the motion.
+    It is load per displacement, in N/m or N m/rad, where no other direction is held:
+    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists.
 
     Parameters
     ----------
@@ -163,8 +166,8 @@ def stiffness(
     Examples
     --------
     >>> import flexure as fx
-    >>> fx.metrics.stiffness("stage", along=(0, 1, 0)).label
-    'stiffness(stage, along=[0, 1, 0])'
+    >>> fx.metrics.stiffness_at("stage", along=(0, 1, 0)).label
+    'stiffness_at(stage, along=[0, 1, 0])'
     """
     attempt = "Cannot make a metric of a stiffness"
     given = {name: axis for name, axis in (("along", along), ("about", about)) if axis is not None}
@@ -181,11 +184,11 @@ def stiffness(
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
     measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
-    return _metric(f"stiffness({where}, {name}=[{numbers}])", measure)
+    return _metric(f"stiffness_at({where}, {name}=[{numbers}])", measure)
 
 
 def at_rest(signal: Way) -> Metric:
-    """Return the metric "value of a signal at rest", such as a static deflection or a stress.
+    """Return the metric "value of a signal at rest", such as a static deflection.
 
     Parameters
     ----------
@@ -214,15 +217,15 @@ def over_stroke(
     *,
     points: int = 5,
 ) -> Metric:
-    """Return the metric "worst value of a signal while an output moves along a stroke".
+    """Return the metric "worst value of a signal along the stroke of an output".
 
     The output is moved through equilibria, as by `flexure.load_path`.
 
     Parameters
     ----------
     signal : Handle or str
-        What is measured: an output with one component, such as a stress, a safety, or the parasitic
-        motion of a stage. The output that moves stands for the force that moves it.
+        An output with one component, such as a stress, a safety, or the parasitic motion of a
+        stage. If it is the output that moves, the force that moves it is measured.
     output : Handle or str
         What is moved, such as ``"axis.angle"``.
     stroke : float or (float, float)
@@ -292,7 +295,7 @@ def gain(
 
     See Also
     --------
-    tracking, h2, margin
+    tracking, h2, stability_margin
     flexure.norms : Norms of one linear model.
 
     Examples
@@ -323,7 +326,7 @@ def tracking(
     peak_error: float = 1.5,
     openings: Way | Iterable[Way] = (),
 ) -> Metric:
-    """Return the metric "tracking error beside its bound", at most 1 if the output tracks.
+    """Return the metric "tracking error over its bound", at most 1 if it tracks.
 
     The relative error ``E = 1 - T`` from a reference to an output is compared with ::
 
@@ -405,7 +408,7 @@ def h2(
 
 
 def overshoot(reference: Way, output: Way) -> Metric:
-    """Return the metric "overshoot of the linear step response", in percent of its final value.
+    """Return the metric "overshoot of the linear step response", in percent.
 
     It is that of the linear model at rest, sampled finely; infinite if the model is unstable.
     `step` measures the response of a run instead.
@@ -417,7 +420,7 @@ def overshoot(reference: Way, output: Way) -> Metric:
 
     See Also
     --------
-    tracking, damping_ratio
+    tracking, least_damping
 
     Examples
     --------
@@ -429,7 +432,7 @@ def overshoot(reference: Way, output: Way) -> Metric:
     return _metric(f"overshoot({words})", OvershootMeasure(reference, output))
 
 
-def margin(
+def stability_margin(
     location: Way | Iterable[Way],
     kind: Literal["disk", "modulus"] = "disk",
     *,
@@ -461,14 +464,14 @@ def margin(
     Examples
     --------
     >>> import flexure as fx
-    >>> (fx.metrics.margin("pid.u") >= 0.7).label
-    'margin(pid.u, disk) >= 0.7'
+    >>> (fx.metrics.stability_margin("pid.u") >= 0.7).label
+    'stability_margin(pid.u, disk) >= 0.7'
     """
     attempt = "Cannot make a metric of a margin"
     name = one_of(kind, ("disk", "modulus"), "kind", attempt)
     wires = _ways(location, "wires", attempt)
     measure = MarginMeasure(wires, tuple(several(openings)), 0.5 if name == "disk" else 0.0)
-    return _metric(f"margin({_words(location)}, {name})", measure)
+    return _metric(f"stability_margin({_words(location)}, {name})", measure)
 
 
 def _pole_metric(kind: str, lower: float, upper: float) -> Metric:
@@ -488,7 +491,7 @@ def _number(measure: Any, records: Records) -> FloatArray:
 
 def measure_of(metric: Metric) -> Any:
     """Return the measure that a metric is, without arithmetic; None if it is something else."""
-    calc = metric._calc
+    calc: Any = metric._calc
     is_plain = isinstance(calc, partial) and calc.func is _number
     return calc.args[0] if is_plain else None
 

@@ -115,6 +115,7 @@ class MotionSlopes:
     def _integrate(self, point: FloatArray) -> tuple[DenseOutput, FloatArray]:
         """Return what signals do in a run, and their derivatives, with an axis behind."""
         study, context = self._study, self._context
+        assert study.t_final is not None
         context.copy_from(study.base)
         self._space.write(context, point)
         options = study.options

@@ -265,7 +265,7 @@ def optimize(
         ``fx.metrics.final("pid.ki") <= 2.0 * fx.metrics.final("pid.kp")``.
     t_final : float, optional
         End of the runs in seconds. Without it, no run takes place: all metrics are those of a
-        system at rest, such as `flexure.metrics.frequency` and `stiffness`, and parameters.
+        system at rest, such as `flexure.metrics.frequency` and `stiffness_at`, and parameters.
     context : Context, optional
         Common values of all runs, a root context; it is not changed. A default context when
         omitted. If its values lie between the bounds, they are the first candidate.

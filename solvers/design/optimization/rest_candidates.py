@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_numbers import RestNumbers, RestPoint
+from flexure.solvers.design.objectives.strokes import StrokeMeasure
 from flexure.solvers.design.optimization.candidate_runs import CandidateRuns, Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
@@ -45,7 +48,8 @@ class RestCandidates:
 
     def __init__(self, study: Study, space: SearchSpace) -> None:
         self._study, self._space = study, space
-        self._numbers = RestNumbers(space.paths, study.functions, study.attempt)
+        measures = cast("tuple[Measure | StrokeMeasure, ...]", study.functions)
+        self._numbers = RestNumbers(space.paths, measures, study.attempt)
         self._last: tuple[bytes, RestPoint] | None = None
         self.count, self.rtol = 0, 0.0
 

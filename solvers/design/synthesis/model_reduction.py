@@ -46,7 +46,7 @@ class _Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelReduction(Answer):
-    """A linear model with fewer states, and how far its response may be from the original one.
+    """A linear model with fewer states, and a bound on the error of its response.
 
     Attributes
     ----------

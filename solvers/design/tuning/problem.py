@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
@@ -26,11 +27,12 @@ from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.tuning.sampled_models import SampledModel
 
 _ROWS = 4  # pieces of a goal in a context
-_BEYOND = 1e3  # excess where there is no number
+BEYOND = 1e3  # excess where there is no number
 _ROUNDS = 40  # of quadratic programs
 _ENOUGH = 1e-7  # of t
 _STEPS = 30  # of linear programs
 _REACH, _FARTHEST, _SHORTEST = 0.1, 0.3, 3e-4  # of the box: steps of linear programs
+_RESERVE = 0.02  # of bounds: once all are met, less of a gain ends a search
 _PENALTY = 1e3  # for what is lost of an earlier aim
 _STABLE = 1e-3  # decay rate beside the fastest that was seen, that a search wants of stable loops
 _KEPT = 1e-7  # by which bounds are kept rather than broken
@@ -93,7 +95,7 @@ class Level:
     slopes: FloatArray
     decay: FloatArray
     decay_slopes: FloatArray
-    stable: FloatArray
+    stable: npt.NDArray[np.bool_]
 
 
 class Problem:
@@ -152,10 +154,10 @@ class Problem:
 
     def _level(self, point: FloatArray) -> Level:
         shape = len(self.goals), len(self.contexts), _ROWS
-        excesses = np.full(shape, _BEYOND)
+        excesses = np.full(shape, BEYOND)
         slopes = np.zeros((*shape, len(self.space)))
         values = np.full(shape[:2], np.nan)
-        decay = np.full(shape[1:], -_BEYOND)
+        decay = np.full(shape[1:], -BEYOND)
         decay_slopes = np.zeros((*shape[1:], len(self.space)))
         stable = np.zeros(shape[1], dtype=bool)
         by_coordinates = self.space.spread * self.space.slopes(point)
@@ -177,7 +179,7 @@ class Problem:
                         )
                     for k, piece in enumerate(pieces):
                         if g == len(self.goals) and piece.value == math.inf:
-                            decay[c] = _BEYOND
+                            decay[c] = BEYOND
                         elif math.isfinite(piece.value):
                             by = np.nan_to_num(slopes_of(seen, piece, g)) @ by_coordinates
                             if g == len(self.goals):
@@ -250,6 +252,8 @@ class Problem:
                 reach *= 0.25
             if gained > 1e-4 * promised:
                 point = there
+            if aim == "bounds" and gained < _RESERVE and self._merit(self(point), aim) < 0.0:
+                break
         if aim == "free" or self._merit(self(point), aim) > 0.0:
             self._quadratic_steps(point, aim)
         return min(self.levels.values(), key=lambda each: self._merit(each[1], aim))[0]
@@ -287,7 +291,8 @@ class Problem:
         from scipy.optimize import minimize
 
         t = float(self._aim(self(start), aim)[0].max())
-        minimize(
+        search: Any = minimize
+        search(
             lambda z: z[-1],
             np.append(start, t),
             jac=lambda z: np.eye(len(z))[-1],
@@ -313,7 +318,7 @@ class Problem:
         n = len(self.space)
         if aim == "stability":
             size = max(
-                1.0, float(np.abs(level.decay[np.abs(level.decay) < _BEYOND]).max(initial=0.0))
+                1.0, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
             )
             return (-level.decay / size).ravel(), (-level.decay_slopes / size).reshape(-1, n)
         chosen = [k for k, goal in enumerate(self.goals) if goal.is_free == (aim == "free")]
@@ -326,7 +331,7 @@ class Problem:
         rows, by = [z[-1] - values], [np.hstack([-slopes, np.ones((len(slopes), 1))])]
         if aim != "stability":
             size = max(
-                1e-9, float(np.abs(level.decay[np.abs(level.decay) < _BEYOND]).max(initial=0.0))
+                1e-9, float(np.abs(level.decay[np.abs(level.decay) < BEYOND]).max(initial=0.0))
             )
             decay = level.decay.ravel() / size - _STABLE * 1e-3
             slope = level.decay_slopes.reshape(-1, len(self.space)) / size

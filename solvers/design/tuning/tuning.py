@@ -24,7 +24,7 @@ from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_metrics import measure_of
 from flexure.solvers.design.optimization.search_space import SearchSpace
-from flexure.solvers.design.tuning.problem import Goal, Level, Problem
+from flexure.solvers.design.tuning.problem import BEYOND, Goal, Level, Problem
 from flexure.solvers.results.measures.metrics import Constraint, Metric
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ else:
 
 _AROUND = 100.0  # times the present value, and as a part of it: bounds that are not given
 _MOST = 1000  # starts
+_SAMPLE = 8  # points for each random start, of which the best one is taken
 _MET = 1e-6  # excess of a goal that is rounding
 
 
@@ -176,9 +177,9 @@ def tune(
         of paths takes one value. Without bounds, a value may change by a factor of 100.
     goals : Constraint, Metric or iterable of them
         Metrics of a system at rest with a bound, such as
-        ``fx.metrics.margin("pid.u") >= 0.7``, `gain`, `tracking`, `damping_ratio`, `decay_rate`,
-        `overshoot` and `h2`; and metrics without a bound, which are minimized once all bounds are
-        met.
+        ``fx.metrics.stability_margin("pid.u") >= 0.7``, `gain`, `tracking`, `least_damping`,
+        `decay_rate`, `overshoot` and `h2`; and metrics without a bound, which are minimized once
+        all bounds are met.
     contexts : Context or iterable of them, optional
         Operating points, root contexts; the worst one counts for each goal. They may differ in
         parameters of the plant. Their states stay what they are. A default context when omitted.
@@ -220,10 +221,11 @@ def tune(
     -----
     Goals are scaled by their bounds, and the largest excess over all goals and contexts is
     minimized: ``min t`` with ``(value - bound) / |bound| ≤ t``, by linear programs within a trust
-    region, then sequential quadratic programming (SciPy's HiGHS and SLSQP). Each peak of a gain over frequency is a constraint of its own, so that peaks of
-    one height are leveled. Derivatives are exact: ``dG = C (jω - A)⁻¹ dA (jω - A)⁻¹ B + ...`` with
-    the derivatives of the matrices from the trace. With ``period``, those of the matrices are
-    central differences of exact sampled models.
+    region, then sequential quadratic programming (SciPy's HiGHS and SLSQP). Each peak of a gain
+    over frequency is a constraint of its own, so that peaks of one height are leveled. Derivatives
+    are exact: ``dG = C (jω - A)⁻¹ dA (jω - A)⁻¹ B + ...`` with the derivatives of the matrices from
+    the trace. With ``period``, those of the matrices are central differences of exact sampled
+    models.
 
     Stability comes first: from unstable values, the decay of the slowest poles is raised. Poles at
     zero that nothing feeds back are left out there. Reached goals keep as much reserve as
@@ -245,7 +247,7 @@ def tune(
     ... )
     >>> builder.connect_chain("target", "pid.setpoint")
     >>> builder.connect_chain("pid", "lag", "plant", "pid.measurement")
-    >>> goals = [fx.metrics.margin("pid.u") >= 0.9, fx.metrics.decay_rate() >= 1.0]
+    >>> goals = [fx.metrics.stability_margin("pid.u") >= 0.9, fx.metrics.decay_rate() >= 1.0]
     >>> tuned = fx.tune(builder.build(), ["pid.kp", "pid.ki"], goals)
     >>> tuned.is_met
     True
@@ -262,27 +264,23 @@ def tune(
         period = float(bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True))
     problem = Problem(points, space, wanted, period, attempt)
     first = space.position(points[0])
-    sample = list(
-        rng.random((8 * (starts - 1) * (first is not None) + 8 * (first is None), len(space)))
-    )
-    if first is not None:
-        sample.insert(0, first)
-    begun = [(point, problem(point)) for point in sample]
-    before = begun[0][1]
-    if not np.isfinite([level.decay for _, level in begun]).any() or all(
-        not np.isfinite(level.values).any() for _, level in begun
-    ):
+    begun = [] if first is None else [first]
+    begun += list(rng.random((_SAMPLE * max(starts - len(begun), 0), len(space))))
+    before = problem(begun[0])
+    _scale_free(problem, begun)
+    is_done = first is not None and problem.descend(first)
+    if not is_done:
+        ranked = sorted(begun[first is not None :], key=lambda point: problem.rank(problem(point)))
+        for point in ranked[: starts - (first is not None)]:
+            if problem.descend(point):
+                break
+    if all(np.isnan(level.values).all() for _, level in problem.levels.values()):
         raise problem.failure or EvaluationError(
             attempt,
             expected=f"points where some of {quoted(goal.label for goal in wanted)} are numbers",
-            found=f"none among {len(begun)}",
+            found=f"none among {len(problem.levels)}",
             remedy="Check inputs and outputs of the goals, and the bounds",
         )
-    _scale_free(problem, begun)
-    ranked = sorted(begun[1:], key=lambda each: problem.rank(each[1]))
-    for point, _ in [begun[0], *ranked][:starts]:
-        if problem.descend(point):
-            break
     found = _answer(problem, system, before, period, starts)
     _warn(found, attempt)
     return found
@@ -300,11 +298,13 @@ def _contexts(system: System, contexts: Any, attempt: str) -> list[Context]:
 def _goals(goals: Any, attempt: str) -> list[Goal]:
     """Return what is wanted."""
     one = isinstance(goals, (Constraint, Metric))
-    expected = "goals such as [fx.metrics.margin('pid.u') >= 0.7]"
-    given = (goals,) if one else items_of(goals, expected, attempt, kind=(Constraint, Metric))
+    expected = "goals such as [fx.metrics.stability_margin('pid.u') >= 0.7]"
+    given = (goals,) if one else items_of(goals, expected, attempt)
     require(len(given) > 0, goals, attempt, expected)
-    found = []
+    found: list[Goal] = []
     for goal in given:
+        fits = isinstance(goal, (Constraint, Metric))
+        require(fits, goal, attempt, expected)
         metric = goal.metric if isinstance(goal, Constraint) else goal
         measure = measure_of(metric)
         if not isinstance(measure, Measure):
@@ -347,13 +347,12 @@ def _bounds(context: Context, parameters: Any, attempt: str) -> Any:
     return found
 
 
-def _scale_free(problem: Problem, begun: list[tuple[FloatArray, Level]]) -> None:
-    """Scale metrics without a bound by what they are at first."""
+def _scale_free(problem: Problem, points: list[FloatArray]) -> None:
+    """Scale metrics without a bound by what they are at the first point that has a number."""
     for k, goal in enumerate(problem.goals):
         if goal.is_free:
-            seen = np.array([np.abs(level.excesses[k]).max() for _, level in begun])
-            seen = seen[(seen > 0.0) & (seen < 1e3 * max(seen.min(), 1e-300))]
-            problem.scales[k] = float(seen[0]) if seen.size else 1.0
+            seen = (float(np.abs(problem(point).excesses[k]).max()) for point in points)
+            problem.scales[k] = next((each for each in seen if 0.0 < each < BEYOND), 1.0)
     if any(goal.is_free for goal in problem.goals):
         problem.levels.clear()
 
