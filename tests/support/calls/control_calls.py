@@ -86,6 +86,21 @@ def filtered() -> Call:
     return Call(fx.filter_consistency, arguments)
 
 
+def leveling() -> Call:
+    """A lag that is to decay faster."""
+    diagram, context = lag()
+    arguments: dict[str, Any] = {
+        "system": diagram,
+        "parameters": {"lag.time_constant": (0.1, 10.0)},
+        "goals": [fx.metrics.decay_rate() >= 2.0],
+        "contexts": [context],
+        "period": 0.1,
+        "logarithmic": "lag.time_constant",
+        "starts": 1,
+    }
+    return Call(fx.tune, arguments, context.to_dict)
+
+
 def planning() -> Call:
     """A lag that is to reach a value."""
     system, context = driven()
@@ -125,6 +140,7 @@ def control_calls() -> dict[str, Make]:
             each: of_lag(getattr(fx, each), location="lag.u", openings=(), period=0.1)
             for each in ("loop_gain", "sensitivity_function", "complementary_sensitivity")
         },
+        "tune": leveling,
         "margins": lambda: Call(fx.margins, {"loop": lag_loop()}),
         "norms": lambda: Call(fx.norms, {"model": lag_loop()}),
         "passivity_indices": lambda: Call(
