@@ -260,6 +260,8 @@ def widget(
     }
     options: dict[str, Any] = {"t_final": end, "method": method, "rtol": rtol, "atol": atol}
     shown: dict[str, Any] = {"parameters": parameters, "signals": panels, "num_samples": count}
+    single = {"rtol": rtol, "atol": atol}  # a page has one tolerance for all states
+    shown |= {name: value for name, value in single.items() if isinstance(value, float)}
     try:
         whole = page(system, end, context=start, **shown)
     except TraceError:

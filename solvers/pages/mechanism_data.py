@@ -15,8 +15,6 @@ from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.solvers.analysis.modes.modes import Mode, Modes
-from flexure.solvers.analysis.statics.buckling import Buckling
 from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -36,7 +34,7 @@ class Look(NamedTuple):
     trace: Sequence[FrameLike] | FrameLike = ()
     ground: float | None = None
     stress: bool = False
-    shapes: Sequence[Modes | Buckling] = ()
+    shapes: Sequence[Any] = ()
 
 
 def mechanism_data(
@@ -88,20 +86,12 @@ def mechanism_data(
     return about | {"inside": [_inside(each.stress_port.system, path_of) for each in bent]}
 
 
-def _shapes(plant: Plant, found: Modes | Buckling) -> Iterator[dict[str, Any]]:
+def _shapes(plant: Plant, found: Any) -> Iterator[dict[str, Any]]:
     """Yield the shapes that move a plant: captions, and poses over one period in six digits."""
-    from flexure.solvers.analysis.modes.shape_drawings import mode_shape
-    from flexure.solvers.analysis.statics.buckling_drawings import buckling_shape
-
     turns = np.exp(2j * np.pi * np.arange(_PHASES) / _PHASES)
-    for each in list(found)[:_MOST_SHAPES]:
-        attempt = f"Cannot show {each!r}"
+    for number in range(min(len(found), _MOST_SHAPES)):
         with suppress(ValueRefusedError):  # of a shape in which this plant does not move
-            shape = (
-                mode_shape(found, each, plant, attempt)
-                if isinstance(found, Modes) and isinstance(each, Mode)
-                else buckling_shape(each, plant, attempt)
-            )
+            shape = found._shape_of(number, plant)
             poses = [[float(f"{x:.6g}") for x in np.ravel(row)] for row in shape.poses(turns)]
             yield {"name": shape.caption, "poses": poses}
 

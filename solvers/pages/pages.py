@@ -26,8 +26,6 @@ from flexure.diagrams.systems.system import System, each_system, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.solvers.analysis.modes.modes import Modes
-from flexure.solvers.analysis.statics.buckling import Buckling
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
@@ -144,7 +142,7 @@ def page(
     stress: bool = False,
     trace: Sequence[FrameLike] | FrameLike = (),
     ground: float | None = None,
-    shapes: Modes | Buckling | Sequence[Modes | Buckling] = (),
+    shapes: Any = (),
     method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
@@ -504,11 +502,11 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
     return Look(view, with_forces, trace, ground, with_stress)
 
 
-def _shapes(shapes: Any, system: System, attempt: str) -> list[Modes | Buckling]:
+def _shapes(shapes: Any, system: System, attempt: str) -> list[Any]:
     """Return the modes and critical loads of a system, or refuse others."""
     found = list(shapes) if isinstance(shapes, list | tuple) else [shapes]
     for each in found:
-        fits = isinstance(each, Modes | Buckling) and each.context.system is system
+        fits = hasattr(each, "_shape_of") and each.context.system is system
         require(fits, each, attempt, f"shapes= results of modes and buckling of '{system.label}'")
     return found
 

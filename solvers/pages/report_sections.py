@@ -161,10 +161,10 @@ def limited(subject: Subject) -> Iterator[str]:
         alike.setdefault(
             (type(element).__name__, law, ", ".join(map(str.strip, constants))), []
         ).append(path)
-    for (kind, law, constants), paths in alike.items():
+    for (kind, law, known), paths in alike.items():
         yield heading(kind, ", ".join(paths))
         yield f'<pre class="law">{escaped(law)}</pre>' if law else ""
-        yield note(constants)
+        yield note(known)
         worst: dict[str, Usage] = {}
         for usage in sorted((u for p in paths for u in used[p]), key=_unused):
             worst.setdefault(usage.quantity, usage)
@@ -178,7 +178,7 @@ def limited(subject: Subject) -> Iterator[str]:
 
 def _unused(usage: Usage) -> float:
     """Return a number by which the largest utilization, or none, comes first."""
-    return -np.nan_to_num(usage.utilization, nan=np.inf)
+    return -float(np.nan_to_num(usage.utilization, nan=np.inf))
 
 
 def parameters(subject: Subject) -> Iterator[str]:

@@ -201,6 +201,11 @@ def animate_mode(
     return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
 
 
+def shape_of_mode(modes: Modes, index: int, plant: Plant) -> Shape:
+    """Return the shape of a mode for a page."""
+    return mode_shape(modes, modes[index], plant, f"Cannot show a mode of '{modes.system.label}'")
+
+
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:
     """Return the shape of a mode."""
     plant = only_plant(modes.system, "plot_mechanism(0, plant)") if plant is None else plant

@@ -50,8 +50,8 @@ class FrequencyResponse(Answer):
     settled : ndarray of bool, shape (n, p)
         Where ``drift`` is within the tolerance.
     drift : ndarray, shape (n, p)
-        Relative change of the response, or of ``leakage``, from the middle to the end of the run. A
-        transient that decays leaves an error of about its square.
+        Largest relative change of the response from the middle of the run, and from three quarters
+        of it, to its end. A transient that decays leaves an error of about its square.
     distortion : ndarray, shape (n, p)
         Total harmonic distortion: the amplitude of the harmonics 2 to 9 beside that of the
         response. For a multisine or chirp, the part of the output that is not linear in the input.
@@ -232,7 +232,7 @@ def frequency_response(
     ...     found = fx.frequency_response(loop, "controller.u", "plant.y", 5.0, amplitude)
     ...     print(f"{abs(found.response[0, 0]):.4f}")
     0.7071
-    0.2422
+    0.2528
     """
     require_system(system, "Cannot measure a frequency response")
     attempt = f"Cannot measure a frequency response of '{system.label}'"

@@ -146,7 +146,7 @@ class PoleMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
+        """Unit of the number."""
         return {"decay_rate": "1/s", "least_damping": "", "frequency": "Hz"}[self.kind]
 
     def request(self, context: Context, attempt: str) -> Request:
@@ -254,7 +254,7 @@ class StiffnessMeasure(Measure):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Of the number."""
+        """Unit of the number."""
         return "N m/rad" if any(self.direction[:3]) else "N/m"
 
     def _motion(self, system: System, attempt: str) -> PointMotion:

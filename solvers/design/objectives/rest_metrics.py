@@ -41,7 +41,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     """Return the metric "least decay rate of the poles", ``min -Re λ`` in 1/s.
 
     It is negative if a motion grows, and 0 with a pole at rest on the imaginary axis, such as that
-    of an integrator that nothing feeds back. Of sampled models, λ = log(z) / period.
+    of an integrator that nothing feeds back. In sampled models, λ = log(z) / period.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ def stiffness_at(
     about: npt.ArrayLike | None = None,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> Metric:
-    """Return the metric "stiffness of a frame along or about an axis", in N/m or N m/rad.
+    """Return the metric "stiffness of a frame along or about an axis".
 
-    It is load per displacement where no other direction is held: ``1 / (dᵀ C d)`` with the
-    compliance C of `flexure.stiffness`. It is 0 if nothing resists the motion.
+    It is load per displacement, in N/m or N m/rad, where no other direction is held:
+    ``1 / (dᵀ C d)`` with the compliance C of `flexure.stiffness`. It is 0 if nothing resists.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def stiffness_at(
 
 
 def at_rest(signal: Way) -> Metric:
-    """Return the metric "value of a signal at rest", such as a static deflection or a stress.
+    """Return the metric "value of a signal at rest", such as a static deflection.
 
     Parameters
     ----------
@@ -217,15 +217,15 @@ def over_stroke(
     *,
     points: int = 5,
 ) -> Metric:
-    """Return the metric "worst value of a signal while an output moves along a stroke".
+    """Return the metric "worst value of a signal along the stroke of an output".
 
     The output is moved through equilibria, as by `flexure.load_path`.
 
     Parameters
     ----------
     signal : Handle or str
-        What is measured: an output with one component, such as a stress, a safety, or the parasitic
-        motion of a stage. The output that moves represents the force that moves it.
+        An output with one component, such as a stress, a safety, or the parasitic motion of a
+        stage. If it is the output that moves, the force that moves it is measured.
     output : Handle or str
         What is moved, such as ``"axis.angle"``.
     stroke : float or (float, float)
@@ -326,7 +326,7 @@ def tracking(
     peak_error: float = 1.5,
     openings: Way | Iterable[Way] = (),
 ) -> Metric:
-    """Return the metric "tracking error beside its bound", at most 1 if the output tracks.
+    """Return the metric "tracking error over its bound", at most 1 if it tracks.
 
     The relative error ``E = 1 - T`` from a reference to an output is compared with ::
 
@@ -408,7 +408,7 @@ def h2(
 
 
 def overshoot(reference: Way, output: Way) -> Metric:
-    """Return the metric "overshoot of the linear step response", in percent of its final value.
+    """Return the metric "overshoot of the linear step response", in percent.
 
     It is that of the linear model at rest, sampled finely; infinite if the model is unstable.
     `step` measures the response of a run instead.

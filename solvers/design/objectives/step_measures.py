@@ -24,8 +24,8 @@ class OvershootMeasure(Measure):
     """The overshoot of the step response of a linear model, in percent of its final value.
 
     With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
-    its derivatives by M are those of the exponential (Fréchet). Of sampled models, they follow from
-    the adjoint states.
+    its derivatives by M are those of the exponential (Fréchet). In sampled models, they follow
+    from the adjoint states.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ _MOST_INTERVALS = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalMotion(Answer):
-    """The result of `optimal_motion`: inputs over time, and the motion that they cause.
+    """The result of `optimal_motion`: inputs over time, and the resulting motion.
 
     ``motion["hinge.angle"]`` is a signal of the replay at the times ``motion.time``.
 
@@ -164,7 +164,9 @@ class OptimalMotion(Answer):
             self._inside(each) if isinstance(each, str) else [*map(self._inside, several(each))]
             for each in signals or self._shown
         ]
-        return self._replay().plot(*chosen, title=f"{self.system.label}\n{self}", path=path)
+        numbers = f"cost {self.cost:.6g}, replay error {self.replay_error:.2g}"
+        title = f"Optimal motion of {self.system.label}: {numbers}"
+        return self._replay().plot(*chosen, title=title, path=path)
 
     def _replay(self) -> SimulationResult:
         if self.replay is None:
@@ -240,7 +242,7 @@ def optimal_motion(
     t_final : float or (float, float)
         End of the motion in s, or its bounds if it is free.
     inputs : mapping
-        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None stands for no bound.
+        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None is no bound.
     start : mapping, optional
         States that begin elsewhere than in the context: a value, bounds ``(low, high)``, or None
         if they are free.
@@ -474,7 +476,8 @@ def _answer(
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
     }
-    chosen = [*inputs, *(each.path for each in [*problem.squares, *problem.path, *problem.end])]
+    named: list[Any] = [*problem.squares, *problem.path, *problem.end]
+    chosen = [*inputs, *(each.path for each in named)]
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(

@@ -22,7 +22,7 @@ _SETTLED = 1e-6  # of the inputs: a step that is not worth another
 
 
 class NonlinearPredictiveController(SampledPlan):
-    """Control any smooth continuous diagram by the optimal inputs over a horizon, within limits.
+    """Model predictive controller of a smooth continuous diagram, within limits.
 
     At each sample it improves the plan of the sample before, for the state that is measured now, by
     steps of the Gauss-Newton method for ::

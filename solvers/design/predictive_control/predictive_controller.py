@@ -25,7 +25,7 @@ _DEPENDENT = 1e-9  # of the largest singular value: conditions that say the same
 
 
 class ModelPredictiveController(SampledPlan):
-    """Control by the optimal inputs over a horizon, within limits, found anew at each sample.
+    """Model predictive controller: optimal inputs over a horizon, within limits.
 
     For the model ``x[k+1] = A x + B u + f₀ + d`` and outputs ``y = C x + D u + y₀``, each sample
     first finds a point at rest xₛ, uₛ with ``y = r`` for the tracked outputs, and then minimizes ::

@@ -35,7 +35,7 @@ class _Part(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """What a method may leave out, the largest first: groups of states that stay together."""
+    """Groups of states that a method keeps or removes, the largest values first."""
 
     values: FloatArray
     sizes: list[int]
@@ -46,7 +46,7 @@ class _Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelReduction(Answer):
-    """A linear model with fewer states, and how far its response may be from the original one.
+    """A linear model with fewer states, and a bound on the error of its response.
 
     Attributes
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from examples.compliant_door import build as door
 from examples.four_bar_linkage import build as four_bar
 from flexure.diagrams.drawing.formats.style import RED
 from flexure.solvers.results.mechanisms.camera import Camera
+from tests.support.calls.public_methods import CALLS
 from tests.support.pages.pages import opened
 
 if TYPE_CHECKING:
@@ -202,6 +205,11 @@ def test_shapes_of_modes_and_of_buckling_move_the_mechanism_with_a_slider(
     assert up == pytest.approx(-down, rel=1e-3)
     assert abs(up) == pytest.approx(0.12 * 0.1, rel=0.02)  # of the length of the leaf
     assert rest == 0.0
+    call = CALLS["buckling"]()
+    loads = call.function(**call.arguments)
+    shapes = json.dumps([f"{each.kind}, factor {each.factor:.4g}" for each in loads])
+    page = fx.page(loads.context.system, 0.01, shapes=loads)
+    assert json.dumps(re.findall(r'"name":"([^"]*, factor [^"]*)"', page.html)) == shapes
 
 
 def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(

@@ -91,8 +91,8 @@ def _at_rest(name: str, **given: Any) -> Any:
     return getattr(fx.metrics, name)(**given).label
 
 
-def _evaluated(name: str, **given: Any) -> Any:
+def _evaluated(function: str, /, **given: Any) -> Any:
     """Make a metric, and compute it."""
     by_place = ("law", "name", "signal", "metric", "other")
     args = [given.pop(each) for each in by_place if each in given]
-    return getattr(fx.metrics, name)(*args, **given).evaluate(_TIMES, _SAMPLES)
+    return getattr(fx.metrics, function)(*args, **given).evaluate(_TIMES, _SAMPLES)
