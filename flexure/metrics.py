@@ -1,8 +1,11 @@
-"""Metrics: numbers computed from a run, for sweeps and other studies of many runs.
+"""Metrics: numbers of a run, or of a system at rest, for sweeps and other studies.
 
 Each function returns a `Metric` of signals with one component. Metrics are computed from samples,
 between which signals are taken to be linear; integrals are exact for such records, trapezoids among
 them. Sums, products and comparisons of metrics are metrics and constraints.
+
+Metrics at rest, such as `frequency`, `stiffness_at` and `gain`, need no run: `optimize` and `tune`
+compute them and their exact derivatives from the equilibrium near a context.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +13,19 @@ from typing import TYPE_CHECKING
 from flexure.diagrams.interface.lazy_names import imported_names, on_demand
 
 if TYPE_CHECKING:
+    from flexure.solvers.design.objectives.rest_metrics import (
+        at_rest as at_rest,
+        decay_rate as decay_rate,
+        frequency as frequency,
+        gain as gain,
+        h2 as h2,
+        least_damping as least_damping,
+        over_stroke as over_stroke,
+        overshoot as overshoot,
+        stability_margin as stability_margin,
+        stiffness_at as stiffness_at,
+        tracking as tracking,
+    )
     from flexure.solvers.results.measures.function_metrics import (
         largest as largest,
         of as of,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.operating_points.equilibria import Equilibrium as Equilibrium
     from flexure.solvers.analysis.plausibility.findings import Checkup as Checkup
     from flexure.solvers.analysis.plausibility.limit_rules import LimitCheck as LimitCheck
+    from flexure.solvers.analysis.sensitivities.gradients import Gradient as Gradient
     from flexure.solvers.analysis.sensitivities.sensitivities import (
         ParameterSensitivity as ParameterSensitivity,
     )
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.design.synthesis.model_reduction import ModelReduction as ModelReduction
     from flexure.solvers.design.synthesis.synthesis import SynthesisDesign as SynthesisDesign
+    from flexure.solvers.design.tuning.tuning import Tune as Tune
     from flexure.solvers.export.c.c_model import CModel as CModel, CSize as CSize
     from flexure.solvers.export.fmi.fmu import FMU as FMU
     from flexure.solvers.export.javascript.javascript_model import (

@@ -65,6 +65,7 @@ ExtendedKalmanFilter: EKF extendedKalmanFilter
 UnscentedKalmanFilter: UKF unscentedKalmanFilter MerweScaledSigmaPoints
 filter_consistency: NIS nis NEES whiteness
 ModelPredictiveController: MPC mpc MPCController ModelPredictiveControl PredictiveController
+NonlinearPredictiveController: NMPC nlmpc NonlinearMPC RTI
 lqe: kalman kalmd dlqe estim
 lqr: LQR dlqr care dare lqry
 lqr(..., period=): lqrd

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.operating_points.equilibria import equilibrium as equilibrium
     from flexure.solvers.analysis.plausibility.doctor import doctor as doctor
     from flexure.solvers.analysis.plausibility.limit_rules import check_limits as check_limits
+    from flexure.solvers.analysis.sensitivities.gradients import gradient as gradient
     from flexure.solvers.analysis.sensitivities.sensitivities import (
         parameter_sensitivity as parameter_sensitivity,
     )
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
+    from flexure.solvers.design.predictive_control.nonlinear_controller import (
+        NonlinearPredictiveController as NonlinearPredictiveController,
+    )
     from flexure.solvers.design.predictive_control.predictive_controller import (
         ModelPredictiveController as ModelPredictiveController,
     )
@@ -74,6 +78,7 @@ if TYPE_CHECKING:
         h2_synthesis as h2_synthesis,
         hinf_synthesis as hinf_synthesis,
     )
+    from flexure.solvers.design.tuning.tuning import tune as tune
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript

@@ -24,6 +24,8 @@ from flexure.blocks.multibody.constraints import (
 from flexure.blocks.multibody.force_elements.force_element import (
     BodyForceElement as BodyForceElement,
     ForceElement as ForceElement,
+)
+from flexure.blocks.multibody.force_elements.joint_force_element import (
     JointForceElement as JointForceElement,
 )
 from flexure.blocks.multibody.force_elements.limits import Limit as Limit

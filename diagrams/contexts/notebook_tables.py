@@ -25,7 +25,9 @@ def system_pieces(system: System) -> Iterator[str]:
     if isinstance(system, Diagram):
         count = len(system.children)
         if count <= _DRAWN:
-            yield f"<div>{system.to_svg()}</div>"
+            from flexure.diagrams.drawing.formats.svg import without_paper
+
+            yield f"<div>{without_paper(system.to_svg())}</div>"
         else:
             yield heading(type(system).__name__, system.label, f"{_counted(count, 'block')}")
             kinds = ((each.name, type(each).__name__) for each in system.children)

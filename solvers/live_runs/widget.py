@@ -1,4 +1,4 @@
-"""`widget`: sliders and charts in a notebook, with the kernel behind them."""
+"""`widget`: a page, or sliders and charts, in a notebook, with the kernel behind them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, require
-from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError
+from flexure.diagrams.checks.errors import FlexureError, TraceError, ValueRefusedError
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way, path_of, several
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
-from flexure.diagrams.values.arrays import as_number
+from flexure.diagrams.values.arrays import as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.live_runs.desk import columns, own_asset, plain, script, sliders, style
 from flexure.solvers.pages.page_content import PageSignals, charts
+from flexure.solvers.pages.pages import Page, page
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import Tolerance
@@ -29,10 +30,11 @@ from flexure.solvers.tracing.signals import Signal, resolve
 
 _AT_HAND = 6  # signals that nobody has named
 _MOST = 10_000  # samples
+_NUMBERS = (float, int, np.number, np.ndarray)
 
 
 class Widget(Answer):
-    """Sliders and charts of a diagram in a notebook; each change runs the kernel.
+    """The page of a diagram in a notebook; each change runs the kernel, too.
 
     Made by `widget`. Its cell shows it.
 
@@ -63,8 +65,10 @@ class Widget(Answer):
     context: Context
     result: SimulationResult
 
-    def __init__(self, context: Context, run: dict[str, Any], desk: dict[str, Any]) -> None:
-        self.context, self._options, self._desk = context, run, desk
+    def __init__(
+        self, context: Context, run: dict[str, Any], desk: dict[str, Any], page: Page | None
+    ) -> None:
+        self.context, self._options, self._desk, self._page = context, run, desk, page
         self._paths = {each["path"] for each in desk["controls"]}
         self._view = _view_class()()
         self._view.on_msg(self._receive)
@@ -79,17 +83,30 @@ class Widget(Answer):
             When the run cannot go on; ``result`` is then the run up to there.
         """
         try:
+            self._simulate()
+        finally:
+            if "result" in self.__dict__:
+                self._show()
+
+    def _simulate(self) -> None:
+        try:
             self.result = simulate(self.context.system, context=self.context, **self._options)
         except FlexureError as error:
             if getattr(error, "result", None) is not None:
                 self.result = error.result  # type: ignore[attr-defined]
             raise
-        finally:
-            if "result" in self.__dict__:
-                self._show()
+
+    def _numbers(self) -> dict[str, list[float]]:
+        """Return the finite values of the context by path, as a page knows them."""
+        rows = [row for row in self.context.describe() if isinstance(row["value"], _NUMBERS)]
+        arrays = {row["path"]: np.ravel(row["value"]) for row in rows}
+        return {path: each.tolist() for path, each in arrays.items() if np.isfinite(each).all()}
 
     def _show(self) -> None:
-        """Send values and signals to the notebook."""
+        """Send values, and to a desk the signals, to the notebook."""
+        if self._page is not None:
+            self._view.send({"kind": "kernel", "values": self._numbers()})
+            return
         values = {path: float(np.ravel(self.context.get(path))[0]) for path in self._paths}
         finite = {path: value for path, value in values.items() if math.isfinite(value)}
         self._view.send({"kind": "values", "values": finite})
@@ -103,14 +120,27 @@ class Widget(Answer):
 
     def _receive(self, _: Any, message: Any, buffers: Any) -> None:
         """Answer the notebook: what there is, or a run with another value."""
-        if not isinstance(message, dict) or message.get("kind") not in ("ready", "set"):
+        kinds = ("ready", "show", "set", "values")
+        if not isinstance(message, dict) or message.get("kind") not in kinds:
             return
         path = message.get("path")
         try:
-            if message["kind"] == "ready":
+            if message["kind"] == "ready" and self._page is not None:
+                html = self._page.html
+                self._view.send({"kind": "page", "html": html, "values": self._numbers()})
+            elif message["kind"] == "ready":
                 known = ("title", "live", "signals", "controls")
-                self._view.send({"kind": "hello", **{name: self._desk[name] for name in known}})
+                # In a notebook the style is for the widget alone, the host of its elements.
+                own = style().replace(":root", ":host").replace("\nbody {", "\n.desk {")
+                assets = {"script": f"{script()}\nexport {{ mountDesk }};", "style": own}
+                about = {name: self._desk[name] for name in known}
+                self._view.send({"kind": "hello", **about, **assets})
+            elif message["kind"] == "show":
                 self._show()
+            elif message["kind"] == "values":
+                self._take(message.get("values"), message.get("t_final"))
+                if not message.get("more"):
+                    self._simulate()  # the page may have other values by now
             elif isinstance(path, str) and path in self._paths:
                 self.context.set(path, message.get("value"))
                 if not message.get("more"):
@@ -119,6 +149,17 @@ class Widget(Answer):
             self._view.send({"kind": "refused", "path": path, "text": str(error)})
         finally:
             self._view.send({"kind": "done"})
+
+    def _take(self, values: Any, t_final: Any) -> None:
+        """Set the values that a page has changed, or none of them."""
+        require(isinstance(values, dict), values, "Cannot set values", "values by path")
+        twin = self.context.clone()
+        for path, numbers in values.items():
+            shape = np.shape(twin.get(path))
+            twin.set(path, np.reshape(as_numbers(numbers, f"Cannot set '{path}'"), shape))
+        end = float(as_number(t_final, (), "Cannot set the end of the run"))
+        self.context.copy_from(twin)
+        self._options["t_final"] = end
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         found = self._view._repr_mimebundle_(**options)
@@ -143,10 +184,12 @@ def widget(
     atol: Tolerance | None = None,
     num_samples: int = 401,
 ) -> Widget:
-    """Show sliders and charts of a diagram in a notebook, computed by its kernel.
+    """Show the page of a diagram in a notebook, whose kernel follows its values.
 
-    It works in Jupyter, in VS Code and where else anywidget does. Equations run in Python, so also
-    those that a page cannot run; the values and the result of the latest run are objects.
+    It works in Jupyter, in VS Code and wherever anywidget does. The cell shows the page of `page`;
+    the kernel follows its values, and runs with them. If equations cannot be read as JavaScript,
+    the cell shows charts and sliders of runs in the kernel. Values and the latest result are
+    objects.
 
     Parameters
     ----------
@@ -201,6 +244,7 @@ def widget(
         )
     count = count_of(num_samples, "num_samples", attempt, minimum=2)
     require(count <= _MOST, num_samples, attempt, f"at most {_MOST} samples")
+    panels = None if signals is None else list(several(signals))
     if signals is None:
         names = [name for group in charts(PageSignals(system), None) for name in group]
         signals = list(dict.fromkeys(names))[:_AT_HAND]
@@ -214,19 +258,19 @@ def widget(
         "paths": [*readers],
         "samples": count,
     }
-    options = {"t_final": end, "method": method, "rtol": rtol, "atol": atol}
-    return Widget(start, options, desk)
+    options: dict[str, Any] = {"t_final": end, "method": method, "rtol": rtol, "atol": atol}
+    shown: dict[str, Any] = {"parameters": parameters, "signals": panels, "num_samples": count}
+    single = {"rtol": rtol, "atol": atol}  # a page has one tolerance for all states
+    shown |= {name: value for name, value in single.items() if isinstance(value, float)}
+    try:
+        whole = page(system, end, context=start, **shown)
+    except TraceError:
+        whole = None
+    return Widget(start, options, desk, whole)
 
 
 @functools.cache
 def _view_class() -> Any:
-    """Return the class of what notebooks show: its script and style are the same for all."""
+    """Return the class of what notebooks store: a script that asks the kernel for the rest."""
     anywidget = import_extra("anywidget", "notebook", "Cannot make a widget")
-    traitlets = import_extra("traitlets", "notebook", "Cannot make a widget")
-    # In a notebook the style is for the widget alone, which is the host of its elements.
-    own = style().replace(":root", ":host").replace("\nbody {", "\n.desk {")
-    names = {
-        "_esm": f"{script()}\n{own_asset('widget.js')}",
-        "style": traitlets.Unicode(own).tag(sync=True),
-    }
-    return type("WidgetView", (anywidget.AnyWidget,), names)
+    return type("WidgetView", (anywidget.AnyWidget,), {"_esm": own_asset("widget.js")})

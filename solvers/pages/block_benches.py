@@ -182,11 +182,16 @@ def input_values(leaf: LeafSystem, context: Context) -> dict[str, Any]:
 
 
 def _value(port: Any, context: Context) -> Any:
+    value = np.asarray(port.eval(context), dtype=float) if _has_value(port, context) else 0.0
+    return np.where(np.isfinite(value), value, 0.0) + np.zeros(port.size)
+
+
+def _has_value(port: Any, context: Context) -> bool:
     try:
-        value = np.asarray(port.eval(context), dtype=float)
+        port.eval(context)
     except FlexureError:
-        value = np.full(port.size, np.nan)
-    return np.where(np.isfinite(value), value, 0.0)
+        return False
+    return True
 
 
 def require_static(system: System, attempt: str) -> None:
@@ -239,6 +244,14 @@ def static_bench(system: System, values: Context, attempt: str) -> Bench:
     if not outputs:
         raise DeclarationError(attempt, expected="an output that is a vector", found="none")
     axes = [axis for port in root.input_ports for axis in _axes_of(port, context, reach)]
+    tables = tables_of(system) if isinstance(system, LeafSystem) else []
+    if len(tables) == len(root.input_ports) == 1:
+        (port,) = root.input_ports
+        if not _has_value(system.input_ports[0], values):
+            port.fix(context, np.full(port.size, np.mean(tables[0])))
+            axes = list(_axes_of(port, context, reach))
+        for axis in axes:
+            axis.span = table_span(tables, axis.value)
     owners = [axis.path for axis in axes]
     layout = root.layout
     timed = [port for port in outputs if layout.masks[layout.slot_of(port)] & TIME_KIND]
@@ -285,6 +298,13 @@ def _reach(*leaves: LeafSystem) -> float:
     numbers += [table for leaf in leaves for table in tables_of(leaf)]
     sizes = np.abs(np.concatenate([*numbers, [0.8]]))
     return round_up(1.25 * float(np.max(sizes[np.isfinite(sizes) & (sizes <= 100.0)])))
+
+
+def table_span(tables: Sequence[Any], value: float, offset: float = 0.0) -> list[float]:
+    """Return the range of ascending rows, with a tenth beyond both ends, and of a value."""
+    low, high = (float(end([end(row) for row in tables])) + offset for end in (np.min, np.max))
+    beyond = 0.1 * (high - low)
+    return [min(low - beyond, value), max(high + beyond, value)]
 
 
 def tables_of(leaf: LeafSystem) -> list[Any]:

@@ -142,7 +142,9 @@ def document(
     return framed(title, policy, joined_style(outline.styles), body, schemes="light dark")
 
 
-def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
+def printed(
+    title: str, sections: Sequence[tuple[str, str]], annex: Sequence[tuple[str, str]] = ()
+) -> str:
     """Return a page without scripts, to be read or printed.
 
     Parameters
@@ -150,7 +152,9 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
     title : str
         Plain text.
     sections : sequence of (str, str)
-        The title of each, plain text, and what is in it, HTML.
+        The title of each, plain text, and its content, HTML.
+    annex : sequence of (str, str)
+        Sections with details, which begin on a new sheet of paper.
     """
     policy = {
         "default-src": "'none'",
@@ -162,9 +166,16 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
     parts = [
         f'<section id="part-{k}">\n<h2>{_plain(name)}</h2>\n<div class="inside">{inside}</div>\n'
         "</section>"
-        for k, (name, inside) in enumerate(sections)
+        for k, (name, inside) in enumerate([*sections, *annex])
     ]
-    links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
+    parts[len(sections) :] = [
+        '<div class="annex">',
+        "<h1>Annex</h1>",
+        *parts[len(sections) :],
+        "</div>",
+    ]
+    names = [name for name, _ in (*sections, *annex)]
+    links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, name in enumerate(names)]
     body = Template(asset("report/report.html")).substitute(
         title=_plain(title), contents=" ".join(links), sections="\n".join(parts)
     )

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.force_elements.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.force_elements.presentation import Probe
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.errors import FlexureError
@@ -27,6 +24,7 @@ from flexure.solvers.pages.block_benches import (
     input_values,
     require_static,
     round_up,
+    table_span,
     tables_of,
     with_values,
 )
@@ -178,9 +176,40 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
         stores=True,
         prefix=f"{twin.name}.",
     )
+    _keep_limits(bench, twin)
     if probe is not None:
         _show_probe(bench, probe)
     return bench
+
+
+def _keep_limits(bench: Bench, twin: BodyForceElement) -> None:
+    """Narrow the ranges of coordinates to those in which an element keeps its limits."""
+    if not twin.limits:
+        return
+    position: Any = bench.system.find(_POSITION)
+    start = np.array(position.eval(bench.context))
+
+    def utilization(k: int, value: float) -> Any:
+        place = start.copy()
+        place[k] = value
+        position.fix(bench.context, place)
+        try:
+            return twin.utilization.eval(bench.context)
+        except FlexureError:  # the law ends before the limit
+            return np.full(len(twin.limits), np.inf)
+
+    kept = utilization(0, start[0]) <= 1.0  # others are exceeded everywhere, such as slenderness
+    for axis in (each for each in bench.axes if each.path == _POSITION):
+        k, middle = axis.component, 0.5 * (axis.span[0] + axis.span[1])
+        reach = first = axis.span[1] - middle
+        while reach > 1e-6 * first and not all(
+            np.all(utilization(k, middle + end)[kept] <= 1.0) for end in (-reach, reach)
+        ):
+            reach *= 0.8
+        if 1e-6 * first < reach < first:
+            reach = max(round_up(reach / 1.5), abs(start[k] - middle))  # round, within the limits
+            axis.span = [middle - reach, middle + reach]
+    position.fix(bench.context, start)
 
 
 def _show_probe(bench: Bench, probe: Probe) -> None:
@@ -287,8 +316,8 @@ def _place_span(
 ) -> list[float]:
     """Return from where to where a coordinate is swept at first.
 
-    These are the limits of the joint with a little beyond. Without limits it is what the constants
-    speak of, and at least a usual range.
+    These are the limits of the joint or the ends of a table with a tenth beyond, or follow from the
+    constants of the element, and are at least a usual range.
     """
     low, high = limits
     if np.isfinite(low) and np.isfinite(high) and low < high:
@@ -301,7 +330,10 @@ def _place_span(
     if own is not None:
         reach = round_up(own[1])
         return [own[0] - reach, own[0] + reach]
-    named = [_constants(element, values, unit), *tables_of(element), np.array([place])]
+    if tables := tables_of(element):
+        nominal = {each.name: each for each in element.numeric_parameters}.get("nominal_position")
+        return table_span(tables, place, 0.0 if nominal is None else float(nominal.get(values)))
+    named = [_constants(element, values, unit), np.array([place])]
     reach = float(np.max(np.abs(np.concatenate(named)), initial=0.0))
     usual = float(_USUAL[unit])
     if 0.0 < reach < 0.1 * usual and unit == "m":

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.force_elements.force_element import (
-    BodyForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.diagrams.checks.arguments import file_path, require
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
@@ -51,7 +49,8 @@ def inspect_block(
     and z there; the other coordinates are held. For a `NotchHinge`, it also plots the stress of
     each section along the notch, which is bent a little by default. A beam with several segments,
     which has bodies inside, is shown with one. For any other block without states, or a diagram of
-    such blocks, it plots the outputs over each input.
+    such blocks, it plots the outputs over each input. Ranges start within the limits of an element,
+    such as its yield strength, or span its table; charts that are zero show their title only.
 
     The page holds the traced equations of the block as JavaScript (see `to_javascript`), and needs
     neither Python nor a network. It gives the constants back as Python.

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from flexure.blocks.multibody.bodies.bodies import Frame, FrameLike
 from flexure.blocks.multibody.plants.plant import Plant
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
 from flexure.solvers.results.mechanisms.scene import force_arrows
 from flexure.solvers.results.mechanisms.view_data import view_data
 
+_PHASES = 24  # of the period of a shape
+_MOST_SHAPES = 12
+
 
 class Look(NamedTuple):
-    """How mechanisms are shown; as for `animate`."""
+    """How mechanisms are shown; as for `animate`, and shapes of modes and of buckling."""
 
     view: View = "auto"
     forces: bool = False
     trace: Sequence[FrameLike] | FrameLike = ()
     ground: float | None = None
     stress: bool = False
+    shapes: Sequence[Any] = ()
 
 
 def mechanism_data(
@@ -73,10 +82,22 @@ def mechanism_data(
         view=look.view,
         ground=look.ground,
     )
+    about["shapes"] = [shape for found in look.shapes for shape in _shapes(plant, found)]
     return about | {"inside": [_inside(each.stress_port.system, path_of) for each in bent]}
 
 
+def _shapes(plant: Plant, found: Any) -> Iterator[dict[str, Any]]:
+    """Yield the shapes that move a plant: captions, and poses over one period in six digits."""
+    turns = np.exp(2j * np.pi * np.arange(_PHASES) / _PHASES)
+    for number in range(min(len(found), _MOST_SHAPES)):
+        with suppress(ValueRefusedError):  # of a shape in which this plant does not move
+            shape = found._shape_of(number, plant)
+            poses = [[float(f"{x:.6g}") for x in np.ravel(row)] for row in shape.poses(turns)]
+            yield {"name": shape.caption, "poses": poses}
+
+
 def _inside(flexure: System, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:
-    """Return the path of a flexure, and those of its greatest stress and its safety."""
+    """Return path and law of a flexure, and the paths of its greatest stress and its safety."""
     ports = [each for each in flexure.output_ports if each.name in ("greatest_stress", "safety")]
-    return {"path": flexure.path, "signals": [path_of(port) for port in ports]}
+    signals = [path_of(port) for port in ports]
+    return {"path": flexure.path, "law": law_of(flexure), "signals": signals}

@@ -142,6 +142,7 @@ def page(
     stress: bool = False,
     trace: Sequence[FrameLike] | FrameLike = (),
     ground: float | None = None,
+    shapes: Any = (),
     method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
@@ -184,6 +185,9 @@ def page(
         The name of the system when omitted.
     view, forces, stress, trace, ground
         How mechanisms are shown, as for `animate`.
+    shapes : Modes or Buckling, or sequence of them
+        Results of `modes` and `buckling` of the system. Readers can choose one of the first twelve
+        shapes of each, and move it with a slider.
     method : str
         As for `to_javascript`.
     rtol, atol, max_step : float, optional
@@ -237,6 +241,7 @@ def page(
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
     look = _look(view, forces, stress, trace, ground, attempt)
+    look = look._replace(shapes=_shapes(shapes, system, attempt))
     scales = Scales(units, attempt)
     model = to_javascript(system, start, method=method)
     content = _Content(system, start, signals, scales, look, model)
@@ -495,6 +500,15 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
     Camera(view)  # refuses what is no view
     with_forces, with_stress = flag(forces, "forces", attempt), flag(stress, "stress", attempt)
     return Look(view, with_forces, trace, ground, with_stress)
+
+
+def _shapes(shapes: Any, system: System, attempt: str) -> list[Any]:
+    """Return the modes and critical loads of a system, or refuse others."""
+    found = list(shapes) if isinstance(shapes, list | tuple) else [shapes]
+    for each in found:
+        fits = hasattr(each, "_shape_of") and each.context.system is system
+        require(fits, each, attempt, f"shapes= results of modes and buckling of '{system.label}'")
+    return found
 
 
 def _positive(value: Any, attempt: str) -> float:

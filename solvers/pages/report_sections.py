@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.force_elements.limits import limited_elements
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plants.plant import Plant
 from flexure.diagrams.checks.errors import FlexureError
@@ -28,9 +29,11 @@ from flexure.diagrams.systems.copying import detached
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.system import System, each_system
-from flexure.diagrams.values.tables import Table
+from flexure.diagrams.values.tables import Table, cell_text
 from flexure.solvers.analysis.linear_models.linear_model_tables import poles
 from flexure.solvers.analysis.linear_models.linearization import accelerated, linearized
+from flexure.solvers.analysis.plausibility.limit_rules import Usage, check_limits
+from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
 from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
@@ -55,6 +58,8 @@ _SMALLEST = 0.6  # size of an equation that is too wide; others are written as t
 _MOST_COMPONENTS = 3
 _ROWS = 12  # of the table of a sweep
 _PICTURES = 6
+_TALLEST = 5.2  # inches of a picture of signals, so that a report of a run is short
+_USED = 0.01  # utilization of limits that are listed
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,8 @@ def asked(subject: Subject) -> Iterator[str]:
 
 
 def diagram(subject: Subject) -> Iterator[str]:
-    """Show the drawing of the diagram."""
-    if isinstance(subject.system, Diagram):
+    """Show the drawing of the diagram, but not of the inside of a plant."""
+    if isinstance(subject.system, Diagram) and not isinstance(subject.system, Plant):
         yield f'<figure class="drawing">{subject.system.to_svg()}</figure>'
 
 
@@ -127,7 +132,53 @@ def mechanisms(subject: Subject) -> Iterator[str]:
         where, about = result.context_at(float(result.time[-1])), "at the end of the run"
     for plant in (each for each in each_system(subject.system) if isinstance(each, Plant)):
         ax = plot_mechanism(plant, where, stress=bool(ribbons(plant, where)))
-        yield picture(ax.figure.figure, f"{plant.label}, {about}")
+        drawn = picture(ax.figure.figure, f"{plant.label}, {about}")
+        yield f'<div class="mechanism">{drawn}</div>'
+
+
+def plant_diagram(subject: Subject) -> Iterator[str]:
+    """Show the drawing of the inside of a plant."""
+    if isinstance(subject.system, Plant):
+        yield f'<figure class="drawing">{subject.system.to_svg()}</figure>'
+
+
+def limited(subject: Subject) -> Iterator[str]:
+    """Show flexures and other elements with limits: law, constants, largest utilization."""
+    if subject.start is None or subject.sweep is not None:
+        return
+    result = subject.result
+    check = check_limits(subject.system, subject.start) if result is None else check_limits(result)
+    used: dict[str, list[Usage]] = {}
+    for usage in check.usages:  # the largest first
+        used.setdefault(usage.path, []).append(usage)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for path, element in limited_elements(subject.start):
+        constants = [
+            " ".join((each.name.replace("_", " "), cell_text(each.get(subject.start)), each.unit))
+            for each in element.numeric_parameters
+        ]
+        law = law_of(element)
+        alike.setdefault(
+            (type(element).__name__, law, ", ".join(map(str.strip, constants))), []
+        ).append(path)
+    for (kind, law, known), paths in alike.items():
+        yield heading(kind, ", ".join(paths))
+        yield f'<pre class="law">{escaped(law)}</pre>' if law else ""
+        yield note(known)
+        worst: dict[str, Usage] = {}
+        for usage in sorted((u for p in paths for u in used[p]), key=_unused):
+            worst.setdefault(usage.quantity, usage)
+        columns = ("quantity", "value", "bound", "unit", "utilization", "when", "path")
+        most = [each for each in worst.values() if not each.utilization < _USED]
+        listed = [[getattr(each, name) for name in columns] for each in most]
+        yield without_empty(Table(columns, listed)).to_html() if listed else ""
+        if len(most) < len(worst):
+            yield note(f"Limits used by less than {_USED:.0%}: {len(worst) - len(most)}")
+
+
+def _unused(usage: Usage) -> float:
+    """Return a number by which the largest utilization, or none, comes first."""
+    return -float(np.nan_to_num(usage.utilization, nan=np.inf))
 
 
 def parameters(subject: Subject) -> Iterator[str]:
@@ -169,7 +220,9 @@ def signals(subject: Subject) -> Iterator[str]:
     if result is None:
         return
     chosen = subject.signals if subject.signals is not None else _charts(subject)
-    yield picture(result.plot(*chosen, title=""), "Signals over time")
+    figure = result.plot(*chosen, title="")
+    figure.set_figheight(min(figure.get_figheight(), _TALLEST))
+    yield picture(figure, "Signals over time")
 
 
 def _charts(subject: Subject) -> list[Any]:
@@ -223,7 +276,7 @@ def linear_model(subject: Subject) -> Iterator[str]:
     whole = linearized(subject.system, where, None, (), "Cannot linearize")
     model, fastest = _without_ledgers(whole, subject.system), accelerated(where, whole)
     about = "at the end of the run" if result is not None else "around these values"
-    stable = "stable" if model.is_stable else "not stable"
+    stable = "asymptotically stable" if model.is_stable else "not asymptotically stable"
     yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"
     if fastest is not None:
         yield note(f"not at rest: {fastest}, so that poles depend on coordinates")
@@ -278,10 +331,12 @@ def equations(subject: Subject) -> Iterator[str]:
     """Show the equations of the blocks, each in its own inputs, states and parameters."""
     if subject.start is None:
         return
+    shown = {element for _, element in limited_elements(subject.start)}
     leaves = [
         each
         for each in each_system(subject.system)
         if isinstance(each, LeafSystem)
+        and each not in shown
         and (isinstance(each, ForceElement) or not isinstance(each.parent, Plant))
     ]
     alike: dict[tuple[str, ...], list[LeafSystem]] = {}
@@ -296,6 +351,8 @@ def equations(subject: Subject) -> Iterator[str]:
             yield "</div>"
     if len(leaves) > _MOST_BLOCKS:
         yield note(f"and those of {len(leaves) - _MOST_BLOCKS} more blocks")
+    if shown:
+        yield note("The laws of elements with limits are above; fx.equation writes them in full.")
 
 
 def _of_block(twin: LeafSystem) -> Iterator[str]:
@@ -398,19 +455,23 @@ def picture(figure: Figure, about: str) -> str:
     )
 
 
-#: What a report consists of, in its order.
+#: The sections of a report, in their order; details are in its annex.
 SECTIONS: tuple[tuple[str, Section], ...] = (
     ("What was asked", asked),
     ("Diagram", diagram),
     ("Mechanism", mechanisms),
     ("Values other than the defaults", parameters),
+    ("Elements with limits", limited),
     ("Runs", table_head),
     ("Distributions", distributions),
     ("Failures", failures),
     ("Signals", signals),
     ("Step responses", steps),
-    ("Energy", energy),
     ("Linear model", linear_model),
+)
+ANNEX: tuple[tuple[str, Section], ...] = (
+    ("Energy", energy),
+    ("Diagram of the plant", plant_diagram),
     ("Equations", equations),
     ("Where the numbers come from", origin),
 )

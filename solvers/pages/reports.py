@@ -16,7 +16,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.handles import start_context
 from flexure.solvers.pages.document import printed
 from flexure.solvers.pages.pages import Page
-from flexure.solvers.pages.report_sections import SECTIONS, Section, Subject
+from flexure.solvers.pages.report_sections import ANNEX, SECTIONS, Section, Subject
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.sweeps.tables.model_placeholder import AbsentModel
@@ -34,10 +34,11 @@ def report(
 ) -> Page:
     """Write an experiment as a page to send or print.
 
-    It contains the question, the diagram, the values that differ from the defaults, the equations,
-    and the origin of the numbers. For a run it also shows signals, measures of step responses,
-    energies and the poles at its end; for a sweep the head of its table, distributions and
-    failures. The page needs neither scripts nor a network, and prints on A4.
+    It contains the question, the diagram, the values that differ from the defaults, and flexures
+    with their laws, constants and the largest utilization of their limits. For a run it also shows
+    signals, step metrics and the poles at its end; for a sweep the head of its table, distributions
+    and failures. An annex has energies, equations and the origin of the numbers. Elements with
+    equal constants appear once. The page needs neither scripts nor a network, and prints on A4.
 
     If a section cannot be made, the page states the reason instead.
 
@@ -85,8 +86,11 @@ def report(
     require(title is None or isinstance(title, str), title, attempt, "a title, a text")
     about = _subject(subject, context, question, signals, attempt)
     shown = about.system.label if title is None else title
-    sections = [(name, _made(section, about)) for name, section in SECTIONS]
-    whole = printed(shown, [(name, inside) for name, inside in sections if inside])
+    main, annex = (
+        [(name, inside) for name, section in part if (inside := _made(section, about))]
+        for part in (SECTIONS, ANNEX)
+    )
+    whole = printed(shown, main, annex)
     made = Page(shown, whole, live=False)
     if path is not None:
         made.save(path)

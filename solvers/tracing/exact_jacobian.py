@@ -11,7 +11,7 @@ is that code with the values of one context.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -40,8 +40,13 @@ def numbers_behind(
     store: Store, expressions: Sequence[Any], time: float, x: FloatArray
 ) -> dict[Key, float]:
     """Return the numbers that the inputs of expressions stand for, at a time and state."""
+    return numbers_of(store, cast("set[Key]", scalars.sources(expressions)), time, x)
+
+
+def numbers_of(store: Store, keys: Iterable[Key], time: float, x: FloatArray) -> dict[Key, float]:
+    """Return the numbers that inputs of a trace stand for, at a time and state."""
     numbers: dict[Key, float] = {}
-    for key in cast("set[Key]", scalars.sources(expressions)):
+    for key in keys:
         (what, _, _), component = key
         if what == TIME:
             numbers[key] = float(time)

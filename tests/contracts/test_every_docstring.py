@@ -53,7 +53,8 @@ def faults_of(name: str, item: Any, *, is_made: bool, is_error: bool) -> Iterato
     if is_error:
         return
     doc = sections(item)
-    if not any(line.startswith(">>>") for line in doc["Examples"]):
+    has_example = any(line.startswith(">>>") for line in doc["Examples"])
+    if not has_example and not (is_made and doc["See Also"]):  # the function has one
         yield "an example"
     if inspect.isfunction(item):
         if re.match(r"(?:The|An?|\w+[^s]s) ", first):

@@ -182,6 +182,9 @@ PICTURES: dict[str, Callable[[], Any]] = {
         door(), {"pid.kp": (40, 80), "pid.ki": (5, 30)}, 3.0, 32, signals=ANGLE, metrics="overshoot"
     ).plot(),
     "stiffness": lambda: fx.track_stiffness(leaf(), "tip", {"beam.area": [0.5, 1.0, 2.0]}).plot(),
+    "optimal motion": lambda: fx.optimal_motion(
+        fx.FirstOrderLag("lag"), None, 1.0, inputs={"u": (-2.0, 2.0)}, end={"y": 0.5}
+    ).plot(),
     "optimization": lambda: fx.optimize(
         door(), {"pid.kd": (8.0, 20.0)}, "overshoot", t_final=3.0, signals=ANGLE, max_evaluations=40
     ).plot(),

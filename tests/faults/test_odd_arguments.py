@@ -21,10 +21,11 @@ from tests.support.calls.odd_arguments import ODD, Call, Hung, alarm
 from tests.support.calls.public_methods import CALLS, NOT_CALLED
 
 PUBLIC = {
-    *(*vars(fx)["__all__"], *fx.compliance.__all__, *fx.fitting.__all__, *fx.laws.__all__),
+    *vars(fx)["__all__"],
+    *(name for place in (fx.compliance, fx.fitting, fx.laws) for name in vars(place)["__all__"]),
     *(*vars(fx.plans)["__all__"], *vars(fx.results)["__all__"]),
 }
-PUBLIC |= {f"metrics.{name}" for name in fx.metrics.__all__}
+PUBLIC |= {f"metrics.{name}" for name in vars(fx.metrics)["__all__"]}
 #: Arguments that are called: what a wrong function raises is its own affair.
 FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "objective", "problem", "record"}
 FUNCTIONS |= {"sampler"}

@@ -127,7 +127,7 @@ def natural_frequency(stiffness: npt.ArrayLike, inertia: npt.ArrayLike) -> Array
     np.float64(20.0)
     """
     attempt = "Cannot find a natural frequency"
-    k = _not_negative(stiffness, "stiffness", attempt)
+    k = _positive(stiffness, "stiffness", attempt, or_zero=True)
     return np.sqrt(k / _positive(inertia, "inertia", attempt))
 
 
@@ -166,8 +166,8 @@ def damping_from_ratio(
     np.float64(20.0)
     """
     attempt = "Cannot find a damping constant"
-    ratio = _not_negative(damping_ratio, "damping_ratio", attempt)
-    k = _not_negative(stiffness, "stiffness", attempt)
+    ratio = _positive(damping_ratio, "damping_ratio", attempt, or_zero=True)
+    k = _positive(stiffness, "stiffness", attempt, or_zero=True)
     return 2.0 * ratio * np.sqrt(_positive(inertia, "inertia", attempt) * k)
 
 
@@ -213,7 +213,7 @@ def damping_from_settling_time(
     """
     attempt = "Cannot find a damping constant"
     zeta = _single(damping_ratio, "damping_ratio", attempt, upper=_LARGEST_ZETA)
-    k = _not_negative(stiffness, "stiffness", attempt)
+    k = _positive(stiffness, "stiffness", attempt, or_zero=True)
     return 2.0 * zeta * k / natural_frequency_from_settling_time(zeta, settling_time, fraction)
 
 
@@ -250,7 +250,7 @@ def damping_ratio(
     np.float64(0.5)
     """
     attempt = "Cannot find a damping ratio"
-    d = _not_negative(damping, "damping", attempt)
+    d = _positive(damping, "damping", attempt, or_zero=True)
     k = _positive(stiffness, "stiffness", attempt)
     return d / (2.0 * np.sqrt(_positive(inertia, "inertia", attempt) * k))
 
@@ -585,17 +585,9 @@ def _single(value: float, name: str, attempt: str, upper: float = np.inf) -> flo
     return bounded(value, attempt, lower=0.0, upper=upper, exclusive=True)
 
 
-def _positive(value: npt.ArrayLike, name: str, attempt: str) -> Array:
-    """Return numbers when they are positive and finite."""
+def _positive(value: npt.ArrayLike, name: str, attempt: str, *, or_zero: bool = False) -> Array:
+    """Return numbers when they are finite, and positive or not negative."""
     attempt = f"{attempt} from {name}"
     numbers = as_numbers(value, attempt)
-    check_bounds(numbers, attempt, lower=0.0, exclusive=True)
-    return numbers[()]
-
-
-def _not_negative(value: npt.ArrayLike, name: str, attempt: str) -> Array:
-    """Return numbers when they are finite and not negative."""
-    attempt = f"{attempt} from {name}"
-    numbers = as_numbers(value, attempt)
-    check_bounds(numbers, attempt, lower=0.0)
+    check_bounds(numbers, attempt, lower=0.0, exclusive=not or_zero)
     return numbers[()]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.on_joints.coordinate_law import CoordinateLaw
-from flexure.blocks.multibody.force_elements.force_element import JointForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, as_numbers

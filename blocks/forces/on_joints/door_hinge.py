@@ -7,7 +7,7 @@ from typing import Any
 
 from flexure.blocks.forces.on_joints.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.on_joints.hinge_law import HingeLaw
-from flexure.blocks.multibody.force_elements.force_element import JointForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array

@@ -80,9 +80,9 @@ class OrientationJoint(Joint):
 
     def _write_rotation(self, context: Context, R_FM: Any) -> None:
         R = as_rotation(R_FM, f"Cannot set 'orientation' of joint '{self.name}'")
-        q = self._read_positions(context).copy()
+        q = self._read_q(context).copy()
         q[self.ORIENTATION] = self.nearest_orientation(R)
-        self._write_positions(context, q)
+        self._write_q(context, q)
 
     angular_velocity = Velocity[FloatArray](
         _ANGULAR_VELOCITY, "The angular velocity w_FM in a context, expressed in F, in rad/s."

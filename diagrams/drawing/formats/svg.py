@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from xml.sax.saxutils import escape, quoteattr
 
 from flexure.diagrams.drawing.arrangement.content import Shown, content_of
 from flexure.diagrams.drawing.formats.marks import Path, Text
-from flexure.diagrams.drawing.formats.palette import PAPER
+from flexure.diagrams.drawing.formats.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
 from flexure.diagrams.drawing.formats.sheet import sheet_of
 from flexure.diagrams.systems.diagram import Diagram
 
@@ -40,6 +41,18 @@ def to_svg(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def without_paper(text: str) -> str:
+    """Return a drawing in the colors of its surroundings, such as a dark notebook.
+
+    Text and lines have the color of the text around the drawing, and areas are tinted glass.
+    """
+    tints = {look.fill: f"{look.edge}40" for look in (*ROLES.values(), FRAME, TAG)}
+    colors = {**tints, PAPER: "none", INK: "currentColor", PALE: "currentColor"}
+    return re.sub(
+        r'(?<=(?:fill|roke)=")#\w+(?=")', lambda found: colors.get(found[0], found[0]), text
+    )
 
 
 def outline_text(path: Path) -> str:

@@ -49,7 +49,7 @@ def array(values: Any) -> Any:
 
     See Also
     --------
-    numpy.array : The function for numbers alone.
+    LeafSystem : Write a block.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def metrics_of(
     from flexure.solvers.tracing.signals import resolve
 
     figures = [field.name for field in fields(StepInfo)]
-    kinds = [name for name in metrics.__all__ if name not in _OTHERS]
+    kinds = [name for name in vars(metrics)["__all__"] if name not in _OTHERS]
     found: dict[str, Metric] = {}
     for each in calls:
         attempt = f"Cannot measure {each.text}"

@@ -124,6 +124,7 @@ def find_variables(
         When something is neither a free vector input nor a numeric parameter, or appears twice.
     """
     found: list[Variable] = []
+    taken: set[Key] = set()
     for choice in several(choices):
         place = find_place(context.system, choice, can_start if states else can_vary)
         place = place.settable if states and shows_state(place.handle) else place
@@ -150,12 +151,13 @@ def find_variables(
                 else repr(handle),
             )
         keys = tuple((origin, offset + int(k)) for k in place.components)
-        if any(not set(keys).isdisjoint(other.keys) for other in found):
+        if not taken.isdisjoint(keys):
             raise UnknownNameError(
                 f"{attempt} with {choice!r}", expected="every name once", found="a repetition"
             )
         if keys:
             found.append(Variable(place, keys))
+            taken.update(keys)
     return found
 
 

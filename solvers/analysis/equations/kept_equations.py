@@ -45,7 +45,7 @@ from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.native.sharing.families.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
-from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import Key
 
 
@@ -89,21 +89,35 @@ class TracedNumbers:
         """The values that the expressions read."""
         return frozenset(cast("set[Key]", scalars.sources(self.expressions)))
 
-    def evaluated(self, store: Store, time: float | None = None) -> FloatArray:
-        """Return the numbers at the values of a context, or at another time, by NumPy."""
-        time = store.time if time is None else time
-        numbers = numbers_behind(store, self.expressions, time, store.x)
+    def evaluated(
+        self, store: Store, time: float | None = None, x: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the numbers at the values of a context, or at other times and states, by NumPy."""
+        time, x = store.time if time is None else time, store.x if x is None else x
+        numbers = numbers_behind(store, self.expressions, time, x)
         with np.errstate(all="ignore"):
             return np.array(scalars.evaluate(self.expressions, numbers), dtype=float)
 
     def computed(self, store: Store, time: float | None = None) -> FloatArray:
         """Return these numbers by code, which is made the first time."""
-        time = store.time if time is None else time
-        with np.errstate(all="ignore"):
-            try:
-                return self._code.bind(store)(time, store.x)
-            except ARITHMETIC_ERRORS:
-                return self.evaluated(store, time)
+        return self.bound(store)(store.time if time is None else time, store.x)
+
+    def bound(self, store: Store) -> Function:
+        """Return them as a function of time and states, by code with the other values there."""
+
+        def run(time: float, x: FloatArray) -> FloatArray:
+            with np.errstate(all="ignore"):
+                try:
+                    return code(time, x) if code is not None else self.evaluated(store, time, x)
+                except ARITHMETIC_ERRORS:
+                    return self.evaluated(store, time, x)
+
+        try:
+            with np.errstate(all="ignore"):
+                code: Function | None = self._code.bind(store)
+        except ARITHMETIC_ERRORS:
+            code = None
+        return run
 
     @cached_property
     def _code(self) -> StraightLine:

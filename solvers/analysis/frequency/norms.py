@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch, peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel, refuse_systems
 from flexure.solvers.analysis.linear_models.poles import fate, stability
@@ -73,6 +74,7 @@ class Norms(Answer):
         return "\n".join([*lines, *(f"note        {note}" for note in self.notes)])
 
 
+@in_one_thread
 def norms(model: LinearModel) -> Norms:
     """Return H2 norm, H-infinity norm and peak gain of a linear model.
 

@@ -12,6 +12,7 @@ from flexure.diagrams.checks.arguments import items_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import as_number
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import require_transfer
 from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -76,6 +77,7 @@ class PassivityIndices(Answer):
         return "\n".join([*lines, *(f"note          {note}" for note in self.notes)])
 
 
+@in_one_thread
 def passivity_indices(
     model: LinearModel, *, sector: tuple[float, float] = (0.0, math.inf)
 ) -> PassivityIndices:

@@ -56,6 +56,12 @@ class LinearInputs:
         The slots of what comes to the cuts.
     names : list of str
         What the inputs are.
+    columns : list of int
+        Which components of ``variables``, end to end, the inputs are.
+    behind : list of Variable
+        Those of ``variables`` that are behind a cut.
+    num_behind : int
+        How many components these have.
     """
 
     def __init__(
@@ -80,9 +86,9 @@ class LinearInputs:
         self.variables = [*free, *behind]
         self.names = [name for variable in chosen for name in variable.place.names]
         columns = {key: k for k, key in enumerate(key for v in self.variables for key in v.keys)}
-        self._columns = [columns[key] for variable in chosen for key in variable.keys]
-        self._behind = behind
-        self._num_behind = sum(len(variable.keys) for variable in behind)
+        self.columns = [columns[key] for variable in chosen for key in variable.keys]
+        self.behind = behind
+        self.num_behind = sum(len(variable.keys) for variable in behind)
         is_open = {(cuts[wire_at(p.handle)], int(k)) for p in opened for k in p.components}
         self._closed = np.array(
             [
@@ -104,7 +110,7 @@ class LinearInputs:
         num_states : int
             Number of states.
         """
-        count = self._num_behind
+        count = self.num_behind
         results = matrix[: len(matrix) - count]
         if self._closed.any():
             known = matrix.shape[1] - count
@@ -112,16 +118,16 @@ class LinearInputs:
             going = np.linalg.inv(np.eye(count) - coming[:, known:])
             behind = results[:, known:] @ going
             results = np.hstack([results[:, :known] + behind @ coming[:, :known], behind])
-        chosen = [*range(num_states), *(num_states + k for k in self._columns)]
+        chosen = [*range(num_states), *(num_states + k for k in self.columns)]
         return results[:, chosen]
 
     def follow(self, store: Store) -> None:
         """Let what goes on behind closed wires be what comes to them, in a context like this."""
         if not self._closed.any():
             return
-        for _ in self._behind:  # as many as may follow each other
+        for _ in self.behind:  # as many as may follow each other
             end, is_settled = 0, True
-            for slot, variable in zip(self.slots, self._behind, strict=True):
+            for slot, variable in zip(self.slots, self.behind, strict=True):
                 start, end = end, end + len(variable.keys)
                 present = variable.read(store)
                 numbers = np.where(self._closed[start:end], store.value(slot), present)
@@ -134,8 +140,8 @@ class LinearInputs:
     def values(self, numbers: FloatArray) -> FloatArray:
         """Return the values of the inputs, given those of `variables`; of added ones, zero."""
         held = numbers.copy()
-        held[len(held) - self._num_behind :][self._closed] = 0.0
-        return held[self._columns]
+        held[len(held) - self.num_behind :][self._closed] = 0.0
+        return held[self.columns]
 
 
 def _refuse_unread(context: Context, attempt: str) -> None:

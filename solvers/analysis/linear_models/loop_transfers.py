@@ -221,7 +221,7 @@ def _from_wires(
         system,
         context,
         wires,
-        [_before(place) for place in places],
+        [before(place) for place in places],
         openings=[*wires, *open_ways] if opened else open_ways,
         period=period,
     )
@@ -316,7 +316,7 @@ def _blocking(context: Context, around: set[int], period: float | None) -> Itera
                 yield f"'{block.label}' {BLOCKS}: all its slopes are zero here"
 
 
-def _before(place: Place) -> Way:
+def before(place: Place) -> Way:
     """Return where to look for what comes to a port, whatever is added there."""
     port: Port = place.handle
     feed: Port | None = None

@@ -296,6 +296,7 @@ class Modes(Answer):
 
     plot_mechanism = shape_drawings.plot_mode_shape
     animate = shape_drawings.animate_mode
+    _shape_of = shape_drawings.shape_of_mode
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Modes", self.system.label, self.how)

@@ -92,10 +92,13 @@ class Shape:
 
     def _seen(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> Motion:
         """Return the mechanism at some phases of the shape, large enough to be seen."""
+        captions = [self.caption] * len(turns)
+        return Motion(self.plant, self.context, self.poses(turns), captions)
+
+    def poses(self, turns: npt.NDArray[np.complexfloating | np.floating]) -> FloatArray:
+        """Return the poses of all bodies at some phases, of shape (phases, bodies, 12)."""
         motion = self.motion * self._amplitude()
-        moved = [self.move((motion * turn).real) for turn in turns]
-        captions = [self.caption] * len(moved)
-        return Motion(self.plant, self.context, poses_in(self.plant, moved), captions)
+        return poses_in(self.plant, [self.move((motion * turn).real) for turn in turns])
 
     def _amplitude(self) -> float:
         """Return the factor with which a shape can be seen, but does not tear the mechanism."""
@@ -196,6 +199,11 @@ def animate_mode(
     """
     attempt = f"Cannot animate a mode of '{modes.system.label}'"
     return mode_shape(modes, modes[index], plant, attempt).animate(path=path, view=view, fps=fps)
+
+
+def shape_of_mode(modes: Modes, index: int, plant: Plant) -> Shape:
+    """Return the shape of a mode for a page."""
+    return mode_shape(modes, modes[index], plant, f"Cannot show a mode of '{modes.system.label}'")
 
 
 def mode_shape(modes: Modes, mode: Mode, plant: Plant | None, attempt: str) -> Shape:

@@ -196,7 +196,7 @@ def check_limits(
     Raises
     ------
     DeclarationError
-        If `of` is none of these, or a context is passed together with a run or a path.
+        If ``of`` is none of these, or a context is passed together with a run or a path.
     ContextError
         If the context is not a root context of the system.
     EvaluationError

@@ -33,7 +33,7 @@ from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray, freeze
-from flexure.diagrams.values.events import Forced, Initialization, Periodic
+from flexure.diagrams.values.events import Forced, Initialization, Periodic, Settling, Trigger
 from flexure.diagrams.values.state import ContinuousState
 from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations.equations import Variable
@@ -80,8 +80,14 @@ def warn_of_jumps(search: str, remedy: str) -> None:
     )
 
 
-def refuse_events(context: Context, attempt: str) -> None:
-    """Refuse outputs that jump, and events but periodic updates and those at the beginning."""
+def refuse_events(
+    context: Context,
+    attempt: str,
+    known: tuple[type[Trigger], ...] = (Periodic,),
+    expected: str = "a motion without events but periodic updates",
+) -> None:
+    """Refuse outputs that jump, and events but those at the beginning and of known triggers."""
+    fine = (Forced, *known)
     for leaf in context.leaves():
         if leaf.system.has_jumps:
             raise EvaluationError(
@@ -92,11 +98,12 @@ def refuse_events(context: Context, attempt: str) -> None:
             )
         for event in leaf.system.events:
             initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
-            known = initial or isinstance(event.trigger, (Forced, Periodic))
-            if event.kind != "publish" and not known:
+            if Settling in known:  # modes that blocks find when a motion begins
+                initial = isinstance(event.trigger, Initialization)
+            if event.kind != "publish" and not (initial or isinstance(event.trigger, fine)):
                 raise EvaluationError(
                     attempt,
-                    expected="a motion without events but periodic updates",
+                    expected=expected,
                     found=f"the {event.kind} update '{event.label}'",
                     remedy="Take differences of two simulations instead",
                 )
@@ -146,7 +153,7 @@ class MotionDerivatives:
         steers = [not variable.is_state for variable in variables for _ in variable.keys]
         self._steering = np.flatnonzero(steers)
         self._variables = [variable for variable in variables if not variable.is_state]
-        self._initial = _initial_jacobian(context, keys, attempt)
+        self._initial = initial_jacobian(context, keys, attempt)
         own = [key for variable in self._variables for key in variable.keys]
         self._updates = SampledSlopes(context, own, attempt)
         self._moving = [*self._variables, *self._updates.held]
@@ -293,7 +300,7 @@ class MotionDerivatives:
         jumps = True
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             tick = self._updates.next_time(self._time)
-            stop = min(self._next_breaks().values(), default=math.inf)
+            stop = min(next_breaks(self._context).values(), default=math.inf)
             bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
             anew = jumps  # the rates go on behind a bend
             jumps = stop <= min(t_final, bend, tick)
@@ -319,7 +326,11 @@ class MotionDerivatives:
                 self._time = stop
                 motion = self._begun(t_final, method, (rtol, atol))
             if jumps and self._size:
-                self._refuse_moving_jump(stop, self._x[: self._size], before)
+                begin = before[0], before[1][: self._size]
+                states = self._x[: self._size]
+                refuse_moving_jump(
+                    self._context, self._variables, self._rates, stop, states, begin, self._attempt
+                )
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
             if updating:
                 self._put_together()
@@ -347,47 +358,69 @@ class MotionDerivatives:
         motion.begin(self._time, self._x, self._weights, t_final, method, tolerances, self.why)
         return motion
 
-    # Break times ---------------------------------------------------------------------------
 
-    def _next_breaks(self) -> dict[System, float]:
-        """Return the next time at which each block's equations are not smooth."""
-        return {
-            leaf.system: float(leaf.system.calc_next_break_time(leaf))
-            for leaf in self._context.leaves()
-            if leaf.system.has_break_times
-        }
-
-    def _refuse_moving_jump(
-        self, stop: float, states: FloatArray, begin: tuple[float, FloatArray]
-    ) -> None:
-        """Refuse a jump of the derivatives at a time that depends on a parameter."""
-        before, after = (
-            self._rates(math.nextafter(stop, -math.inf), states),
-            self._rates(stop, states),
-        )
-        size = np.maximum(np.abs(before), np.abs(after))
-        if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
-            return
-        self._store.set_motion(begin[0], freeze(begin[1][: self._size].copy()))
-        breaking = [block for block, time in self._next_breaks().items() if time == stop]
-        for variable in self._variables:
-            numbers = variable.read(self._store)
-            for component, number in enumerate(numbers):
-                moved = numbers.copy()
-                moved[component] += 1e-6 * max(abs(number), 1e-3)
-                variable.write(self._store, moved)
-                breaks = self._next_breaks()
-                variable.write(self._store, numbers)
-                if any(breaks[block] != stop for block in breaking):
-                    raise EvaluationError(
-                        self._attempt,
-                        expected="jumps at times that do not depend on the parameters",
-                        found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
-                        remedy="Take differences of two simulations instead",
-                    )
+def next_breaks(context: Context) -> dict[System, float]:
+    """Return the next time at which each block's equations are not smooth."""
+    return {
+        leaf.system: float(leaf.system.calc_next_break_time(leaf))
+        for leaf in context.leaves()
+        if leaf.system.has_break_times
+    }
 
 
-def _initial_jacobian(
+def refuse_moving_jump(
+    context: Context,
+    variables: Sequence[Variable],
+    rates: Callable[[float, FloatArray], FloatArray],
+    stop: float,
+    states: FloatArray,
+    begin: tuple[float, FloatArray],
+    attempt: str,
+) -> None:
+    """Refuse a jump of the derivatives at a time that depends on a parameter.
+
+    Parameters
+    ----------
+    context : Context
+        Of the motion; its time and states change.
+    variables : sequence of Variable
+        Parameters and inputs.
+    rates : callable
+        The derivatives of the states.
+    stop : float
+        The time in seconds.
+    states : ndarray
+        The states there.
+    begin : tuple
+        An earlier time from which on there was no other break time, and the states there.
+    attempt : str
+        Beginning of the message.
+    """
+    before, after = rates(math.nextafter(stop, -math.inf), states), rates(stop, states)
+    size = np.maximum(np.abs(before), np.abs(after))
+    if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
+        return
+    store = context.store
+    store.set_motion(begin[0], freeze(begin[1].copy()))
+    breaking = [block for block, time in next_breaks(context).items() if time == stop]
+    for variable in variables:
+        numbers = variable.read(store)
+        for component, number in enumerate(numbers):
+            moved = numbers.copy()
+            moved[component] += 1e-6 * max(abs(number), 1e-3)
+            variable.write(store, moved)
+            breaks = next_breaks(context)
+            variable.write(store, numbers)
+            if any(breaks[block] != stop for block in breaking):
+                raise EvaluationError(
+                    attempt,
+                    expected="jumps at times that do not depend on the parameters",
+                    found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
+                    remedy="Take differences of two simulations instead",
+                )
+
+
+def initial_jacobian(
     context: Context, keys: Sequence[Key], attempt: str
 ) -> Callable[[float, FloatArray], FloatArray]:
     """Return the derivatives of the state after the updates at the beginning."""
@@ -397,7 +430,7 @@ def _initial_jacobian(
         x, others = list(store.x), []
         for leaf in store.leaves:
             for event in leaf.system.events:
-                if isinstance(event.trigger, Initialization) and event.kind == "unrestricted":
+                if isinstance(event.trigger, Initialization) and event.kind != "publish":
                     for state, value in (event.handler(leaf) or {}).items():
                         if isinstance(state, ContinuousState):
                             x[leaf.x_slice] = list(state.check(value, attempt))

@@ -37,7 +37,7 @@ from flexure.solvers.tracing.trace import trace
 from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
 
 _SMALLEST_RTOL = float(100 * np.finfo(float).eps)  # which SciPy's methods raise others to
-_STIFF_METHOD = "ESDIRK4"  # Rosenbrock's methods need derivatives of the Jacobian
+STIFF_METHOD = "ESDIRK4"  # Rosenbrock's methods need derivatives of the Jacobian
 
 
 class NativeMotion:
@@ -169,7 +169,7 @@ class NativeMotion:
     def _chosen(self, time: float, x: FloatArray, t_final: float) -> str:
         """Choose a method where the user left it open."""
         verdict = assess(self._bound, time, x, t_final - time, jac=self._bound.jacobian)
-        return _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+        return STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
 
     def _start(self, method: str, time: float, x: FloatArray) -> None:
         self._method = method
@@ -209,7 +209,7 @@ class NativeMotion:
                 self._give_up(clip)
             if status != STIFF:
                 return samples, self._run.time, self._run.x
-            self._settled = _STIFF_METHOD
+            self._settled = STIFF_METHOD
             self._start(self._settled, self._run.time, self._run.x)
 
     def _give_up(self, clip: float) -> None:

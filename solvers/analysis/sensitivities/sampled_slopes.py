@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +24,15 @@ from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.scalars.expressions.expression import Symbol, reachable
 from flexure.diagrams.scalars.expressions.vocabulary import JUMPING
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.diagrams.values.events import Event, Periodic
+from flexure.diagrams.values.events import Periodic, Trigger
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.native.programs.system_trace import DiscretePlaces, Update, read_update
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import DISCRETE, Key, SymbolicStore, trace
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 _KINDS = "unrestricted", "discrete"  # as they run
 
@@ -50,7 +54,7 @@ class SampledSlopes:
     held : list of Variable
         The discrete states that updates write.
     may_jump : bool
-        Whether an update holds an operation that can jump.
+        Whether a periodic update holds an operation that can jump.
 
     Raises
     ------
@@ -58,15 +62,19 @@ class SampledSlopes:
         When an update cannot be traced.
     """
 
+    _triggers: tuple[type[Trigger], ...] = (Periodic,)
+    _beyond: tuple[Key, ...] = ()  # by which updates are differentiated, beside states and numbers
+
     def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
         self._store, self._attempt = context.store, attempt
         self._events = [
             (leaf, event)
             for leaf in context.leaves()
             for event in leaf.system.events
-            if event.kind != "publish" and isinstance(event.trigger, Periodic)
+            if event.kind != "publish" and isinstance(event.trigger, self._triggers)
         ]
-        self._clocks = {_clock(event) for _, event in self._events}
+        triggers = (event.trigger for _, event in self._events)
+        self._clocks = {each for each in triggers if isinstance(each, Periodic)}
         self.held: list[Variable] = []
         self.may_jump = False
         self._slopes: list[tuple[ExactJacobian, list[int]]] = []
@@ -92,22 +100,22 @@ class SampledSlopes:
             return [read_update(store, leaf, event, places.starts) for leaf, event in events]
 
         def made() -> TracedEquations:
-            codes, wanted = [], [*state_keys(self._store), *held, *keys]
+            codes, wanted = [], [*state_keys(self._store), *held, *keys, *self._beyond]
             for update in trace(layout, read):
                 nodes = reachable(e for e in update.expressions if isinstance(e, Symbol))
                 jumps = any(node.op in JUMPING for node in nodes)
                 codes.append((JacobianCode(update.expressions, wanted, n), update.targets, jumps))
             return TracedEquations(layout, [], [], more=codes)
 
-        found, _ = kept_equations(layout, ("periodic updates", *held, *keys), made)
+        found, _ = kept_equations(layout, (self._triggers, *held, *keys), made)
         # Targets are places among all states and all discrete values, rows those of held ones.
         begins = {key: places.starts[key[0][1]][key[0][2]] + key[1] for key in held}
         row = {n + begins[key]: n + k for k, key in enumerate(held)} | {k: k for k in range(n)}
         codes: list[tuple[JacobianCode, list[int], bool]] = found.more
-        for code, targets, jumps in codes:
+        for (code, targets, jumps), (_, event) in zip(codes, self._events, strict=True):
             rows = [row[target] for target in targets]
             self._slopes.append((ExactJacobian(self._store, code), rows))
-            self.may_jump |= jumps
+            self.may_jump |= jumps and isinstance(event.trigger, Periodic)
         for place in dict.fromkeys(place for _, place in groups):
             self.held.append(Variable(place, tuple(k for k, other in groups if other is place)))
 
@@ -130,28 +138,38 @@ class SampledSlopes:
         ndarray, shape (n + h, m)
             The derivatives behind the updates.
         """
-        store = self._store
+        due = self._due()
         for kind in _KINDS:
-            due = [
-                (pair, exact, rows)
-                for pair, (exact, rows) in zip(self._events, self._slopes, strict=True)
-                if pair[1].kind == kind and _clock(pair[1]).is_due(store.time)
-            ]
             before, slopes = np.concatenate([slopes, others]), slopes.copy()
-            for (_, event), exact, rows in due:
-                matrix = exact.sparse(exact.entries(store.time, store.x))
+            for rows, matrix in self._run(due, kind):
                 slopes[rows] = matrix @ before
-                if not np.isfinite(slopes[rows]).all():
-                    raise NonFiniteError(
-                        f"{self._attempt} at t = {store.time:.9g} s",
-                        expected=f"finite derivatives of the update '{event.label}'",
-                        found="NaN or infinity",
-                        remedy="Look for a root or a quotient whose slope is infinite there",
-                    )
-            run_updates(pair for pair, _, _ in due)
         return slopes
 
+    def _due(self) -> list[int]:
+        """Return which of the updates are due at the time of the context."""
+        return [
+            k
+            for k, (_, event) in enumerate(self._events)
+            if isinstance(event.trigger, Periodic) and event.trigger.is_due(self._store.time)
+        ]
 
-def _clock(event: Event) -> Periodic:
-    assert isinstance(event.trigger, Periodic)
-    return event.trigger
+    def _run(self, chosen: Sequence[int], kind: str) -> list[tuple[list[int], csc_array]]:
+        """Run those of some updates that are of a kind; return what they do to derivatives.
+
+        That is a matrix for each, and the rows of what it computes.
+        """
+        store, found = self._store, []
+        due = [k for k in chosen if self._events[k][1].kind == kind]
+        for k in due:
+            exact, rows = self._slopes[k]
+            entries = exact.entries(store.time, store.x)
+            if not np.isfinite(entries).all():
+                raise NonFiniteError(
+                    f"{self._attempt} at t = {store.time:.9g} s",
+                    expected=f"finite derivatives of the update '{self._events[k][1].label}'",
+                    found="NaN or infinity",
+                    remedy="Look for a root or a quotient whose slope is infinite there",
+                )
+            found.append((rows, exact.sparse(entries)))
+        run_updates(self._events[k] for k in due)
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,14 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.handles import start_context
-from flexure.solvers.analysis.equations.equations import find_ports, find_variables, state_names
+from flexure.solvers.analysis.equations.equations import (
+    Variable,
+    find_ports,
+    find_variables,
+    state_names,
+)
 from flexure.solvers.analysis.sensitivities.motion_derivatives import (
     MotionDerivatives,
-    MotionSamples,
     refuse_events,
 )
 from flexure.solvers.simulation.run_control.method_selection import Method
@@ -32,7 +36,7 @@ from flexure.solvers.simulation.run_control.tolerances import (
 )
 
 _STEPS = 1e-5, 4e-5  # of the parameters: differences of such motions show jumps
-_RTOL = 1e-9  # of these motions
+DIFFERENCE_RTOL = 1e-9  # of these motions
 _STEADY = 0.2  # of what they are off: differences that disagree by more show nothing
 _TOLERATED = 0.02  # of a derivative: by how much differences may be off
 _LOOKS = 200  # instants at which a motion is looked at that may be tiny
@@ -225,14 +229,13 @@ def parameter_sensitivity(
         def moved(step: FloatArray) -> FloatArray:
             """Return the states at the end of a motion whose numbers are others."""
             start.copy_from(beginning)
-            numbers = np.concatenate([variable.read(start.store) for variable in variables])
-            parts = np.split(numbers + step, np.cumsum([len(v.keys) for v in variables])[:-1])
-            for variable, part in zip(variables, parts, strict=True):
-                variable.set(start, part)
-            samples = run.run(float(t_final), grid, method, _RTOL, 1e-3 * _RTOL)
+            move(start, variables, step)
+            samples = run.run(float(t_final), grid, method, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL)
             return np.asarray(samples.states[-1])
 
-        _warn_of_jumps(samples, moved, run.scale, state_names(start), attempt)
+        largest = np.max(np.abs(samples.states), axis=0)
+        slopes = samples.state_slopes[-1]
+        warn_of_differences(largest, slopes, moved, run.scale, state_names(start), attempt)
         start.copy_from(end)
 
     ends = np.cumsum([len(v.keys) for v in variables])[:-1]
@@ -269,26 +272,51 @@ def parameter_sensitivity(
     )
 
 
-def _warn_of_jumps(
-    samples: MotionSamples,
+def move(context: Context, variables: Sequence[Variable], step: FloatArray) -> None:
+    """Add a step to the numbers of variables in a context, with all checks."""
+    numbers = np.concatenate([variable.read(context.store) for variable in variables])
+    parts = np.split(numbers + step, np.cumsum([len(v.keys) for v in variables])[:-1])
+    for variable, part in zip(variables, parts, strict=True):
+        variable.set(context, part)
+
+
+def warn_of_differences(
+    values: FloatArray,
+    slopes: FloatArray,
     moved: Callable[[FloatArray], FloatArray],
     scale: FloatArray,
     names: list[str],
     attempt: str,
 ) -> None:
-    """Warn where differences along one random direction agree with each other and not with S.
+    """Warn where differences along one random direction agree with each other, not with slopes.
 
     Equations that jump where the motion crosses a border let the sensitivities jump, too, which
     their differential equation does not know. Two differences that disagree show nothing.
+
+    Parameters
+    ----------
+    values : ndarray, shape (k,)
+        The largest magnitudes of what was differentiated.
+    slopes : ndarray, shape (k, m)
+        The derivatives.
+    moved : callable
+        ``moved(step)`` computes the same from numbers that are others by a step, shape (m,), at
+        the tolerance `DIFFERENCE_RTOL`.
+    scale : ndarray, shape (m,)
+        The sizes of the numbers.
+    names : list of str
+        What was differentiated.
+    attempt : str
+        Beginning of the message.
     """
     direction = np.random.default_rng(0).choice((-1.0, 1.0), len(scale)) * scale
-    expected = samples.state_slopes[-1] @ direction
+    expected = slopes @ direction
     try:
         end = moved(0.0 * direction)
         near, far = ((moved(h * direction) - end) / h for h in _STEPS)
     except FlexureError:  # such as a number that may not be moved
         return
-    errors = _RTOL * np.max(np.abs(samples.states), axis=0) + 1e-3 * _RTOL  # of such a motion
+    errors = DIFFERENCE_RTOL * values + 1e-3 * DIFFERENCE_RTOL  # of such a motion
     off = np.abs(near - expected)
     size = np.maximum(np.maximum(np.abs(near), np.abs(expected)), 100.0 * errors / _STEPS[0])
     wrong = (np.abs(near - far) < _STEADY * off) & (off > _TOLERATED * size)

@@ -169,6 +169,7 @@ class Buckling(Answer):
 
     plot = buckling_drawings.plot_buckling_shape
     animate = buckling_drawings.animate_buckling
+    _shape_of = buckling_drawings.shape_of_load
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Buckling", self.context.system.label, self.how)

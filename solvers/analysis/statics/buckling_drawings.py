@@ -97,6 +97,12 @@ def animate_buckling(
     return buckling_shape(found[index], plant, attempt).animate(path=path, view=view, fps=fps)
 
 
+def shape_of_load(found: Buckling, index: int, plant: Plant) -> Shape:
+    """Return the shape of a critical load for a page."""
+    attempt = f"Cannot show a buckling shape of '{found.context.system.label}'"
+    return buckling_shape(found[index], plant, attempt)
+
+
 def buckling_shape(critical: CriticalLoad, plant: Plant | None, attempt: str) -> Shape:
     """Return the shape in which a mechanism loses its stiffness."""
     context = critical.context

@@ -21,6 +21,7 @@ from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
 from flexure.diagrams.values.handles import start_context
+from flexure.solvers.design.optimal_motion.casadi_form import import_casadi
 from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METHODS, Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem, checked_method
 from flexure.solvers.design.optimal_motion.motion_replay import states_of
@@ -29,7 +30,6 @@ from flexure.solvers.design.optimal_motion.transcription import Plan
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.tracing.casadi_form import import_casadi
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _MOST_INTERVALS = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalMotion(Answer):
-    """The result of `optimal_motion`: inputs over time, and the motion that they cause.
+    """The result of `optimal_motion`: inputs over time, and the resulting motion.
 
     ``motion["hinge.angle"]`` is a signal of the replay at the times ``motion.time``.
 
@@ -118,10 +118,6 @@ class OptimalMotion(Answer):
         """
         return self._replay().sample(self._inside(signal), times)
 
-    def simulate(self) -> SimulationResult:
-        """Return the replay, a simulation in which the system is a block of a diagram."""
-        return self._replay()
-
     def to_block(self, name: str = "motion", signals: Signal | Sequence[Signal] = ()) -> Recorded:
         """Return a source that plays the inputs, with an output port for each component.
 
@@ -168,7 +164,9 @@ class OptimalMotion(Answer):
             self._inside(each) if isinstance(each, str) else [*map(self._inside, several(each))]
             for each in signals or self._shown
         ]
-        return self._replay().plot(*chosen, title=f"{self.system.label}\n{self}", path=path)
+        numbers = f"cost {self.cost:.6g}, replay error {self.replay_error:.2g}"
+        title = f"Optimal motion of {self.system.label}: {numbers}"
+        return self._replay().plot(*chosen, title=title, path=path)
 
     def _replay(self) -> SimulationResult:
         if self.replay is None:
@@ -244,7 +242,7 @@ def optimal_motion(
     t_final : float or (float, float)
         End of the motion in s, or its bounds if it is free.
     inputs : mapping
-        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None stands for no bound.
+        Free input ports with their bounds: ``{"motor": (-10.0, 10.0)}``. None is no bound.
     start : mapping, optional
         States that begin elsewhere than in the context: a value, bounds ``(low, high)``, or None
         if they are free.
@@ -472,14 +470,14 @@ def _answer(
     plan, context = found.plan, problem.context.clone()
     collocation = plan.collocation
     context.store.set_motion(context.time, freeze(plan.states[:, 0].copy()))
-    values = (
-        plan.inputs if kind == "linear" else plan.inputs[:, [*range(collocation.intervals), -1]]
-    )
+    nodes = np.minimum(np.arange(collocation.intervals + 1), collocation.inputs - 1)
+    values = plan.inputs[:, nodes]  # of held inputs, the last value counts twice
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
     }
-    chosen = [*inputs, *(each.path for each in [*problem.squares, *problem.path, *problem.end])]
+    named: list[Any] = [*problem.squares, *problem.path, *problem.end]
+    chosen = [*inputs, *(each.path for each in named)]
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(

@@ -35,8 +35,8 @@ class Study:
         What is simulated.
     base : Context
         What all candidates have in common.
-    t_final : float
-        End of the runs in seconds.
+    t_final : float or None
+        End of the runs in seconds; None for candidates at rest.
     goal : Metric
         What is to be small.
     constraints : tuple of Constraint
@@ -55,7 +55,7 @@ class Study:
 
     system: System
     base: Context
-    t_final: float
+    t_final: float | None
     goal: Metric
     constraints: tuple[Constraint, ...]
     options: dict[str, Any]
@@ -83,6 +83,11 @@ class Study:
         return self.goal, *(constraint.metric for constraint in self.constraints)
 
     @property
+    def at_rest(self) -> bool:
+        """Whether candidates are computed at rest, without a run."""
+        return self.t_final is None
+
+    @property
     def functions(self) -> tuple[Measure, ...]:
         """Functions of whole results that the metrics need."""
         return tuple(dict.fromkeys(f for metric in self.metrics for f in metric.functions))
@@ -103,6 +108,7 @@ class Study:
             The signals, in the order of `signals`.
         """
         readers = {path: resolve(self.system, path) for path in self.signals}
+        assert self.t_final is not None
         span = (self.base.time, self.t_final)
         measuring = Measuring(self.named, readers, np.empty(0), span, self.constants)
         steps = measuring.find_steps(SweptContexts(self.base.clone(), space.values(points)))
@@ -139,6 +145,7 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
     ValueRefusedError
         When one of them is refused by its context, or an option is.
     """
+    assert study.t_final is not None
     interruption: KeyboardInterrupt | ExecutorError | None = None
     try:
         swept = sweep_candidates(

@@ -115,6 +115,7 @@ class MotionSlopes:
     def _integrate(self, point: FloatArray) -> tuple[DenseOutput, FloatArray]:
         """Return what signals do in a run, and their derivatives, with an axis behind."""
         study, context = self._study, self._context
+        assert study.t_final is not None
         context.copy_from(study.base)
         self._space.write(context, point)
         options = study.options
@@ -136,7 +137,10 @@ class MotionSlopes:
             else:
                 leaf = context.find_leaf(place.handle.system, place.handle)
                 slopes.append(motion.state_slopes[:, leaf.x_slice.start + place.components])
-        columns = np.concatenate([np.empty((times.size, 0, len(self._space))), *slopes], axis=1)
+        columns = np.concatenate(
+            [np.empty((times.size, 0, len(self._space.spread))), *slopes], axis=1
+        )
+        columns = columns @ self._space.spread
         return dense, columns.reshape(*times.shape, *columns.shape[1:])
 
 

@@ -31,6 +31,8 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
+from flexure.solvers.design.objectives.measures import Measure
+from flexure.solvers.design.objectives.strokes import StrokeMeasure
 from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
 from flexure.solvers.design.optimization.search_space import SearchSpace
@@ -59,6 +61,8 @@ _LANES = 16  # of which populations are multiples, so that none run empty
 _FEWEST = 5  # with which candidates can be combined
 _EVALUATIONS = 1000  # for each number that is looked for
 _MOST = 10_000_000  # candidates, of which each is kept
+_AT_REST = 6  # candidates for each number and one more, at rest, where all have derivatives
+_STARTS = 2  # of them, from which local searches start
 _NEAR = 1e-4  # of the box: nearer to it, something is at its bound
 _SHOWN = 20  # candidates in a notebook
 
@@ -96,8 +100,8 @@ class Optimization(Answer):
         What was optimized.
     context : Context
         A root context with the best values, where the runs begin.
-    t_final : float
-        End of the runs in seconds.
+    t_final : float or None
+        End of the runs in seconds; None if there are none.
     goal : str
         Label of the objective.
 
@@ -128,7 +132,7 @@ class Optimization(Answer):
     how: str
     system: System
     context: Context
-    t_final: float
+    t_final: float | None
     goal: str
     _table: Table = field(repr=False)
     _signals: tuple[str, ...] = field(repr=False)
@@ -169,7 +173,20 @@ class Optimization(Answer):
         context.copy_from(changed)
 
     def simulate(self) -> SimulationResult:
-        """Return the run with the best values, with all signals."""
+        """Return the run with the best values, with all signals.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the optimization was one without runs.
+        """
+        if self.t_final is None:
+            raise ValueRefusedError(
+                f"Cannot simulate the optimization of '{self.system.label}'",
+                expected="an optimization of runs, with t_final",
+                found="one of a system at rest",
+                remedy="Write fx.simulate(system, t_final, context=found.context)",
+            )
         return simulate(self.system, self.t_final, context=self.context, **self._options)
 
     plot = optimization_figures.plot_optimization
@@ -214,7 +231,7 @@ def optimize(
     objective: Objective,
     constraints: Constraint | Iterable[Constraint] = (),
     *,
-    t_final: float,
+    t_final: float | None = None,
     context: Context | None = None,
     signals: Signal | Iterable[Signal] = (),
     logarithmic: Way | Iterable[Way] | None = None,
@@ -237,6 +254,7 @@ def optimize(
         The variables: lowest and highest values ``(low, high)`` by path or handle of a numeric
         parameter, a free input, a continuous or discrete state, or of a component of one of them
         (``"plant.x[rate]"``, ``"mass.A[1,0]"``). Bounds of an array may be arrays of its shape.
+        A tuple of paths is one variable: all of them take the same value.
     objective : Metric, str or callable
         The number to minimize: a metric of `flexure.metrics`, the name of a step
         metric, an attribute of `StepInfo`, or a function of the `SimulationResult` of a run that
@@ -245,8 +263,9 @@ def optimize(
         Conditions to satisfy: comparisons of metrics, such as ``fx.metrics.peak("pid.u") <= 12.0``.
         Metrics may read parameters as well, as signals that do not change:
         ``fx.metrics.final("pid.ki") <= 2.0 * fx.metrics.final("pid.kp")``.
-    t_final : float
-        End of the runs in seconds.
+    t_final : float, optional
+        End of the runs in seconds. Without it, no run takes place: all metrics are those of a
+        system at rest, such as `flexure.metrics.frequency` and `stiffness_at`, and parameters.
     context : Context, optional
         Common values of all runs, a root context; it is not changed. A default context when
         omitted. If its values lie between the bounds, they are the first candidate.
@@ -319,6 +338,11 @@ def optimize(
     functions of results, linear interpolation of values is used instead (COBYLA).
     ``Optimization.how`` states which method was used.
 
+    Without ``t_final``, each candidate is the equilibrium near the context, with loops assembled.
+    Its numbers have exact derivatives, those of the equilibrium included (implicit function
+    theorem). So the population is a sample of the box (Latin hypercube), and local searches start
+    from the best two of it. ``context`` of the result is where the equilibrium is searched from.
+
     Near a minimum the objective hardly changes, so the local search ends while the variables still
     change. It is therefore repeated from a point near its end (twice if derivatives exist), with
     motions of the relative tolerances 1e-7 and 1e-9. The distance between the last ends is the
@@ -355,7 +379,9 @@ def optimize(
     study = Study(
         system=system,
         base=base,
-        t_final=float(as_number(t_final, (), f"{attempt} with this t_final")),
+        t_final=None
+        if t_final is None
+        else float(as_number(t_final, (), f"{attempt} with this t_final")),
         goal=_metric(system, objective, wanted, attempt),
         constraints=_constraints(constraints, attempt),
         options=dict(options),
@@ -363,9 +389,13 @@ def optimize(
         threads=threads,
         attempt=attempt,
     )
-    checked_times(system, None, base.time, study.t_final)  # refuses an end that cannot be
-    usual = -(-_EACH * len(space) // _LANES) * _LANES
-    size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, usual)
+    if study.t_final is None:
+        _require_rest(study)
+        usual = _AT_REST * (1 + len(space))
+    else:
+        checked_times(system, None, base.time, study.t_final)  # refuses an end that cannot be
+        usual = max(_LEAST, -(-_EACH * len(space) // _LANES) * _LANES)
+    size = _count(population, "population", _FEWEST, attempt) or usual
     most = _count(max_evaluations, "max_evaluations", size, attempt)
     most = max(size, _EVALUATIONS * len(space)) if most is None else most
     downhill = flag(polish, "polish", attempt)
@@ -380,7 +410,8 @@ def optimize(
             assert best is not None
             end = Polish(how, best, np.full(len(space), np.nan))
             if downhill:
-                end = go_downhill(trials, trials.points[best])
+                starts = trials.leading(_STARTS if study.at_rest else 1)
+                end = go_downhill(trials, starts)
                 end = replace(end, how=f"{how}; {end.how}")
         except (KeyboardInterrupt, ExecutorError) as error:
             last, unknown = trials.best(), np.full(len(space), np.nan)
@@ -435,6 +466,28 @@ def _constraints(constraints: Any, attempt: str) -> tuple[Constraint, ...]:
     return items_of(constraints, wanted, attempt, kind=Constraint)
 
 
+def _require_rest(study: Study) -> None:
+    """Refuse metrics of runs where there is no run."""
+    for metric in study.metrics:
+        of_runs = [f for f in metric.functions if not isinstance(f, (Measure, StrokeMeasure))]
+        read = [path_of(way) for way in metric.signals if path_of(way) in study.signals]
+        if of_runs or read or metric.responses:
+            raise ValueRefusedError(
+                f"{study.attempt} without t_final",
+                expected="metrics of a system at rest, such as fx.metrics.frequency(), and of "
+                "parameters",
+                found=f"'{metric.label}', which measures a run",
+                remedy="Pass t_final=, or use fx.metrics.at_rest(...) for the value of a signal",
+            )
+    if study.options or study.executor is not None or study.threads is not None:
+        raise ValueRefusedError(
+            f"{study.attempt} without t_final",
+            expected="no options of runs",
+            found=quoted([*study.options, *["executor"] * (study.executor is not None)])
+            or "threads",
+        )
+
+
 def _count(number: Any, name: str, least: int, attempt: str) -> int | None:
     """Return a number of runs; None for the usual one."""
     if number is None:
@@ -459,10 +512,15 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
     if not np.isfinite(numbers).all(axis=1).any():
         raise EvaluationError(
             study.attempt,
-            expected=f"runs in which all of {quoted(m.label for m in study.metrics)} are numbers",
+            expected="candidates of which all of "
+            f"{quoted(m.label for m in study.metrics)} are numbers",
             found=f"none among {size}; the first: {trials.reasons[0]}",
-            remedy="Change the bounds, run longer, or use a metric that is always defined",
+            remedy="Change the bounds, use a metric that is always defined"
+            + ", or run longer" * (not study.at_rest),
         )
+
+    if study.at_rest:
+        return f"{len(trials)} candidates {trials.how}"
 
     def goal(points: FloatArray) -> FloatArray:
         found = trials(points.T, "population")[:, 0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,16 @@ from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
 from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
+from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
+_Slopes: TypeAlias = MotionSlopes | RestCandidates | None
 _INSIDE = 1e-6  # of a bound, by which constraints are kept rather than broken
 _ROUNDS = 25  # of the method with slopes
 _TRIES = 40  # of that without, for each number that is looked for and one more
 _WIDTH, _NARROW = 0.05, 0.005  # of the box: where that looks first, and where when it is repeated
 _ENOUGH = 1e-7  # of the objective, and of the box: less of a change ends it
+_SAME = 1e-6  # of the objective: ends of local searches that differ by less are one
 _TIGHT = (1e-7, 1e-9)  # relative tolerances of the motions that repeat a descent with slopes
 _LEAST = 1e-10  # of the objective: less of a change ends these
 _ASIDE = 1e-3  # of the box: how far from the last end the repetition begins
@@ -64,7 +67,7 @@ class _Downhill:
         What was tried.
     start : ndarray, shape (n,)
         A candidate with all numbers.
-    slopes : MotionSlopes or None
+    slopes : MotionSlopes, RestCandidates or None
         Where derivatives come from.
 
     Attributes
@@ -77,7 +80,7 @@ class _Downhill:
         By how much the objective of runs differs from that of motions.
     """
 
-    def __init__(self, trials: Trials, start: FloatArray, slopes: MotionSlopes | None) -> None:
+    def __init__(self, trials: Trials, start: FloatArray, slopes: _Slopes) -> None:
         self._trials = trials
         first = trials(start[np.newaxis], "polish")[0]
         goal = trials.numbers[:, 0]
@@ -137,29 +140,33 @@ class _Downhill:
         )
 
 
-def polish(trials: Trials, start: FloatArray) -> Polish:
-    """Go downhill from a candidate; everything that is tried is in the trials.
+def polish(trials: Trials, starts: FloatArray) -> Polish:
+    """Go downhill from candidates; everything that is tried is in the trials.
 
     Parameters
     ----------
     trials : Trials
         What was tried so far.
-    start : ndarray, shape (n,)
-        A candidate with all numbers.
+    starts : ndarray, shape (k, n)
+        Candidates with all numbers, the best first.
     """
-    slopes = None
+    slopes: _Slopes = None
     try:
-        slopes = MotionSlopes(trials.study, trials.space)
-        downhill = _Downhill(trials, start, slopes)
-        end = _descend(downhill, start, _ENOUGH)
+        slopes = trials.rest or MotionSlopes(trials.study, trials.space)
+        downhill = _Downhill(trials, starts[0], slopes)
+        ends = [_descend(downhill, start, _ENOUGH) for start in starts]
+        end = ends[0] if len(ends) == 1 else _point(trials)
     except FlexureError as error:
         slopes = None
         downhill = _Downhill(trials, _point(trials), None)
         ends = [_grope(downhill, _point(trials), width) for width in (_WIDTH, _NARROW)]
         how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
     else:
-        ends = _repeat(downhill, slopes, end)
-        how = f"polished with exact sensitivities of {slopes.count} motions (SLSQP)"
+        ends = _alike(trials, ends) if trials.rest else _repeat(downhill, slopes, end)
+        what = (
+            "sensitivities of {} motions" if trials.rest is None else "derivatives of {} candidates"
+        )
+        how = f"polished with exact {what.format(slopes.count)} (SLSQP)"
         if slopes.may_step and _jumps_beside(downhill, ends[-1] if ends else end):
             remedy = "Repeat it with another seed or a larger population, and keep the best answer"
             warn_of_jumps(f"The optimization of '{trials.study.system.label}'", remedy)
@@ -226,7 +233,18 @@ def _reason(error: FlexureError) -> str:
     return error.found if error.found is not None else str(error).rstrip(".")
 
 
-def _repeat(downhill: _Downhill, slopes: MotionSlopes, end: FloatArray) -> list[FloatArray]:
+def _alike(trials: Trials, ends: list[FloatArray]) -> list[FloatArray]:
+    """Return the ends of local searches that are as good as the best one, which comes last."""
+    numbers = trials(np.array(ends), "polish")
+    goal = np.where(trials.feasible(numbers), numbers[:, 0], np.inf)
+    best = goal.min()
+    near = np.flatnonzero(goal <= best + _SAME * abs(best))
+    return [ends[k] for k in near[np.argsort(-goal[near])]]
+
+
+def _repeat(
+    downhill: _Downhill, slopes: MotionSlopes | RestCandidates, end: FloatArray
+) -> list[FloatArray]:
     """Repeat a descent by motions of ever tighter tolerances; return where each of them ended."""
     ends: list[FloatArray] = []
     downhill.by_motions = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -34,6 +34,7 @@ class _Item:
     place: Place
     shape: tuple[int, ...]
     coordinates: slice
+    leads: bool = True  # not if it takes the value of another one
 
 
 class SearchSpace:
@@ -44,7 +45,8 @@ class SearchSpace:
     context : Context
         A root context.
     bounds : mapping
-        Lowest and highest values by path or handle of what is looked for.
+        Lowest and highest values by path or handle of what is looked for, or by several of them in
+        a tuple, which take the same value.
     logarithmic : Way, iterable of Way or None
         What is looked for by its logarithm; None for what is positive and spans two decades.
     attempt : str
@@ -74,22 +76,35 @@ class SearchSpace:
         lows, highs = [], []
         names: list[str] = []
         taken: set[tuple[Any, int]] = set()
-        for way, limits in bounds.items():
-            path, place = self._find(context, way)
-            low, high = self._limits(context, path, place, limits)
+        for ways, limits in bounds.items():
             start = len(names)
-            size = place.components.size
-            names += [path] if size == 1 and place.part is not None else _names(path, place)
-            own = {(place.handle, int(k)) for k in place.components}
-            if not taken.isdisjoint(own):
-                raise UnknownNameError(
-                    f"{attempt} over '{path}'", expected="every number once", found="a repetition"
+            for number, way in enumerate(ways if isinstance(ways, tuple) else (ways,)):
+                path, place = self._find(context, way)
+                low, high = self._limits(context, path, place, limits)
+                size, shape = place.components.size, place.shape or ()
+                own = {(place.handle, int(k)) for k in place.components}
+                if not taken.isdisjoint(own):
+                    raise UnknownNameError(
+                        f"{attempt} over '{path}'",
+                        expected="every number once",
+                        found="a repetition",
+                    )
+                taken |= own
+                if number and shape != self._items[-1].shape:
+                    raise ValueRefusedError(
+                        f"{attempt} over '{path}' with '{self._items[-1].path}'",
+                        expected=f"values of one shape, {self._items[-1].shape}",
+                        found=f"{shape}",
+                    )
+                self._items.append(
+                    _Item(path, place, shape, slice(start, start + size), leads=number == 0)
                 )
-            taken |= own
-            lows.append(low)
-            highs.append(high)
-            shape = place.shape or ()
-            self._items.append(_Item(path, place, shape, slice(start, start + size)))
+                if number == 0:
+                    names += [path] if size == 1 and place.part is not None else _names(path, place)
+                    lows.append(low)
+                    highs.append(high)
+            if len(names) == start:
+                raise UnknownNameError(f"{attempt} over ()", expected="a path", found="none")
         self.paths = tuple(item.path for item in self._items)
         self.names = tuple(names)
         self.lower, self.upper = np.concatenate(lows), np.concatenate(highs)
@@ -177,6 +192,26 @@ class SearchSpace:
         values = np.where(self.logarithmic, np.exp(np.where(self.logarithmic, scaled, 0.0)), scaled)
         return np.clip(values, self.lower, self.upper)
 
+    @property
+    def spread(self) -> FloatArray:
+        """How all numbers, by path and end to end, follow those of the coordinates."""
+        rows = np.concatenate([np.arange(len(self))[item.coordinates] for item in self._items])
+        return np.asarray(np.eye(len(self))[rows])
+
+    def moved(
+        self, context: Context, places: Iterable[Place], coordinate: FloatArray
+    ) -> FloatArray:
+        """Return how parameters, end to end, move with the numbers of one coordinate."""
+        found = []
+        for place in places:
+            own = np.zeros(np.size(place.read(context)))
+            for item in self._items:
+                if item.place.handle is place.handle:
+                    for column, component in enumerate(item.place.components):
+                        own[place.components == component] = coordinate[item.coordinates][column]
+            found.append(own)
+        return np.concatenate([np.zeros(0), *found])
+
     def slopes(self, point: FloatArray) -> FloatArray:
         """Return the derivatives of the numbers by their coordinates, shape (n,)."""
         return self._span * np.where(self.logarithmic, self.numbers(point), 1.0)
@@ -212,7 +247,7 @@ class SearchSpace:
     def position(self, context: Context) -> FloatArray | None:
         """Return the point of a context; None when it is not in the box, or has no values."""
         try:
-            read = [np.ravel(item.place.read(context)) for item in self._items]
+            read = [np.ravel(item.place.read(context)) for item in self._items if item.leads]
         except EvaluationError:
             return None
         values = np.concatenate(read).astype(float)

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.optimization.candidate_runs import Study, run_candidates
+from flexure.solvers.design.optimization.candidate_runs import (
+    CandidateRuns,
+    Study,
+    run_candidates,
+)
+from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.metrics import Constraint
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
@@ -35,12 +40,15 @@ class Trials:
     ----------
     how : str
         How the last runs were run.
+    rest : RestCandidates or None
+        Who computes candidates at rest.
     """
 
     def __init__(self, study: Study, space: SearchSpace, bar: ProgressBar) -> None:
         self.study = study
         self.space = space
         self.how = ""
+        self.rest = RestCandidates(study, space) if study.at_rest else None
         self._bar = bar
         self._found: dict[bytes, int] = {}
         self._points: list[FloatArray] = []
@@ -74,14 +82,19 @@ class Trials:
 
     def again(self, number: int) -> FloatArray:
         """Run a candidate once more, and return its numbers, which are not kept."""
-        numbers: FloatArray = run_candidates(self.study, self.space, self.points[[number]]).numbers
-        return np.asarray(numbers[0])
+        return np.asarray(self._candidates(self.points[[number]]).numbers[0])
+
+    def _candidates(self, points: FloatArray) -> CandidateRuns:
+        """Return the numbers of candidates, without a note of them."""
+        if self.rest is not None:
+            return self.rest.run(points)
+        return run_candidates(self.study, self.space, points)
 
     def _run(self, points: FloatArray, stage: str) -> None:
         """Run candidates together, without those that the context refuses."""
         study, space = self.study, self.space
         try:
-            runs = run_candidates(study, space, points)
+            runs = self._candidates(points)
         except ValueRefusedError:
             refusals = [space.refusal(study.base, point) for point in points]
             if not any(refusals):
@@ -93,7 +106,7 @@ class Trials:
             points = points[[refusal is None for refusal in refusals]]
             if not len(points):
                 return
-            runs = run_candidates(study, space, points)
+            runs = self._candidates(points)
         self.how = runs.how
         for point, numbers, reason in zip(points, runs.numbers, runs.reasons, strict=True):
             if reason is not None:
@@ -174,6 +187,14 @@ class Trials:
         if known is None or beyond[known] > 0.0:
             return best
         return known if numbers[known, 0] <= numbers[best, 0] + doubt else best
+
+    def leading(self, count: int) -> FloatArray:
+        """Return the best candidates, feasible or nearest to it, the best first."""
+        numbers = self.numbers
+        beyond = np.max(self.excesses(numbers) / self.scales(), axis=1, initial=0.0)
+        goal = np.nan_to_num(numbers[:, 0], nan=np.inf)
+        finite = np.isfinite(numbers).all(axis=1)
+        return self.points[np.lexsort((goal, beyond, ~finite))][:count]
 
     def active(self, numbers: FloatArray) -> tuple[str, ...]:
         """Return the labels of the constraints that one candidate keeps just so, or breaks."""

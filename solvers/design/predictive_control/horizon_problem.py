@@ -259,6 +259,7 @@ def quadratic_program(
     upper: FloatArray,
     least: FloatArray,
     max_iterations: int,
+    most: FloatArray | None = None,
 ) -> tuple[FloatArray, int] | None:
     """Minimize ½ zᵀ H z + cᵀ z with bounds of rows and of z by PIQP; None if there is no solution.
 
@@ -279,7 +280,7 @@ def quadratic_program(
         h_l=lower,
         h_u=upper,
         x_l=least,
-        x_u=np.full(len(least), np.inf),
+        x_u=np.full(len(least), np.inf) if most is None else most,
     )
     if solver.solve() != piqp.PIQP_SOLVED:
         return None

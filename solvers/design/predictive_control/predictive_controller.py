@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, mapping, require, shown
 from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.checks.extras import import_extra
-from flexure.diagrams.systems.leaf import LeafSystem
-from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, bounded
-from flexure.diagrams.values.events import Periodic
-from flexure.diagrams.values.handles import Handle
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.predictive_control.horizon_problem import (
     HorizonProblem,
     Limits,
     PointAtRest,
 )
+from flexure.solvers.design.predictive_control.sampled_plan import Sample, SampledPlan
 from flexure.solvers.design.state_space.feedback import lqr
 from flexure.solvers.design.state_space.models import check_model
 from flexure.solvers.design.state_space.weights import Weights, chosen, cost
 
-_KEPT = 100_000  # times of solutions
 _DEPENDENT = 1e-9  # of the largest singular value: conditions that say the same
 
 
-class ModelPredictiveController(LeafSystem):
-    """Control by the optimal inputs over a horizon, within limits, found anew at each sample.
+class ModelPredictiveController(SampledPlan):
+    """Model predictive controller: optimal inputs over a horizon, within limits.
 
     For the model ``x[k+1] = A x + B u + f₀ + d`` and outputs ``y = C x + D u + y₀``, each sample
     first finds a point at rest xₛ, uₛ with ``y = r`` for the tracked outputs, and then minimizes ::
@@ -82,23 +75,6 @@ class ModelPredictiveController(LeafSystem):
         After which the solver gives up, and the previous plan goes on.
     offset : float
         Time of the first sample in s.
-
-    Attributes
-    ----------
-    state : InputPort
-        Input "state", the states of the model, measured or estimated.
-    reference : InputPort or None
-        Input "reference", the tracked outputs; None if there are none.
-    u : LeafOutputPort
-        Output "u", the inputs of the plant, held between the samples.
-    violation : LeafOutputPort
-        Output "violation", by how much an output leaves its limits in the plan at the most.
-    iterations : LeafOutputPort
-        Output "iterations" of the solver; 0 where no limit is in the way.
-    missed : LeafOutputPort
-        Output "missed", the number of samples until now at which the previous plan went on.
-    solve_times : deque of float
-        Times of the latest 100,000 solutions, in s of the clock.
 
     Raises
     ------
@@ -165,123 +141,73 @@ class ModelPredictiveController(LeafSystem):
         max_iterations: int = 100,
         offset: float = 0.0,
     ) -> None:
-        super().__init__(name)
         attempt = f"Cannot make block '{name}'"
         check_model(model, attempt, inputs=True)
         fits = model.period is not None and model.on_tangent() is model
         wanted = "a sampled model without quaternions, locked joints and constraints"
         require(fits, model, attempt, wanted, remedy="Pass period= to fx.linearize")
-        import_extra("piqp", "optimal", attempt)
         self._horizon = count_of(horizon, "horizon", attempt, minimum=1)
-        self._most = most = count_of(max_iterations, "max_iterations", attempt, minimum=1)
-        self._gain = bounded(
-            disturbance_gain, f"{attempt} with this disturbance_gain", lower=0.0, upper=1.0
-        )
-        require(delay in (0, 1), delay, attempt, "delay to be 0 or 1 period")
-        self._delay = bool(delay)
-        about = f"{attempt} with this deadline"
-        late = np.inf if deadline is None else deadline
-        self._deadline = bounded(
-            late, about, lower=0.0, exclusive=True, allow_infinite=True, unit="s"
+        listed = chosen(tracked, model.output_names, "output", attempt)
+        super().__init__(
+            name,
+            model.x0,
+            model.u0,
+            np.tile(model.u0, self._horizon),
+            len(listed),
+            period=float(model.period or 0.0),
+            offset=offset,
+            disturbance_gain=disturbance_gain,
+            delay=delay,
+            deadline=deadline,
+            max_iterations=max_iterations,
         )
         self._model = model
         design = lqr(model, Q, R, largest=largest)
         assert design.cost is not None
         weights = cost(Q, R, largest, model, attempt)
-        listed = chosen(tracked, model.output_names, "output", attempt)
-        limits, rows = _limits(
-            model,
-            input_limits,
-            change_limits,
-            output_limits,
-            violation_weight,
-            design.cost,
-            attempt,
-        )
+        given = input_limits, change_limits, output_limits
+        limits, rows = _limits(model, *given, violation_weight, design.cost, attempt)
         A, B, C, D = model.A, model.B, model.C, model.D
-        self._rest = PointAtRest((A, B, C, D), weights, listed, rows, limits, most)
-        _require_independent(
-            self._rest.conditions, [model.output_names[k] for k in listed], attempt
-        )
+        self._rest = PointAtRest((A, B, C, D), weights, listed, rows, limits, self._most)
+        names = [model.output_names[k] for k in listed]
+        _require_independent(self._rest.conditions, names, attempt)
         self._problem = HorizonProblem(
             (A, B, C[rows], D[rows]),
             (weights[1], design.cost, design.gain),
             self._horizon,
             limits,
-            most,
+            self._most,
         )
-        self._shown = C[rows], D[rows]
+        self._shown = np.hstack([C[rows], D[rows]])
         self._r0 = model.y0[listed]
-        self._f0 = model.xdot0
-        trigger = Periodic(float(model.period or 0.0), offset)
-        self.period, self.offset = trigger.period, trigger.offset
-        self.solve_times: deque[float] = deque(maxlen=_KEPT)
-        n, m = B.shape
-        self.state = self.declare_vector_input("state", n)
-        self.reference = self.declare_vector_input("reference", len(listed)) if listed else None
-        self._u = self.declare_discrete_state("held", model.u0, doc="inputs of the plant")
-        plan = np.tile(model.u0, self._horizon)
-        self._plan = self.declare_discrete_state("plan", plan, doc="inputs to come")
-        self._expected = self.declare_discrete_state("expected", model.x0, doc="predicted states")
-        self._d = self.declare_discrete_state("disturbance", np.zeros(n))
-        self._results = self.declare_discrete_state("results", np.zeros(4))
-        self.declare_discrete_update(self._update, trigger)
-        self.u = self.declare_vector_output("u", m, self._u, prerequisites=[self._u])
-        self.violation, self.iterations, self.missed = (
-            self.declare_vector_output(
-                port, 1, partial(self._calc_result, k), prerequisites=[self._results]
-            )
-            for k, port in enumerate(("violation", "iterations", "missed"))
-        )
 
-    def _update(self, context: Any) -> dict[Handle, Array]:
-        """Find the inputs of the horizon for the state that is measured now."""
-        model, N = self._model, self._horizon
-        x = np.asarray(self.state(context), dtype=float)
-        now, plan = self._u(context), self._plan(context).reshape(N, -1)
-        violation, _, missed, count = self._results(context)
-        d = self._d(context)
-        if count:
-            d = d + self._gain * (x - self._expected(context))
-        dx, du = x - model.x0, now - model.u0
-        if self._delay:  # what was found before acts now
-            du = plan[0] - model.u0
-            dx = self._later(dx, du, d)
-        r = np.zeros(0) if self.reference is None else self.reference(context) - self._r0
-        begin = time.perf_counter()
-        found = self._solved(dx, du, d, np.asarray(r, dtype=float))
-        taken = time.perf_counter() - begin
-        self.solve_times.append(taken)
-        if found is None or taken > self._deadline:
-            following, iterations = np.vstack([plan[1:], plan[-1:]]), float(self._most)
-            missed += 1.0
-        else:
-            following, violation = found.inputs + model.u0, found.violation
-            iterations = float(found.iterations)
-        applied = plan[0] if self._delay else following[0]
-        return {
-            self._u: applied,
-            self._plan: following.ravel(),
-            self._expected: model.x0 + self._later(x - model.x0, applied - model.u0, d),
-            self._d: d,
-            self._results: np.array([violation, iterations, missed, count + 1.0]),
-        }
+    def predicted(self, time: float, x: FloatArray, u: FloatArray) -> FloatArray:
+        """Return A x + B u + f₀."""
+        del time
+        model = self._model
+        later: FloatArray = model.A @ (x - model.x0) + model.B @ (u - model.u0) + model.xdot0
+        return later + model.x0
 
-    def _calc_result(self, k: int, context: Any) -> Array:
-        return self._results(context)[k : k + 1]
-
-    def _later(self, dx: FloatArray, du: FloatArray, d: FloatArray) -> FloatArray:
-        """Return the deviation of the states one period later."""
-        return self._model.A @ dx + self._model.B @ du + self._f0 + d
-
-    def _solved(self, dx: FloatArray, du: FloatArray, d: FloatArray, r: FloatArray) -> Any:
-        point = self._rest.find(self._f0 + d, r)
+    def planned(self, sample: Sample, former: FloatArray) -> tuple[FloatArray, float, int] | None:
+        """Aim at the point at rest, in deviations from the point of the model."""
+        del former
+        model = self._model
+        f, r = model.xdot0 + sample.disturbance, sample.reference - self._r0
+        point = self._rest.find(f, r)
         if point is None:
             return None
-        n = len(dx)
-        xs, us = point[:n], point[n:]
-        C, D = self._shown
-        return self._problem.solve(dx, du, xs, us, C @ xs + D @ us)
+        n, shown = len(model.x0), self._shown @ point
+        dx, du = sample.x - model.x0, sample.u - model.u0
+        found = self._problem.solve(dx, du, point[:n], point[n:], shown)
+        if found is None:
+            return None
+        return (found.inputs + model.u0).ravel(), found.violation, found.iterations
+
+    def shifted(self, time: float, plan: FloatArray) -> FloatArray:
+        """Return the inputs from the next sample on; the last ones stay."""
+        del time
+        m = len(self._model.u0)
+        return np.concatenate([plan[m:], plan[-m:]])
 
 
 def _limits(

@@ -17,7 +17,7 @@ from flexure.solvers.design.state_space.feedback import solve_riccati
 from flexure.solvers.design.synthesis.generalized_plant import GeneralizedPlant, Realization
 
 _RESIDUAL = 1e-6  # of the largest terms of a Riccati equation
-_ROUNDING = 1e-8  # of the largest eigenvalue of a solution: how negative another one may be
+_ROUNDING = 1e-8  # of the size of a solution: how negative its eigenvalues may be
 
 
 def h2_controller(plant: GeneralizedPlant, attempt: str) -> Realization:
@@ -125,7 +125,8 @@ def _stabilizing(
     if rest.max() > _RESIDUAL * sum(np.abs(term) for term in terms).max():
         return None
     values = np.linalg.eigvalsh(X)
-    is_positive = values[0] >= -_ROUNDING * max(values[-1], 0.0)
+    size = np.linalg.norm(Q) / max(float(np.linalg.norm(A)), np.finfo(float).tiny)  # X may be zero
+    is_positive = values[0] >= -_ROUNDING * max(values[-1], size)
     return X if is_positive and all_decay(np.linalg.eigvals(closed), None) else None
 
 

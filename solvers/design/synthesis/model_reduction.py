@@ -15,10 +15,12 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.values.arrays import FloatArray, bounded, freeze
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import gramian, norms, require_transfer
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.analysis.linear_models.poles import Poles, on_boundary
+from flexure.solvers.analysis.linear_models.realizations import scaling
 
 _EQUAL = 1e-6  # relative: distance of Hankel singular values that count as equal
 _NEAR = 1e-3  # relative: distance of poles that are not separated
@@ -33,7 +35,7 @@ class _Part(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """What a method may leave out, the largest first: groups of states that stay together."""
+    """Groups of states that a method keeps or removes, the largest values first."""
 
     values: FloatArray
     sizes: list[int]
@@ -44,7 +46,7 @@ class _Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelReduction(Answer):
-    """A linear model with fewer states, and how far its response may be from the original one.
+    """A linear model with fewer states, and a bound on the error of its response.
 
     Attributes
     ----------
@@ -98,6 +100,7 @@ class ModelReduction(Answer):
         return "\n".join(lines)
 
 
+@in_one_thread
 def model_reduction(
     model: LinearModel,
     order: int | None = None,
@@ -167,7 +170,10 @@ def model_reduction(
         expected = "either the order of the reduced model, or a tolerance of the error"
         raise ValueRefusedError(attempt, expected=expected, found=both)
     period, D = model.period, model.D
-    whole = _Part(seen.A, seen.B, seen.C)
+    source = seen if len(seen.A) < len(model.A) else model  # as it is, zeros are exact
+    unit = scaling(source.A, source.B, source.C)
+    A, B, C = source.A * unit / unit[:, np.newaxis], source.B / unit[:, np.newaxis], source.C * unit
+    whole = _Part(A, B, C)
     poles = np.linalg.eigvals(whole.A).astype(complex)
     decays = poles.real < 0.0 if period is None else np.abs(poles) < 1.0
     stays = ~decays | on_boundary(whole.A, poles, period)

@@ -12,6 +12,7 @@ from flexure.blocks.linear_systems.state_space import AffineSystem, StateSpace
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.interface.html import Shown, fold, heading
 from flexure.diagrams.values.arrays import bounded, freeze
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.frequency.norms import norms
 from flexure.solvers.analysis.frequency.quadratic_search import peak_gain
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
@@ -137,6 +138,7 @@ class SynthesisDesign(Shown):
         )
 
 
+@in_one_thread
 def h2_synthesis(
     model: LinearModel, controls: str | Iterable[str], measurements: str | Iterable[str]
 ) -> SynthesisDesign:
@@ -226,6 +228,7 @@ def h2_synthesis(
     return replace(found, least_norm=found.norm)
 
 
+@in_one_thread
 def hinf_synthesis(
     model: LinearModel,
     controls: str | Iterable[str],

@@ -73,6 +73,13 @@ class NativeMethod:
     difference: tuple[float, ...] = ()
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """Weights of all slopes, those of the interpolant included, at the end of a step."""
+        if self.iterative:
+            return (*self.tableau.A[-1], self.tableau.gamma)
+        return (*self.tableau.B, *[0.0] * (self.rows - len(self.tableau.B)))
+
+    @property
     def error_order(self) -> int:
         """Order of the solution that the error estimate compares with."""
         return int(self.tableau.error_order)
@@ -152,6 +159,14 @@ def column_loops(name: str, tile: int) -> Library:
 
 
 @once
+def adjoint_loops(name: str) -> Library:
+    """Return the loop that goes backward through steps of a method, ``go_back``."""
+    method = METHODS[name]
+    key = f"adjoint of {name}, {source_identity()}"
+    return Library(key, lambda: adjoint_text(method))
+
+
+@once
 def generic_attempt(name: str, tile: int = 0) -> Address:
     """Return the address of the trial step of a method for any system.
 
@@ -223,6 +238,16 @@ def column_loops_text(method: NativeMethod, tile: int) -> str:
         rates = Value(FUNCTION, "@rates_of_states")
         statics = {"tableau": method.tableau, "tile": tile, "rates_of_states": rates}
         module.translate(sensitivity_runs.attempt, "attempt", statics)
+    return module.text
+
+
+def adjoint_text(method: NativeMethod) -> str:
+    """Write the loop that goes backward through steps of a method."""
+    from flexure.solvers.native.kernels.runs.adjoint_runs import go_back
+    from flexure.solvers.native.language.translation import Module
+
+    module = Module()
+    module.translate(go_back, "go_back", {"method": method, "ends": method.ends})
     return module.text
 
 

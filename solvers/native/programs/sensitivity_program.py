@@ -69,80 +69,35 @@ class SparseSlopes:
         return matrix
 
 
-class SensitivityProgram:
-    """Native functions of derivatives by numbers, and of outputs.
+class OwnFunctions:
+    """Native functions beside those of a program, with an environment of their own.
 
     Parameters
     ----------
     layout : Layout
         Of the system.
-    rates, outputs : sequence
-        Expressions of one trace, or numbers.
-    keys : sequence of Key
-        The numbers, discrete values among them.
     driven : frozenset of int
         Slots of inputs that change with time.
 
     Attributes
     ----------
-    slopes : SparseSlopes
-        ∂f/∂p.
-    output_slopes : SparseSlopes
-        Derivatives of the outputs, by states and then by the numbers.
     environment : Environment
         What the functions read besides time and state, as it is laid out.
-    may_jump : bool
-        Whether rates or outputs hold an operation that can jump.
-
-    Raises
-    ------
-    TraceError
-        When it would take too long to compile.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        rates: Sequence[Any],
-        outputs: Sequence[Any],
-        keys: Sequence[Key],
-        driven: frozenset[int],
-    ) -> None:
+    def __init__(self, layout: Layout, driven: frozenset[int] = frozenset()) -> None:
         self._discrete = DiscretePlaces(layout)
         self.environment = Environment(self._discrete.count, self._discrete.starts, driven)
         self._prepare: list[tuple[Callable[..., None], int]] = []
-        states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
-        with quietly():
-            rates = simplify(rates, checked=True)
-            outputs = simplify(outputs, checked=True)
-        symbols = [each for each in (*rates, *outputs) if isinstance(each, Symbol)]
-        self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
-        self.slopes = self._slopes(rates, keys)
-        self.output_slopes = self._slopes(outputs, [*states, *keys])
-        self._count = len(outputs)
-        self._outputs = self._function(outputs)
 
-    def _slopes(self, expressions: Sequence[Any], keys: Sequence[Key]) -> SparseSlopes:
-        """Compile the derivatives of expressions."""
-        shape = len(expressions), len(keys)
-        if not all(shape):
-            return SparseSlopes(None, shape, [], [])
-        with quietly():
-            found = emit_jacobian(expressions, keys, self.environment, ())
-        if not found.rows:
-            return SparseSlopes(None, shape, [], [])
-        return SparseSlopes(
-            self._compiled(found.code, found.base, "jacobian"), shape, found.rows, found.columns
-        )
-
-    def _function(self, expressions: Sequence[Any]) -> Callable[..., None] | None:
-        """Compile expressions."""
+    def _made(self, expressions: Sequence[Any], name: str) -> Address | None:
+        """Compile expressions; None where there are none."""
         if not expressions:
             return None
-        refuse_beyond(WRITTEN, len(depth_first(expressions, {})), "outputs")
+        refuse_beyond(WRITTEN, len(depth_first(expressions, {})), name)
         with quietly():
-            texts, base = emit_with_preparation({"outputs": expressions}, self.environment)
-        return native_function(self._compiled(cut(texts.values()), base, "outputs"))
+            texts, base = emit_with_preparation({"function": expressions}, self.environment)
+        return self._compiled(cut(texts.values()), base, "function")
 
     def _compiled(self, code: ModuleTexts, base: int, name: str) -> Address:
         """Compile a function and what prepares it."""
@@ -163,6 +118,70 @@ class SensitivityProgram:
     def read_discrete(self, store: Store, env: FloatArray) -> None:
         """Put the discrete values of a context into an environment."""
         self._discrete.read(store, env)
+
+
+class SensitivityProgram(OwnFunctions):
+    """Native functions of derivatives by numbers, and of outputs.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    rates, outputs : sequence
+        Expressions of one trace, or numbers.
+    keys : sequence of Key
+        The numbers, discrete values among them.
+    driven : frozenset of int
+        Slots of inputs that change with time.
+
+    Attributes
+    ----------
+    slopes : SparseSlopes
+        ∂f/∂p.
+    output_slopes : SparseSlopes
+        Derivatives of the outputs, by states and then by the numbers.
+    may_jump : bool
+        Whether rates or outputs hold an operation that can jump.
+
+    Raises
+    ------
+    TraceError
+        When it would take too long to compile.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        rates: Sequence[Any],
+        outputs: Sequence[Any],
+        keys: Sequence[Key],
+        driven: frozenset[int],
+    ) -> None:
+        super().__init__(layout, driven)
+        states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
+        with quietly():
+            rates = simplify(rates, checked=True)
+            outputs = simplify(outputs, checked=True)
+        symbols = [each for each in (*rates, *outputs) if isinstance(each, Symbol)]
+        self.may_jump = any(node.op in JUMPING for node in reachable(symbols))
+        self.slopes = self._slopes(rates, keys)
+        self.output_slopes = self._slopes(outputs, [*states, *keys])
+        self._count = len(outputs)
+        made = self._made(outputs, "outputs")
+        self._outputs = None if made is None else native_function(made)
+
+    def _slopes(self, expressions: Sequence[Any], keys: Sequence[Key]) -> SparseSlopes:
+        """Compile the derivatives of expressions."""
+        shape = len(expressions), len(keys)
+        if not all(shape):
+            return SparseSlopes(None, shape, [], [])
+        with quietly():
+            found = emit_jacobian(expressions, keys, self.environment, ())
+        if not found.rows:
+            return SparseSlopes(None, shape, [], [])
+        return SparseSlopes(
+            self._compiled(found.code, found.base, "jacobian"), shape, found.rows, found.columns
+        )
 
     def outputs(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
         """Return the outputs at a time and state, with an environment."""

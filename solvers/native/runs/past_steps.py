@@ -266,6 +266,11 @@ class StepRows:
         held = self._held.at(self._holds[rows])
         return self._maker.repeat(self._spans[rows], self._states[rows], held, counts, times)
 
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the latest times to evaluate at in the steps that end with k rows, shape (k,)."""
+        found: FloatArray = self._spans[rows, 2]
+        return found
+
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
         values = self._held.after(int(self._holds[row]))

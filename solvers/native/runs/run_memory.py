@@ -125,6 +125,31 @@ def set_blocks(memory: StructureArrays, found: BlockFactors) -> None:
             memory.room(name, len(found.direct) if in_tiles else len(found.links))
 
 
+def set_linear(linear: StructureArrays, program: Program, blocks: BlockFactors | None) -> None:
+    """Provide what solving linear equations needs in a part `LinearData`."""
+    fields, n = linear.fields, program.num_states
+    fields.n = n
+    linear.link("jacobian", program.jacobian())
+    assert program.jacobian_entries is not None
+    rows, columns = program.jacobian_entries
+    fields.nonzeros = len(rows)
+    linear.attach("rows", rows)
+    linear.attach("columns", columns)
+    linear.room("entries", len(rows) + 1)  # the last one is zero
+    sparse = program.sparse_factors
+    fields.sparse = sparse is not None
+    if blocks is not None:
+        set_blocks(linear.parts["blocks"], blocks)
+    elif sparse is not None:
+        set_factors(linear.parts["factors"], sparse)
+        linear.room("values", len(sparse.column))
+        linear.room("row", n)
+    fields.roomy = n <= ROOMY
+    if fields.roomy:
+        linear.room("matrix", n * n)
+        linear.room("pivots", n, np.int64)
+
+
 class RunMemory(StructureArrays):
     """A structure `Run` with its arrays.
 
@@ -219,28 +244,7 @@ class RunMemory(StructureArrays):
 
     def _prepare_linear(self) -> None:
         """Provide what solving linear equations needs."""
-        program, linear, n = self.program, self.parts["linear"], self.program.num_states
-        fields = linear.fields
-        fields.n = n
-        linear.link("jacobian", program.jacobian())
-        assert program.jacobian_entries is not None
-        rows, columns = program.jacobian_entries
-        fields.nonzeros = len(rows)
-        linear.attach("rows", rows)
-        linear.attach("columns", columns)
-        linear.room("entries", len(rows) + 1)  # the last one is zero
-        sparse, blocks = program.sparse_factors, program.block_factors
-        fields.sparse = sparse is not None
-        if blocks is not None:
-            set_blocks(linear.parts["blocks"], blocks)
-        elif sparse is not None:
-            set_factors(linear.parts["factors"], sparse)
-            linear.room("values", len(sparse.column))
-            linear.room("row", n)
-        fields.roomy = n <= ROOMY
-        if fields.roomy:
-            linear.room("matrix", n * n)
-            linear.room("pivots", n, np.int64)
+        set_linear(self.parts["linear"], self.program, self.program.block_factors)
 
     def note_beginning(self) -> None:
         """Note what is in the structure now, for `reset`."""

@@ -402,7 +402,7 @@ def joined(function: Any, text: str, operands: tuple[Any, ...], binding: int = _
         tuple(dict.fromkeys(each for metric in metrics for each in getattr(metric, name)))
         for name in ("responses", "functions")
     )
-    calc = partial(_calc_joined, function, operands)
+    calc = partial(calc_joined, function, operands)
     return Metric(
         text.format(*parts),
         tuple(signals.values()),
@@ -422,7 +422,8 @@ def _joined_unit(function: Any, operands: tuple[Any, ...], metrics: list[Metric]
     return metrics[0].unit if len(kinds) == 1 and stays else ""
 
 
-def _calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> FloatArray:
+def calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> FloatArray:
+    """Compute a metric from others."""
     values = (each.measure(records) if isinstance(each, Metric) else each for each in operands)
     return np.asarray(function(*values))
 

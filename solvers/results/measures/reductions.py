@@ -97,16 +97,24 @@ def itae(curve: Curve, since: FloatArray | None = None) -> FloatArray:
 
 def first_crossing(curve: Curve, level: float, direction: str) -> FloatArray:
     """Return when the curve first crosses a level, NaN where it never does."""
-    levels = np.full(len(curve), level)
-    curve = curve.at_level(levels)
+    curve, arc, jumps = crossing_arc(curve, level, direction)
+    crossed = curve.crossing(arc, np.full(len(curve), level))
+    return np.where(arc >= 0, np.where(jumps, curve.t0[arc], crossed), np.nan)
+
+
+def crossing_arc(
+    curve: Curve, level: float, direction: str
+) -> tuple[Curve, NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the curve divided at a level, the arcs that first cross it, and whether by a jump.
+
+    An arc is -1 where there is none; a jump is before it.
+    """
+    curve = curve.at_level(np.full(len(curve), level))
     before = np.append(curve.y0[:1], curve.y1[:-1])  # what comes before an arc
     before[curve.first[:-1]] = curve.y0[curve.first[:-1]]
     jumps = _crosses(before, curve.y0, level, direction)
-    crosses = _crosses(curve.y0, curve.y1, level, direction)
-    arc = curve.first_of(jumps | crosses)
-    crossed = curve.crossing(arc, levels)
-    when = np.where(jumps[arc], curve.t0[arc], crossed)
-    return np.where(arc >= 0, when, np.nan)
+    arc = curve.first_of(jumps | _crosses(curve.y0, curve.y1, level, direction))
+    return curve, arc, jumps[arc]
 
 
 def _crosses(a: FloatArray, b: FloatArray, level: float, direction: str) -> NDArray[np.bool_]:

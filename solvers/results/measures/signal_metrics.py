@@ -65,10 +65,11 @@ def at(signal: Signal, time: float) -> Metric:
     """
     when = number("time", time)
     label = f"at({path_of(signal)}, {spelled(when)})"
-    return metric_of(label, (signal,), partial(_at, signal, when), "{}")
+    return metric_of(label, (signal,), partial(calc_at, signal, when), "{}")
 
 
-def _at(signal: Signal, when: float, records: Records) -> FloatArray:
+def calc_at(signal: Signal, when: float, records: Records) -> FloatArray:
+    """Compute `at`."""
     _within(records, when)
     return reductions.value_at(records.single(signal), when)
 
@@ -357,10 +358,13 @@ def first_crossing(signal: Signal, level: float, direction: Direction = "either"
     limit, attempt = number("level", level), f"Cannot measure '{path_of(signal)}'"
     one_of(direction, get_args(Direction), "direction", attempt)
     label = f"first_crossing({path_of(signal)}, {spelled(limit)}, {direction})"
-    return metric_of(label, (signal,), partial(_first_crossing, signal, limit, direction), "s")
+    return metric_of(label, (signal,), partial(calc_first_crossing, signal, limit, direction), "s")
 
 
-def _first_crossing(signal: Signal, level: float, direction: str, records: Records) -> FloatArray:
+def calc_first_crossing(
+    signal: Signal, level: float, direction: str, records: Records
+) -> FloatArray:
+    """Compute `first_crossing`."""
     return reductions.first_crossing(records.single(signal), level, direction)
 
 
@@ -391,16 +395,24 @@ def _reduction(
         )
     name += "".join(f", {key}={spelled(value)}" for key, value in given.items()) + ")"
     unit = _UNITS.get(function.__name__, "{}")
-    return metric_of(name, signals, partial(_reduce, function, signal, target, given), unit)
+    return metric_of(name, signals, partial(calc_reduction, function, signal, target, given), unit)
 
 
-def _reduce(
+def calc_reduction(
     function: Callable[[Curve], FloatArray],
     signal: Signal,
     target: float | Signal,
     window: dict[str, float],
     records: Records,
 ) -> FloatArray:
+    """Compute the metric of a reduction."""
+    return function(reduced_curve(signal, target, window, records))
+
+
+def reduced_curve(
+    signal: Signal, target: float | Signal, window: dict[str, float], records: Records
+) -> Curve:
+    """Return the part of a signal, or of its distance from a target, that is reduced."""
     for when in window.values():
         _within(records, when)
     if isinstance(target, float):
@@ -408,7 +420,7 @@ def _reduce(
         y = y if target == 0.0 else y.moved(np.full(len(y), -target))
     else:
         y = records.difference(signal, target)
-    return function(reductions.cut(y, window.get("start"), window.get("end")))
+    return reductions.cut(y, window.get("start"), window.get("end"))
 
 
 def _within(records: Records, when: float) -> None:

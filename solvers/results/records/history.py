@@ -156,6 +156,9 @@ class Rows(Protocol):
     ) -> FloatArray:
         """Return the states at k times, shape (k, n), so many of which are in each step."""
 
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the latest times to evaluate at in the steps that end with k rows, shape (k,)."""
+
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""
 
@@ -196,6 +199,10 @@ class _PieceRows:
         self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
     ) -> FloatArray:
         return interpolate([self.interpolant(row) for row in rows.tolist()], counts, times)
+
+    def clips(self, rows: NDArray[np.intp]) -> FloatArray:
+        steps = (None if self.begins[row] else self.interpolant(row) for row in rows.tolist())
+        return np.array([getattr(step, "clip", np.inf) for step in steps])
 
     def snapshot(self, row: int) -> Snapshot:
         return self._pieces[int(self._piece[row])].snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import xml.etree.ElementTree as ET
 from contextlib import suppress
@@ -39,6 +40,21 @@ def rows_in(text: str) -> list[list[str]]:
         text = text.partition("</style>")[2].removesuffix("</div>")
     tree = ET.fromstring(f"<div>{text}</div>")
     return [["".join(cell.itertext()) for cell in row] for row in tree.iter("tr")]
+
+
+def assert_drawn_on_any_background(text: str, drawing: str) -> None:
+    """The marks are those of the drawing, and its text can be read in light and dark notebooks."""
+    shown = text[text.index("<svg") : text.index("</svg>")]
+    attributes = re.compile(r'(fill|stroke)="([^"]*)"')
+    assert attributes.sub("", shown) == attributes.sub("", drawing[: drawing.index("</svg>")])
+    assert set(re.findall(r'<text[^>]*fill="([^"]*)"', shown)) == {"currentColor"}
+    areas = {color for kind, color in attributes.findall(shown) if kind == "fill"}
+    for paper, ink in ((1.0, 0.13), (0.07, 0.87)):
+        for area in areas - {"none", "currentColor"}:
+            *color, opacity = (int(area[k : k + 2], 16) / 255.0 for k in (1, 3, 5, 7))
+            mixed = opacity * np.array(color) + (1.0 - opacity) * paper
+            light = [0.05 + np.mean(each) ** 2.2 for each in (mixed, ink)]
+            assert max(light) / min(light) > 4.5, area
 
 
 class Hostile(fx.LeafSystem):
@@ -99,7 +115,7 @@ def test_a_context_of_a_block_shows_its_values_at_once() -> None:
 
 def test_a_diagram_is_drawn_and_a_block_lists_what_it_has() -> None:
     system = servo()
-    assert system.to_svg() in html(system)
+    assert_drawn_on_any_background(html(system), system.to_svg())
     block = Hostile()
     names = [row[0] for row in rows_in(html(block))]
     assert names == ["path", "gain", "path", "y"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from examples.compliant_door import build as door
 from examples.four_bar_linkage import build as four_bar
 from flexure.diagrams.drawing.formats.style import RED
 from flexure.solvers.results.mechanisms.camera import Camera
+from tests.support.calls.public_methods import CALLS
 from tests.support.pages.pages import opened
 
 if TYPE_CHECKING:
@@ -147,7 +150,7 @@ def test_flexures_have_the_colors_of_their_stress_up_to_the_yield_strength_that_
     assert not all(is_red[1])
 
 
-def test_a_flexure_that_is_pressed_shows_its_stress_and_safety(
+def test_a_flexure_that_is_pressed_shows_its_stress_safety_and_equations(
     browser: Browser, tmp_path: Path
 ) -> None:
     plant = pushed_leaf(235e6)
@@ -169,11 +172,44 @@ def test_a_flexure_that_is_pressed_shows_its_stress_and_safety(
             for each in shown.page.locator(".inside .tile").all()
         ]
         assert shown.page.locator(".inside .curve").count() == 2
+        assert "k_y = E w t³ / L³" in shown.page.locator(".inside .law").inner_text()
     stress, safety = (result.sample(f"leaf.{name}", table["time"]) for name in
                       ("greatest_stress", "safety"))  # fmt: skip
     expected = [stress[0], np.max(stress), safety[0], np.min(safety)]
     np.testing.assert_allclose(tiles, expected, rtol=1e-4)
     np.testing.assert_allclose(table["leaf.safety"], safety, rtol=1e-3)
+
+
+def test_shapes_of_modes_and_of_buckling_move_the_mechanism_with_a_slider(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plant, other = pushed_leaf(235e6), pushed_leaf(None)
+    modes, others = (fx.modes(each, fx.equilibrium(each).context) for each in (plant, other))
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"shapes= results of modes and buckling"):
+        fx.page(plant, 0.01, shapes=others)
+    page = fx.page(plant, 0.01, shapes=[modes], view="xy")
+    with opened(browser, page, tmp_path) as shown:
+        choice = shown.page.get_by_label("Shape of guide")
+        assert choice.locator("option").count() == 1 + len(modes)
+        slider = shown.page.get_by_label("Phase of the shape in degrees")
+        assert not slider.is_visible()
+        choice.select_option("0")
+        places = []
+        for degrees in (0, 90, 180):
+            slider.fill(str(degrees))
+            seen = shown.page.evaluate(SEEN)
+            places.append(-seen["bodies"][1][1] / seen["scale"])
+        shown.page.get_by_label("Shape of guide").select_option("")
+        assert not slider.is_visible()
+    up, rest, down = np.array(places) - places[1]
+    assert up == pytest.approx(-down, rel=1e-3)
+    assert abs(up) == pytest.approx(0.12 * 0.1, rel=0.02)  # of the length of the leaf
+    assert rest == 0.0
+    call = CALLS["buckling"]()
+    loads = call.function(**call.arguments)
+    shapes = json.dumps([f"{each.kind}, factor {each.factor:.4g}" for each in loads])
+    page = fx.page(loads.context.system, 0.01, shapes=loads)
+    assert json.dumps(re.findall(r'"name":"([^"]*, factor [^"]*)"', page.html)) == shapes
 
 
 def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(

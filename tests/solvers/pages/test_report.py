@@ -63,7 +63,7 @@ def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
     assert f"{result['door.potential_energy'][-1]:.6g}" in energies
     with visiting(browser, file, width=400) as visit:
         assert visit.page.evaluate("document.documentElement.scrollWidth") == 400
-        assert visit.page.locator("h1").inner_text() == "Door <1>"
+        assert visit.page.locator("header h1").inner_text() == "Door <1>"
         shown = visit.page.locator("main").inner_text()
         assert "Asked by <b>Ada</b> & <script>alert(1)</script>." in shown
         assert visit.page.locator("math").count() >= 4
@@ -71,6 +71,37 @@ def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
         assert visit.page.evaluate(broken) == 0
         printed = visit.page.pdf(prefer_css_page_size=True)
         assert 3 <= len(re.findall(rb"/Type /Page\b", printed)) <= 6
+
+
+def test_the_report_of_flexures_is_two_pages_with_equal_leaves_once_and_an_annex(
+    browser: Browser, tmp_path: Path
+) -> None:
+    builder = fx.PlantBuilder("guide", gravity=(0.0, 0.0, 0.0))
+    platform = builder.add_body(
+        "platform", fx.SpatialInertia.solid_box(0.2, size=(0.01, 0.08, 0.02))
+    )
+    joint = builder.add_joint(fx.PlanarJoint("platform", builder.world, platform))
+    joint.default_pose = np.eye(3), (0.05, 0.0, 0.0)
+    steel = fx.Material.common("stainless steel 301")
+    leaves: dict[str, Any] = {"length": 0.05, "width": 0.02, "thickness": 3e-4, "material": steel}
+    ends = builder.world, platform
+    builder.add_assembly(fx.ParallelGuide("guide", *ends, distance=0.06, planar=True, **leaves))
+    plant = builder.build()
+    context = plant.create_default_context()
+    joint.translation.set(context, [0.05, 0.002])
+    result = fx.simulate(plant, 0.02, context=context)
+    page = fx.report(result, path=tmp_path / "guide.html")
+    assert "could not be made" not in page.html
+    shown = section(page.html, "Elements with limits")
+    assert "<code>guide_leaf1, guide_leaf2</code>" in shown
+    assert shown.count("k_y = E w t³ / L³") == 1
+    greatest = max(result[f"guide_leaf{k}.greatest_stress"].max() for k in (1, 2))
+    assert f"{greatest:.6g}" in shown
+    assert page.html.index("<h1>Annex</h1>") < page.html.index("<h2>Diagram of the plant")
+    with visiting(browser, tmp_path / "guide.html", width=800) as visit:
+        visit.page.evaluate("document.querySelector('.annex').remove()")
+        printed = visit.page.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type /Page\b", printed)) <= 2
 
 
 @pytest.mark.full
@@ -151,7 +182,7 @@ def test_a_system_alone_has_a_report_and_odd_things_have_none() -> None:
         fx.report(run(), signals=["door.axis.angel"])
 
 
-def test_equations_of_a_divided_leaf_name_its_constants_and_show_like_segments_once() -> None:
+def test_the_law_of_a_divided_leaf_and_its_like_segments_are_there_once() -> None:
     builder = fx.PlantBuilder("clamped")
     size = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
     end = builder.add_frame("end", builder.world, (0.1, 0.0, 0.0))
@@ -159,10 +190,11 @@ def test_equations_of_a_divided_leaf_name_its_constants_and_show_like_segments_o
     options = {"segments": 4, "planar": True, **size}
     leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, **options)
     builder.add_force_element(leaf)
-    page = section(fx.report(builder.build()).html, "Equations")
-    # The series of the torsion constant is there once, and so are segments between others.
-    assert page.count("constants_1[2] = 0.5*youngs_modulus/(poissons_ratio + 1)*") == 1
-    assert "<code>leaf_2, leaf_3</code>" in page
+    html = fx.report(builder.build()).html
+    page = section(html, "Elements with limits")
+    assert page.count("k_y = E w t³ / L³") == 1
+    assert "<code>leaf_1, leaf_2, leaf_3, leaf_4</code>" in page
+    assert "fx.equation writes them in full" in section(html, "Equations")
 
 
 def test_a_brief_equation_computes_what_the_block_does() -> None:

@@ -162,17 +162,29 @@ def test_the_loop_gain_of_the_present_values_is_that_of_a_linear_model(
 MARGINS = ("crossover", "phase-margin", "peak")
 
 
-def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid() -> None:
-    """Of a damping ratio of 0.05 %, whose peak is a hundredth as wide as the grid."""
+#: A resonance with a damping ratio of 0.05 %, and a zero and a pole 0.1 % apart.
+PAIR = np.polymul([0.1, 1.0], [1.0, 0.0001 * 32.53, 32.53**2]), [1.0, 0.0001 * 32.5, 32.5**2]
+
+
+@pytest.mark.parametrize(
+    ("arm", "tuned"),
+    [
+        (([20.0], [1.0, 0.0317, 31.7**2]), {"kp": 0.9, "ki": 0.4, "kd": 0.002}),
+        ((2.0 * np.array(PAIR[1]), PAIR[0]), {"kp": 0.9, "ki": 0.4}),
+    ],
+)
+def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid(
+    arm: Any, tuned: dict[str, float]
+) -> None:
     builder = fx.DiagramBuilder("swinging")
     builder.add_all(
         fx.Step("target"),
-        fx.PIDController("pid", kp=0.9, ki=0.4, kd=0.002),
-        fx.TransferFunction("arm", [20.0], [1.0, 0.0317, 31.7**2]),
+        fx.PIDController("pid", **tuned),
+        fx.TransferFunction("arm", *arm),
     )
     builder.connect("target.y", "pid.setpoint")
     builder.connect_chain("pid", "arm", "pid.measurement")
-    system, gains = builder.build(), ("pid.kp", "pid.ki", "pid.kd")
+    system, gains = builder.build(), tuple(f"pid.{name}" for name in tuned)
     context = system.create_default_context()
     opened_loop = context.clone()
     for each in gains:
@@ -193,7 +205,9 @@ def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid() -> No
     )
     expected = fx.margins(fx.loop_gain(system, "pid.u", context=context))
     k = np.argmin(np.abs(expected.phase_margins))
-    assert found["phaseMargin"] == pytest.approx(np.rad2deg(expected.phase_margins[k]), rel=1e-3)
+    assert found["phaseMargin"] == pytest.approx(
+        np.rad2deg(abs(expected.phase_margins[k])), rel=1e-3
+    )
     assert found["crossover"] == pytest.approx(expected.phase_margin_frequencies[k], rel=1e-5)
     assert found["peak"] == pytest.approx(1.0 / expected.modulus_margin, rel=5e-3)
 

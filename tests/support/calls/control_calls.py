@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import flexure as fx
 from tests.support.calls.odd_arguments import Call
-from tests.support.calls.public_calls import Make, lag, mass_model, of_lag, of_mass, whole
+from tests.support.calls.public_calls import (
+    Make,
+    driven,
+    lag,
+    mass_model,
+    method,
+    of_lag,
+    of_mass,
+    whole,
+)
 
 _FILTER: dict[str, Any] = {
     "model": fx.FirstOrderLag("lag", time_constant=0.5),
@@ -74,6 +84,20 @@ def sampled_mass() -> fx.LinearModel:
     return dataclasses.replace(model, A=np.eye(2) + 0.1 * model.A, B=0.1 * model.B, period=0.1)
 
 
+def tuned() -> Call:
+    diagram, context = lag()
+    arguments = {
+        "system": diagram,
+        "parameters": {"lag.time_constant": (0.1, 10.0)},
+        "goals": [fx.metrics.decay_rate() >= 2.0],
+        "contexts": [context],
+        "period": 0.1,
+        "logarithmic": "lag.time_constant",
+        "starts": 1,
+    }
+    return Call(fx.tune, arguments, context.to_dict)
+
+
 def filtered() -> Call:
     """A result with a filter."""
     builder = fx.DiagramBuilder("filtered")
@@ -86,6 +110,38 @@ def filtered() -> Call:
     result = fx.simulate(builder.build(), 3.0)
     arguments = {"result": result, "filter": "ekf", "start": 0.5, "confidence": 0.9}
     return Call(fx.filter_consistency, arguments)
+
+
+def planning() -> Call:
+    """A lag that is to reach a value."""
+    system, context = driven()
+    arguments: dict[str, Any] = {
+        "t_final": 1.0,
+        "inputs": {"u": (-2.0, 2.0)},
+        "start": {"x": 0.0},
+        "end": {"y": 0.5},
+        "path": {"y": (-1.0, 1.0)},
+        "cost": {"u": 1.0},
+        "final_cost": {"y": 0.1},
+        "targets": {"u": 0.1},
+        "intervals": 2,
+        "method": "radau",
+        "kind": "linear",
+        "guess": "straight",
+        "tolerance": 1e-2,
+        "max_refinements": 1,
+        "max_iterations": 100,
+        "progress": False,
+    }
+    return Call(
+        fx.optimal_motion, {"system": system, "context": context, **arguments}, context.to_dict
+    )
+
+
+@cache
+def motion() -> tuple[Any, Any]:
+    call = planning()
+    return call.function(**call.arguments), lambda: None
 
 
 def control_calls() -> dict[str, Make]:
@@ -187,7 +243,36 @@ def control_calls() -> dict[str, Make]:
                 "offset": 0.05,
             },
         ),
+        "NonlinearPredictiveController": whole(
+            fx.NonlinearPredictiveController,
+            name="mpc",
+            model=fx.Integrator("x"),
+            period=0.1,
+            horizon=2,
+            inputs={"u": (-1.0, 1.0)},
+            cost={"y": 1.0},
+            targets={"y": 0.5},
+            tracked=(),
+            path={"y": (-1.0, 1.0)},
+            change_cost={"u": 0.1},
+            change_limits={"u": 0.5},
+            final_weight=0.1,
+            violation_weight=10.0,
+            substeps=2,
+            steps=2,
+            disturbance_gain=0.2,
+            delay=1,
+            deadline=1.0,
+            max_iterations=50,
+            offset=0.05,
+        ),
+        "tune": tuned,
         "filter_consistency": filtered,
+        "optimal_motion": planning,
+        "OptimalMotion.__getitem__": lambda: Call(motion()[0].__getitem__, {}, lambda: None),
+        "OptimalMotion.sample": method(motion, "sample", signal="y", times=[0.1, 0.2]),
+        "OptimalMotion.to_block": method(motion, "to_block", name="plan", signals="y"),
+        "OptimalMotion.plot": method(motion, "plot", path="motion.png"),
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
         "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
     }

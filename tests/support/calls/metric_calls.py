@@ -43,6 +43,10 @@ def metric_calls() -> dict[str, Callable[[], Call]]:
         f"metrics.{name}": partial(Call, partial(_evaluated, name), given)
         for name, given in arguments.items()
     }
+    calls |= {
+        f"metrics.{name}": partial(Call, partial(_at_rest, name), given)
+        for name, given in _rest_arguments().items()
+    }
     metric = fx.metrics.rms("y")
     methods = {
         "evaluate": Call(metric.evaluate, {"times": _TIMES, "samples": _SAMPLES, "steps": None}),
@@ -55,8 +59,40 @@ def metric_calls() -> dict[str, Callable[[], Call]]:
     return calls
 
 
-def _evaluated(name: str, **given: Any) -> Any:
+def _rest_arguments() -> dict[str, dict[str, Any]]:
+    """The arguments of metrics of a system at rest."""
+    ways: dict[str, Any] = {"inputs": "u", "outputs": "y", "openings": ()}
+    band = {"lower": 0.1, "upper": 10.0}
+    wires = {"reference": "u", "output": "y"}
+    times = {"response_time": 0.5, "steady_error": 0.01, "peak_error": 1.5}
+    return {
+        "decay_rate": band,
+        "least_damping": band,
+        "frequency": {"number": 0},
+        "stiffness_at": {"frame": "stage", "about": (0.0, 0.0, 1.0), "p_FP": (0.0, 0.0, 0.1)},
+        "at_rest": {"signal": "y"},
+        "over_stroke": {
+            "signal": "y",
+            "output": "q",
+            "stroke": (-0.1, 0.1),
+            "worst": "peak",
+            "points": 5,
+        },
+        "gain": {**ways, **band, "bound": ([0.1, 1.0], [1.0, 2.0])},
+        "tracking": {**wires, **times, "openings": ()},
+        "h2": ways,
+        "stability_margin": {"location": "u", "kind": "disk", "openings": ()},
+        "overshoot": wires,
+    }
+
+
+def _at_rest(name: str, **given: Any) -> Any:
+    """Make a metric of a system at rest, and return what it is called."""
+    return getattr(fx.metrics, name)(**given).label
+
+
+def _evaluated(function: str, /, **given: Any) -> Any:
     """Make a metric, and compute it."""
     by_place = ("law", "name", "signal", "metric", "other")
     args = [given.pop(each) for each in by_place if each in given]
-    return getattr(fx.metrics, name)(*args, **given).evaluate(_TIMES, _SAMPLES)
+    return getattr(fx.metrics, function)(*args, **given).evaluate(_TIMES, _SAMPLES)

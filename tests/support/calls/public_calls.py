@@ -347,6 +347,15 @@ def function_calls() -> dict[str, Make]:
         "to_fmu": of_lag(fx.to_fmu, signals=["lag.y"], inputs=(), parameters=(), platforms=()),
         "to_javascript": of_lag(fx.to_javascript, signals=["lag.y"]),
         "doctor": of_lag(fx.doctor),
+        "gradient": of_lag(
+            fx.gradient,
+            metric=fx.metrics.final("lag.y"),
+            t_final=0.01,
+            parameters="lag.time_constant",
+            method="RK45",
+            rtol=1e-3,
+            atol=1e-6,
+        ),
         "parameter_sensitivity": of_lag(
             fx.parameter_sensitivity,
             t_final=0.01,

@@ -167,6 +167,19 @@ def optimized() -> tuple[Any, Any]:
     return found, lambda: None
 
 
+@cache
+def leveled() -> tuple[Any, Any]:
+    system, context = lag()
+    bounds, goal = {"lag.time_constant": (0.1, 10.0)}, fx.metrics.decay_rate() >= 2.0
+    return fx.tune(system, bounds, goal, contexts=context), lambda: None
+
+
+def tuning_applied() -> Call:
+    found, _ = leveled()
+    context = found.system.create_default_context()
+    return Call(found.apply, {"context": context}, context.to_dict)
+
+
 def best_applied() -> Call:
     found, _ = optimized()
     context = found.system.create_default_context()
@@ -525,6 +538,9 @@ def method_calls() -> dict[str, Make]:
         "FitReport.plot": method(report, "plot", path="law.png"),
         "FitReport.__getitem__": lambda: Call(report()[0].__getitem__, {}, lambda: None),
         "Optimization.apply": best_applied,
+        "Tune.apply": tuning_applied,
+        "Tune.plot": method(leveled, "plot", path="tuned.png"),
+        "Tune.__getitem__": lambda: Call(leveled()[0].__getitem__, {}, lambda: None),
         "Optimization.plot": method(optimized, "plot", path="search.png"),
         "Optimization.__getitem__": lambda: Call(optimized()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
@@ -564,29 +580,11 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Settling", "Terminate", "Notch", "Section"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Actuator", "Equation"),
     *("Equilibrium", "FMUBlock", "Log", "Margins", "PassivityReport", "FilterConsistency"),
-    *(
-        "Norms",
-        "PassivityIndices",
-        "DescribingFunction",
-        "FrequencyResponse",
-        "LimitCycles",
-        "ParameterSensitivity",
-        "Table",
-        "Checkup",
-        "Mode",
-    ),
-    *("ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("Norms", "PassivityIndices", "ParameterSensitivity", "Gradient", "Table", "Checkup"),
+    *("Mode", "ModeTracks", "Modes", "CSize", "Statistics", "StepInfo", "Buckling", "CriticalLoad"),
+    *("DescribingFunction", "FrequencyResponse", "LimitCycles"),
     *("LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack", "DisturbanceInfo"),
-    *(
-        "FeedbackDesign",
-        "SynthesisDesign",
-        "ModelReduction",
-        "LivePage",
-        "ObserverDesign",
-        "PIDTuning",
-        "Plan",
-        "Regression",
-        "Widget",
-    ),
-    *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
+    *("FeedbackDesign", "SynthesisDesign", "ModelReduction", "LivePage", "ObserverDesign"),
+    *("PIDTuning", "Plan", "Regression", "Widget", "DynamicStiffness", "ForceTable"),
+    *("metrics.Constraint", "metrics.Metric", *vars(fx.laws)["__all__"]),
 }

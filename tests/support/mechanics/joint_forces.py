@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies.bodies import Body
-from flexure.blocks.multibody.force_elements.force_element import JointForceElement
+from flexure.blocks.multibody.force_elements.joint_force_element import JointForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
 from tests.support.mechanics.joints import JOINTS
 

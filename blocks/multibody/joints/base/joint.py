@@ -49,8 +49,7 @@ class Joint(Part, ABC):
     """A joint between a frame F on a parent body and a frame M on a child body.
 
     The pose of M in F is a function of the positions q, and the spatial velocity of M in F is
-    V_FM = H(q) v, linear in the velocities v. Which of the two bodies is nearer to the world is
-    of no importance to the joint.
+    V_FM = H(q) v, linear in the velocities v. Either body can be the one nearer to the world.
 
     Parameters
     ----------
@@ -61,8 +60,7 @@ class Joint(Part, ABC):
     damping : float or array_like, shape (num_velocities,)
         Viscous damping d >= 0: the generalized force -d v, component by component.
     position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
-        Lower and upper limits, infinite when omitted. They are only stored; `JointStop` makes
-        position limits act.
+        Lower and upper limits, infinite when omitted. Only a `JointStop` lets positions feel them.
 
     Attributes
     ----------
@@ -95,17 +93,13 @@ class Joint(Part, ABC):
     See Also
     --------
     RevoluteJoint : A hinge.
-    PrismaticJoint : A slide.
     PlantBuilder.add_joint : Add a joint to a plant.
 
     Examples
     --------
     >>> import flexure as fx
-    >>> builder = fx.PlantBuilder("bench")
-    >>> arm = builder.add_body("arm", fx.SpatialInertia.thin_rod(0.1, length=0.2, axis="x"))
-    >>> joint = builder.add_joint(fx.RevoluteJoint("pin", builder.world, arm, axis=(0, 0, 1)))
-    >>> joint.num_positions, joint.can_rotate, joint.can_translate
-    (1, True, False)
+    >>> fx.PlanarJoint.can_rotate, fx.PlanarJoint.can_translate
+    (True, True)
     """
 
     TYPE_NAME: ClassVar[str]
@@ -145,17 +139,11 @@ class Joint(Part, ABC):
         self.set_position_limits(*pair_of_limits(position_limits, attempt))
         self.set_velocity_limits(*pair_of_limits(velocity_limits, attempt))
         self.set_acceleration_limits(*pair_of_limits(acceleration_limits, attempt))
-        self.positions = JointValue(
-            self, "positions", self._read_positions, self._write_positions, port=0
-        )
-        self.velocities = JointValue(
-            self, "velocities", self._read_velocities, self._write_velocities, port=1
-        )
+        self.positions = JointValue(self, "positions", self._read_q, self._write_q, port=0)
+        self.velocities = JointValue(self, "velocities", self._read_v, self._write_v, port=1)
         self.pose = JointValue(self, "pose", self._read_pose, self._write_pose)
         self.pose_pair = JointValue(self, "pose_pair", self._read_pair, self._write_pair)
-        self.spatial_velocity = JointValue(
-            self, "spatial_velocity", self._read_spatial_velocity, self._write_spatial_velocity
-        )
+        self.spatial_velocity = JointValue(self, "spatial_velocity", self._read_V, self._write_V)
 
     # Kinematics, to be implemented by each kind ----------------------------------------------
 
@@ -448,11 +436,11 @@ class Joint(Part, ABC):
 
     def get_one_position(self, context: Context) -> float:
         """Return the position of a joint that has exactly one."""
-        return float(self._one("position", self.num_positions, self._read_positions, context))
+        return float(self._one("position", self.num_positions, self._read_q, context))
 
     def get_one_velocity(self, context: Context) -> float:
         """Return the velocity of a joint that has exactly one."""
-        return float(self._one("velocity", self.num_velocities, self._read_velocities, context))
+        return float(self._one("velocity", self.num_velocities, self._read_v, context))
 
     def _one(
         self, what: str, count: int, read: Callable[[Context], FloatArray], context: Context
@@ -487,7 +475,7 @@ class Joint(Part, ABC):
         """Add -d v, the generalized force of viscous damping."""
         part = self._along(forces, f"Cannot add the damping of joint '{self.name}'")
         if self.num_velocities:
-            part -= self.damping.get(context) * self._read_velocities(context)
+            part -= self.damping.get(context) * self._read_v(context)
 
     def _along(self, forces: MultibodyForces, attempt: str) -> FloatArray:
         """Return a view of the generalized forces along this joint."""
@@ -496,19 +484,19 @@ class Joint(Part, ABC):
 
     # The quantities behind the handles -------------------------------------------------------
 
-    def _read_positions(self, context: Context) -> FloatArray:
+    def _read_q(self, context: Context) -> FloatArray:
         q: FloatArray = self.tree.positions.eval(context)[self.tree.positions_of(self)]
         return q
 
-    def _read_velocities(self, context: Context) -> FloatArray:
+    def _read_v(self, context: Context) -> FloatArray:
         v: FloatArray = self.tree.velocities.eval(context)[self.tree.velocities_of(self)]
         return v
 
-    def _write_positions(self, context: Context, q: npt.ArrayLike) -> None:
+    def _write_q(self, context: Context, q: npt.ArrayLike) -> None:
         number = self.checked_positions(q, f"Cannot set the positions of joint '{self.name}'")
         self.tree.write_coordinates(context, self.tree.positions_of(self), number)
 
-    def _write_velocities(self, context: Context, v: npt.ArrayLike) -> None:
+    def _write_v(self, context: Context, v: npt.ArrayLike) -> None:
         attempt = f"Cannot set the velocities of joint '{self.name}'"
         number = as_finite(v, (self.num_velocities,), attempt)
         if self.is_locked(context) and np.any(number != 0.0):
@@ -524,11 +512,11 @@ class Joint(Part, ABC):
         self.tree.write_coordinates(context, self.tree.velocities_in_state(self), v)
 
     def _read_pose(self, context: Context) -> RigidTransform:
-        return self.calc_pose(self._read_positions(context))
+        return self.calc_pose(self._read_q(context))
 
     def _write_pose(self, context: Context, X_FM: Any) -> None:
         pose = as_pose(X_FM, f"Cannot set the pose of joint '{self.name}'")
-        self._write_positions(context, self.nearest_positions(pose))
+        self._write_q(context, self.nearest_positions(pose))
 
     def _read_pair(self, context: Context) -> tuple[FloatArray, FloatArray]:
         return pair_from_pose(self._read_pose(context))
@@ -537,16 +525,16 @@ class Joint(Part, ABC):
         attempt = f"Cannot set the pose of joint '{self.name}'"
         self._write_pose(context, pose_from_pair(pair, attempt))
 
-    def _read_spatial_velocity(self, context: Context) -> FloatArray:
-        H = self.calc_motion_matrix(self._read_positions(context))
-        V: FloatArray = np.matmul(H, self._read_velocities(context))
+    def _read_V(self, context: Context) -> FloatArray:
+        H = self.calc_motion_matrix(self._read_q(context))
+        V: FloatArray = np.matmul(H, self._read_v(context))
         return V
 
-    def _write_spatial_velocity(self, context: Context, V_FM: Any) -> None:
+    def _write_V(self, context: Context, V_FM: Any) -> None:
         attempt = f"Cannot set the spatial velocity of joint '{self.name}'"
         number = as_finite(V_FM, (6,), attempt)
-        v = self.nearest_velocities(self._read_positions(context), number)
-        self._write_velocities(context, v)
+        v = self.nearest_velocities(self._read_q(context), number)
+        self._write_v(context, v)
 
     # Checks ----------------------------------------------------------------------------------
 

@@ -115,6 +115,14 @@ def solve(linear: LinearData, factors: FactorData, n: int, tile: Static, b: Floa
         solve_dense(linear.n, linear.matrix, linear.pivots, b)
 
 
+def solve_transposed(linear: LinearData, b: Floats) -> None:
+    """Do the same for the transposed equations, with factors that are not in blocks."""
+    if linear.factored_sparse == 1:
+        solve_sparse_transposed(linear.factors, linear.n, linear.values, linear.row, b)
+    else:
+        solve_dense_transposed(linear.n, linear.matrix, linear.pivots, b)
+
+
 def factorize_sparse(
     factors: FactorData, n: int, d: Real, entries: Reals, values: Reals, row: Reals
 ) -> Mask:
@@ -173,6 +181,21 @@ def solve_sparse(factors: FactorData, n: int, values: Reals, y: Reals, b: Reals)
             total -= values[e] * y[factors.column[e]]
         y[i] = total
     for i in unrolled(n):
+        b[i] = y[factors.ranks[i]]
+
+
+def solve_sparse_transposed(factors: FactorData, n: int, values: Reals, y: Reals, b: Reals) -> None:
+    """Solve with the transposed sparse factors."""
+    for i in range(n):
+        y[factors.ranks[i]] = b[i]
+    for i in range(n):
+        for e in range(factors.diagonal[i] + 1, factors.starts[i + 1]):
+            y[factors.column[e]] -= values[e] * y[i]
+        y[i] = y[i] * values[factors.diagonal[i]]
+    for i in range(n - 1, -1, -1):
+        for e in range(factors.starts[i], factors.diagonal[i]):
+            y[factors.column[e]] -= values[e] * y[i]
+    for i in range(n):
         b[i] = y[factors.ranks[i]]
 
 
@@ -238,3 +261,22 @@ def solve_dense(n: int, matrix: Floats, pivots: Ints, b: Floats) -> None:
         for j in range(i + 1, n):
             total -= matrix[i * n + j] * b[j]
         b[i] = total / matrix[i * n + i]
+
+
+def solve_dense_transposed(n: int, matrix: Floats, pivots: Ints, b: Floats) -> None:
+    """Solve with the transposed dense factors."""
+    for i in range(n):
+        total = b[i]
+        for j in range(i):
+            total -= matrix[j * n + i] * b[j]
+        b[i] = total / matrix[i * n + i]
+    for i in range(n - 1, -1, -1):
+        total = b[i]
+        for j in range(i + 1, n):
+            total -= matrix[j * n + i] * b[j]
+        b[i] = total
+    for j in range(n - 1, -1, -1):
+        if pivots[j] != j:
+            held = b[j]
+            b[j] = b[pivots[j]]
+            b[pivots[j]] = held

@@ -6,12 +6,16 @@
 const [LOWEST, HIGHEST, PLACES_OF_BODE] = [1e-4, 1e6, 401]; // in rad/s
 const SQUARINGS = 45; // of a matrix, after which its eigenvalues count as on the unit circle
 const [TURN, RATIO, HALVINGS] = [0.2, 1.3, 12]; // in rad, of gains: larger steps are halved, so many times
+const ROUNDS = 80; // of Aberth's iteration, at most
 const SHOWN = 1e4; // gains between this and its inverse are shown
 
-/** Return the logarithm and the angle of the determinant of j ω I - A. */
-function determinantAt(omega, { size, entries }) {
+/** Return the logarithm and the angle of the determinant of s I - A at s = σ + j ω. */
+function determinantAt(omega, { size, entries }, sigma = 0) {
   const [re, im] = [entries.map((each) => -each), new Float64Array(size * size)];
-  for (let k = 0; k < size; k++) im[k * size + k] = omega;
+  for (let k = 0; k < size; k++) {
+    re[k * size + k] += sigma;
+    im[k * size + k] = omega;
+  }
   let [log, angle] = [0, 0];
   for (let k = 0; k < size; k++) {
     let pivot = k;
@@ -44,6 +48,38 @@ function determinantAt(omega, { size, entries }) {
     }
   }
   return [log, angle];
+}
+
+/** Return the frequencies |Im λ| of the eigenvalues λ of a matrix, by Aberth's iteration.
+ *
+ * It begins along the imaginary axis, and takes the slope of log det(s I - A) by differences.
+ */
+function frequenciesOf(matrix) {
+  const { size } = matrix;
+  const roots = Array.from({ length: size }, (_, k) => {
+    const radius = LOWEST * (HIGHEST / LOWEST) ** ((k + 0.5) / size);
+    return [-0.3 * radius, k % 2 ? radius : -radius];
+  });
+  for (let round = 0; round < ROUNDS; round++) {
+    let largest = 0;
+    for (const root of roots) {
+      const [x, y] = root;
+      const h = 1e-6 * Math.hypot(x, y) + 1e-12;
+      const [[a, p], [b, q]] = [x - h, x + h].map((each) => determinantAt(y, matrix, each));
+      let [u, v] = [(b - a) / (2 * h), Math.atan2(Math.sin(q - p), Math.cos(q - p)) / (2 * h)];
+      for (const [c, d] of roots) {
+        const square = (x - c) ** 2 + (y - d) ** 2;
+        if (square > 0) [u, v] = [u - (x - c) / square, v + (y - d) / square];
+      }
+      const size2 = u * u + v * v;
+      const step = [u / size2, -v / size2];
+      if (!step.every(Number.isFinite)) continue;
+      [root[0], root[1]] = [x - step[0], y - step[1]];
+      largest = Math.max(largest, Math.hypot(...step) / (Math.hypot(x, y) + LOWEST));
+    }
+    if (largest < 1e-6) break;
+  }
+  return roots.map(([, y]) => Math.abs(y)).filter((omega) => omega > LOWEST && omega < HIGHEST);
 }
 
 /** Tell whether all eigenvalues of a matrix have negative real parts.
@@ -112,7 +148,9 @@ function loopOf({ gains }, { values, result }, model, data, app) {
     const [x, y] = [size * Math.cos(p - q) - 1, size * Math.sin(p - q)];
     return { omega, gain: Math.hypot(x, y), angle: Math.atan2(y, x), sensitivity: 1 / size, back: p - q };
   };
-  let places = Array.from({ length: PLACES_OF_BODE }, (_, k) => placeAt(LOWEST * (HIGHEST / LOWEST) ** (k / (PLACES_OF_BODE - 1))));
+  const grid = Array.from({ length: PLACES_OF_BODE }, (_, k) => LOWEST * (HIGHEST / LOWEST) ** (k / (PLACES_OF_BODE - 1)));
+  const all = new Set([...grid, ...frequenciesOf(closed), ...frequenciesOf(open)]); // a pole beside a zero, too
+  let places = [...all].sort((one, other) => one - other).map(placeAt);
   for (let halving = 0; halving < HALVINGS; halving++) {
     places = places.flatMap((each, k) => (k > 0 && isFar(places[k - 1], each) ? [placeAt(Math.sqrt(places[k - 1].omega * each.omega)), each] : [each]));
   }

@@ -66,6 +66,7 @@ function makePlot(chart, axis, frame) {
     "section",
     { class: `chart ${chart.kind}`, "aria-labelledby": id, data: { title: chart.title } },
     element("h2", { id }, chart.title, chart.unit ? element("span", { class: "unit" }, ` [${unitText(chart.unit)}]`) : null),
+    element("p", { class: "zero-note" }, "Zero in this range"),
     list,
     canvas,
     axisLine,
@@ -90,12 +91,15 @@ function makePlot(chart, axis, frame) {
     const { now, heights, bottoms } = wanted;
     showRange();
     heights.forEach((height, c) => (readings[c].textContent = format(height)));
-    note.textContent = bottoms ? wellText(bottoms, axis) : "";
+    note.textContent = bottoms ? wellText(bottoms, axis, frame.range(chart.axis)) : "";
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", described(chart, now));
     shown = wanted;
     paint();
   }
+
+  /** Show a chart that is zero everywhere as its title alone. */
+  const fold = (isZero) => section.classList.toggle("zero", isZero);
 
   /** Draw the chart as it is wanted, where people see it. */
   function paint() {
@@ -128,13 +132,14 @@ function makePlot(chart, axis, frame) {
     });
     drawing.rule("cursor", at);
   }
-  return { section, draw, paint, chart };
+  return { section, draw, fold, paint, chart };
 }
 makePlot.count = 0;
 
-function wellText(bottoms, { unit }) {
+function wellText(bottoms, { unit }, [least, greatest]) {
+  const isZero = (x) => Math.abs(x) < 1e-9 * (greatest - least);
   if (bottoms.length === 0) return "No well inside of this range.";
-  const placed = ({ x, from, to }) => (to > from ? `${format(from, 3)} to ${format(to, 3)}` : format(x));
+  const placed = ({ x, from, to }) => (to > from ? `${format(from, 3)} to ${format(to, 3)}` : format(isZero(x) ? 0 : x));
   const shown = bottoms.slice(0, 6).map(placed);
   const where = `${shown.join(", ")}${bottoms.length > 6 ? " …" : ""} ${unitText(unit)}`.trimEnd();
   return bottoms.length === 1 ? `At rest in the well at ${where}.` : `Wells at ${where}.`;

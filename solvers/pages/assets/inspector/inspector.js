@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const model = flexureModel();
 const app = makeApp(data, model.info);
+const ZERO = 1e-12; // part of the largest number below which a chart is zero but for rounding
 const curves = makeCurves(model, data);
 const ranges = data.axes.map((axis) => [...axis.span]);
 let view = data.views[0];
@@ -58,12 +59,17 @@ function drawAll() {
   let shown = null;
   for (const plot of plots) {
     const { chart } = plot;
+    plot.sampled = curves.sampled(now, chart.curves, data.axes[chart.axis], ranges[chart.axis]);
+  }
+  const greatestOf = ({ rows }) => rows.flat().reduce((most, y) => Math.max(most, Math.abs(y)), 0);
+  const greatest = Math.max(...plots.map(({ sampled }) => greatestOf(sampled)).filter(Number.isFinite));
+  for (const plot of plots) {
+    const { chart, sampled } = plot;
     const axis = data.axes[chart.axis];
     const range = ranges[chart.axis];
-    const sampled = curves.sampled(now, chart.curves, axis, range);
     const at = lookedAt(axis);
     const heights = evaluate(chart.curves, axis, at);
-    plot.sampled = sampled;
+    plot.fold(pointsFor(chart) === null && greatestOf(sampled) <= ZERO * greatest);
     plot.draw({
       now: sampled,
       kept: compares ? curves.sampled(before, chart.curves, axis, range) : null,

@@ -77,6 +77,34 @@ function followAddress(app) {
   read();
 }
 
+/** Send changed values to the notebook around the page once it has sent its own, which the page takes. */
+function followNotebook(app) {
+  const kinds = ["parameters", "initial", "inputs"];
+  let known = null; // values as the notebook knows them
+  function post() {
+    if (known === null || app.moving) return;
+    const changed = kinds.flatMap((kind) =>
+      Object.entries(app.values[kind]).filter(([path, numbers]) => !same(numbers, known[kind][path])),
+    );
+    const { tFinal } = app.values;
+    if (changed.length === 0 && tFinal === known.tFinal) return;
+    known = app.values;
+    parent.postMessage({ values: Object.fromEntries(changed), tFinal }, "*");
+  }
+  app.on("values", post);
+  app.on("runs", post); // a slider has stopped
+  addEventListener("message", ({ source, data: told }) => {
+    if (source !== parent || source === window || typeof told?.kernel !== "object") return;
+    const next = copied(app.values);
+    for (const kind of kinds) {
+      for (const path of Object.keys(next[kind])) next[kind][path] = told.kernel[path] ?? next[kind][path];
+    }
+    const isNew = kinds.some((kind) => Object.keys(next[kind]).some((path) => !same(next[kind][path], app.values[kind][path])));
+    known = next;
+    if (isNew) app.restore(next);
+  });
+}
+
 /** List the values that a program has to set: [path, number or rows of numbers]. */
 function settings(data, app) {
   const changed = new Set(data.changed);

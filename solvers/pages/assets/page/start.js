@@ -27,7 +27,9 @@ function mountMechanisms(place) {
     const view = element("div", { style: several ? { height: "320px" } : {} });
     if (several) place.append(element("h3", {}, each.name));
     place.append(view);
-    const mechanism = mountMechanism(view, each, app);
+    const shapes = shapesOf(each, app);
+    const mechanism = mountMechanism(view, each, shapes.app);
+    shapes.mount(place, () => mechanism.draw());
     mountInside(place, each, mechanism, view.querySelector("canvas"), app);
   }
 }
@@ -79,6 +81,7 @@ if (app.live) {
   });
   open("runs", (place) => mountRuns(place, data, app));
   followAddress(app);
+  followNotebook(app);
   startRuns(app, data, way);
 } else {
   app.finish(revived(data.recorded));

@@ -1,4 +1,5 @@
-// A look inside of flexures: press one for its stress and safety over time.
+// The inside of mechanisms: a pressed flexure shows its stress and safety over time and its equations;
+// a slider moves shapes of modes and of buckling.
 
 /** Put the choice of a flexure below a mechanism, and what is known of the chosen one. */
 function mountInside(place, data, mechanism, canvas, app) {
@@ -12,8 +13,9 @@ function mountInside(place, data, mechanism, canvas, app) {
   );
   const tiles = element("dl", { class: "tiles" });
   const charts = element("div");
+  const law = element("pre", { class: "law" });
   const more = element("button", { type: "button", onclick: () => chosen.signals.forEach((path) => app.show(path)) }, "Add to the charts");
-  const inside = element("div", { hidden: true }, tiles, charts, element("p", { class: "buttons" }, more));
+  const inside = element("div", { hidden: true }, tiles, charts, law, element("p", { class: "buttons" }, more));
   place.append(element("div", { class: "inside" }, choice, inside));
   let [chosen, rows, width] = [null, [], 0];
 
@@ -22,6 +24,8 @@ function mountInside(place, data, mechanism, canvas, app) {
     inside.hidden = leaf === null;
     choice.value = leaf === null ? "" : leaves.indexOf(leaf);
     if (leaf === null) return;
+    law.textContent = leaf.law;
+    law.hidden = leaf.law === "";
     rows = leaf.signals.map((path) => ({ path, chart: makeChart({ press: (time) => app.seek(time), zoom: app.zoom, reset: () => app.zoom(null) }) }));
     charts.replaceChildren(
       ...rows.flatMap(({ path, chart }) => [element("p", { class: "axis" }, titleOfSignal(path)), chart.face]),
@@ -70,4 +74,52 @@ function mountInside(place, data, mechanism, canvas, app) {
     draw();
   });
   for (const topic of ["result", "runs", "zoom", "time"]) app.on(topic, draw);
+}
+
+/** Return {app, mount}: an app in which the poses are those of the chosen shape, and its controls. */
+function shapesOf(data, app) {
+  let [chosen, phase] = [null, 0];
+  function at(path, time) {
+    if (chosen === null) return app.at(path, time);
+    const body = data.signals.indexOf(path);
+    if (body < 0) return null; // forces and stresses are those of the run
+    const { poses } = chosen;
+    const place = (phase / 360) * poses.length;
+    const [before, after] = [0, 1].map((k) => poses[(Math.floor(place) + k) % poses.length]);
+    return Array.from({ length: 12 }, (_, k) => before[12 * body + k] + (place % 1) * (after[12 * body + k] - before[12 * body + k]));
+  }
+  function mount(place, draw) {
+    if (!data.shapes?.length) return;
+    const turn = (degrees) => {
+      phase = degrees;
+      slider.style.setProperty("--part", `${degrees / 3.6}%`);
+      draw();
+    };
+    const slider = element("input", {
+      type: "range",
+      min: 0,
+      max: 360,
+      step: 5,
+      value: 0,
+      "aria-label": "Phase of the shape in degrees",
+      oninput: () => turn(Number(slider.value)),
+    });
+    const choice = element(
+      "select",
+      {
+        "aria-label": `Shape of ${data.name}`,
+        onchange: () => {
+          chosen = data.shapes[choice.value] ?? null;
+          slider.hidden = chosen === null;
+          slider.value = 0;
+          turn(0);
+        },
+      },
+      element("option", { value: "" }, "Motion of the run, or a shape"),
+      data.shapes.map(({ name }, k) => element("option", { value: k }, name)),
+    );
+    slider.hidden = true;
+    place.append(element("div", { class: "inside" }, choice, slider));
+  }
+  return { app: Object.create(app, { at: { value: at } }), mount };
 }

@@ -1,0 +1,353 @@
+"""The adjoint of a run: derivatives of one number by all parameters, backward through its steps.
+
+A run leaves the ends of its steps. From the last one to the first, weights λ of the state and μ of
+the numbers p are carried back exactly as the steps were taken, each at a few times its own cost
+(`flexure.solvers.native.kernels.runs.adjoint_runs`). The derivatives of a metric by signals enter
+at the nodes of its pieces; updates change the weights as
+`flexure.solvers.analysis.sensitivities.event_slopes` states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flexure.diagrams.checks.errors import NonFiniteError, TraceError
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.updates import initialize
+from flexure.diagrams.contexts.value_places import Place
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.events import Periodic, Settling, Witness
+from flexure.solvers.analysis.equations.assembled_slopes import AssembledSlopes
+from flexure.solvers.analysis.equations.equations import Variable, read_equations, shown
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
+from flexure.solvers.analysis.sensitivities.event_slopes import EventSlopes, Instant
+from flexure.solvers.analysis.sensitivities.interpreted_motion import exact_jacobian
+from flexure.solvers.analysis.sensitivities.motion_derivatives import (
+    initial_jacobian,
+    refuse_events,
+    refuse_moving_jump,
+)
+from flexure.solvers.analysis.sensitivities.native_motion import STIFF_METHOD
+from flexure.solvers.integration.guard.stiffness_detection import NONSTIFF_METHOD, assess
+from flexure.solvers.native.programs.adjoint_program import AdjointEquations, AdjointProgram
+from flexure.solvers.native.programs.binding import BoundProgram
+from flexure.solvers.native.programs.preconditions import UnsuitableError, native_program
+from flexure.solvers.native.runs.adjoint_run import AdjointRun
+from flexure.solvers.results.measures.curves import DenseOutput
+from flexure.solvers.results.measures.metric_slopes import MetricSlopes
+from flexure.solvers.results.measures.polynomials import nodes_of
+from flexure.solvers.results.records.history import History, Snapshot
+from flexure.solvers.tracing.derivatives import Derivatives
+from flexure.solvers.tracing.trace import Key
+from flexure.solvers.tracing.trace_check import OTHER_NUMBERS, agrees_at
+
+_TRIGGERS = Periodic, Witness, Settling
+#: The part of a step before updates that counts as a step of its own: where equations bend at an
+#: event, as those of a limit do, hardly any stage is to see more than one side of it.
+_SHORT = 1e-7
+_SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
+
+
+class _Steps(NamedTuple):
+    """A piece of a run: its steps, how they were tried and from where, and what held meanwhile."""
+
+    spans: FloatArray  # begin, end, and the latest time to evaluate at
+    states: FloatArray  # at the begins
+    first: Instant
+    last: Instant
+
+    @classmethod
+    def of(cls, history: History) -> list[_Steps]:
+        """Return the pieces of a run."""
+        ledger, found = history.ledger(), []
+        starts = np.cumsum([0, *(len(source.times) for source in ledger.sources)])
+        for k, low in enumerate(ledger.first):
+            high = ledger.first[k + 1] if k + 1 < len(ledger.first) else len(ledger.times)
+            rows, times = ledger.kept[low:high], ledger.times[low:high]
+            parts = []
+            for source, start, stop in zip(ledger.sources, starts, starts[1:], strict=False):
+                inside = rows[(rows >= start) & (rows < stop)] - start
+                if len(inside):
+                    parts.append((source, inside))
+            states = np.concatenate([source.states(inside) for source, inside in parts])
+            clips = np.concatenate([source.clips(inside) for source, inside in parts])
+            clips[-1] = min(clips[-1], ledger.limits[k])
+            if high < len(ledger.times) and len(times) > 1:  # parts the last step
+                last = times[-1] - _SHORT * (times[-1] - times[-2])
+                times, states = np.insert(times, -1, last), np.vstack([states, states[-1]])
+                clips = np.append(clips, clips[-1])
+            spans = np.column_stack([times[:-1], times[1:], clips[1:]])
+            source, inside = parts[0]
+            snapshot = source.snapshot(int(inside[0]))
+            ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
+            found.append(cls(spans, states[:-1], *ends))
+        return found
+
+
+class AdjointMotion:
+    """The equations of a context as an adjoint needs them.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, with the values that runs begin with.
+    variables : sequence of Variable
+        Parameters, fixed inputs and initial states.
+    signals : sequence of Place
+        Ports or continuous states that numbers are computed from.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    why : str
+        Why the adjoint is not native; nothing if it is.
+
+    Raises
+    ------
+    TraceError
+        When a block cannot be traced.
+    EvaluationError
+        When an event, or an output that jumps, is in the way.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable],
+        signals: Sequence[Place],
+        attempt: str,
+    ) -> None:
+        refuse_events(context, attempt, _TRIGGERS, "updates at ticks, crossings and the beginning")
+        self._start, self._context = context, context.clone()
+        self._store = store = self._context.store
+        self._all, self._attempt = variables, attempt
+        self._own = [variable for variable in variables if not variable.is_state]
+        self._names = [path for each in variables for path in [each.place.path] * len(each.keys)]
+        keys: list[Key] = [key for variable in variables for key in variable.keys]
+        own = [key for variable in self._own for key in variable.keys]
+        self._initial = initial_jacobian(self._context, keys, attempt)
+        self._assembled = AssembledSlopes(self._context, self._own, exact_jacobian)
+        self._events = EventSlopes(self._context, own, attempt)
+        self._rates = Derivatives(store, compiled=True)
+        held = [key for each in self._events.held for key in each.keys]
+        read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
+        self._equations = self._traced(read, [*held, *own])
+        self.why = ""
+        try:
+            self._native = self._compiled()
+        except UnsuitableError as reason:
+            self._native, self.why = None, str(reason)
+        self._require_same_numbers(read)
+
+    @property
+    def may_jump(self) -> bool:
+        """Whether rates, signals or periodic updates hold an operation that can jump."""
+        return self._equations.may_jump or self._events.may_jump
+
+    @in_one_thread
+    def chosen(self, t_final: float) -> str:
+        """Choose a method for a run up to a time."""
+        context = self._context
+        context.copy_from(self._start)
+        initialize(context)
+        time, x = context.store.time, context.store.x
+        if self._native is None or not len(x):
+            return NONSTIFF_METHOD
+        bound = self._native[0]
+        try:
+            verdict = assess(bound, time, x, t_final - time, jac=bound.jacobian)
+        except TraceError:
+            return NONSTIFF_METHOD
+        return STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+
+    def _traced(self, read: Any, keys: list[Key]) -> AdjointEquations:
+        """Return the products, kept ones or new ones."""
+        layout = self._store.layout
+        question = "adjoint", str(read.keywords["outputs"]), tuple(keys)
+
+        def made() -> TracedEquations:
+            return TracedEquations(layout, [], [], more=AdjointEquations(layout, read, keys))
+
+        found, _ = kept_equations(layout, question, made)
+        equations: AdjointEquations = found.more
+        return equations
+
+    def _require_same_numbers(self, read: Any) -> None:
+        """Refuse products that do not have the numbers of the equations, beside derivatives."""
+        store, equations = self._store, self._equations
+        n = equations.num_states
+        weights = np.random.default_rng(0).uniform(1.0, 2.0, equations.width - n)
+        with np.errstate(all="ignore"):
+            numbers = np.array(read(store), dtype=float)
+        own = None if self._native is None else self._native[1]
+        for product, part in zip(
+            equations.products(store, own), np.split(numbers, [n]), strict=True
+        ):
+            if not np.isfinite(part).all():
+                continue  # which the run itself will tell
+            expected = np.array([weights[: len(part)] @ part])
+
+            def total(x: FloatArray, product: Any = product) -> FloatArray:
+                found: FloatArray = product(store.time, np.concatenate([x, weights]))[-1:]
+                return found
+
+            if not agrees_at(total, store.x, expected):
+                raise TraceError(self._attempt, found=OTHER_NUMBERS)
+
+    def _compiled(self) -> tuple[BoundProgram, AdjointProgram]:
+        """Return native code of rates and products."""
+        store = self._store
+        program = native_program(store)
+
+        def made() -> TracedEquations:
+            own = AdjointProgram(store.layout, self._equations)
+            return TracedEquations(store.layout, [], [], more=own)
+
+        try:
+            found, _ = kept_equations(store.layout, ("native adjoint", self._equations), made)
+        except TraceError as error:
+            raise UnsuitableError.because(error) from error
+        return BoundProgram(program, store), found.more
+
+    def _refuse_moving_jumps(self, steps: _Steps) -> None:
+        """Refuse jumps of the derivatives at times that depend on a parameter."""
+        ends = np.vstack([steps.states[1:], steps.last.x])
+        for k in np.flatnonzero(steps.spans[:, 2] < steps.spans[:, 1]) if self._own else ():
+            (begin, stop, _), x = steps.spans[k].tolist(), steps.states[k]
+            refuse_moving_jump(
+                self._context, self._own, self._rates, stop, ends[k], (begin, x), self._attempt
+            )
+
+    def gradient(
+        self,
+        method: str,
+        history: History,
+        dense: DenseOutput,
+        slopes: MetricSlopes,
+        tolerances: tuple[float, float],
+    ) -> FloatArray:
+        """Return the derivatives of a number by the components of all variables.
+
+        Parameters
+        ----------
+        method : str
+            The name of the method of the run.
+        history : History
+            The motion.
+        dense : DenseOutput
+            The signals in it.
+        slopes : MetricSlopes
+            What the number takes of them.
+        tolerances : tuple of float
+            Relative and absolute ones of the run.
+        """
+        context = self._context
+        context.copy_from(self._start)
+        store = self._store
+        initial = self._initial(store.time, store.x)
+        initialize(context)
+        steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
+        initial = self._assembled.closed(initial, steering, self._names)
+        equations, native = self._equations, self._native
+        run = AdjointRun(method, equations, store, self._rates, native, tolerances)
+        pass_back = _Passage(self, run, dense, slopes, tolerances)
+        start = Instant(store.time, store.x, Snapshot.of(context))
+        pieces = _Steps.of(history)
+        instants = [start, *(each.last for each in pieces[:-1])]
+        for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
+            pass_back.over(piece)
+            pass_back.through(before, piece.first, moving=before is not start)
+        found = initial.T @ run.adjoint
+        found[steering] += run.slopes[len(run.slopes) - len(steering) :]
+        return np.asarray(found)
+
+
+class _Passage:
+    """The way back through one run."""
+
+    def __init__(
+        self,
+        motion: AdjointMotion,
+        run: AdjointRun,
+        dense: DenseOutput,
+        slopes: MetricSlopes,
+        tolerances: tuple[float, float],
+    ) -> None:
+        self._motion, self._run, self._dense, self._slopes = motion, run, dense, slopes
+        self._rtol, self._atol = tolerances
+
+    def over(self, steps: _Steps) -> None:
+        """Go back to the beginning of a piece, through its steps and ticks that changed nothing."""
+        motion, run = self._motion, self._run
+        steps.first.snapshot.restore(motion._context)
+        run.hold()
+        motion._refuse_moving_jumps(steps)
+        last = len(steps.spans)
+        for first in [*self._ticks(steps)[::-1], 0]:
+            self._steps(steps.spans[first:last], steps.states[first:last])
+            last = first
+            if first:
+                time = float(steps.spans[first, 0])
+                before = Instant(time, steps.states[first], steps.first.snapshot)
+                self.through(before, None, moving=False)
+        if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
+            raise NonFiniteError(
+                f"{motion._attempt} before t = {steps.last.time:.9g} s",
+                expected="finite derivatives by states and parameters",
+                found="NaN or infinity",
+                remedy="Look for a root or a quotient whose slope is infinite there",
+            )
+
+    def _ticks(self, steps: _Steps) -> list[int]:
+        """Return the steps of a piece that begin at ticks, but for the first."""
+        found: list[int] = []
+        time = self._motion._events.next_time(steps.first.time)
+        while time < steps.last.time:
+            found.append(int(np.searchsorted(steps.spans[:, 0], time)))
+            time = self._motion._events.next_time(time)
+        return found
+
+    def _steps(self, spans: FloatArray, states: FloatArray) -> None:
+        """Go back through some steps, with the samples in them."""
+        if not len(spans):
+            return
+        dense = self._dense
+        low, high = np.searchsorted(dense.begin, [spans[0, 0], spans[-1, 1]])
+        begin, end = dense.begin[low:high, np.newaxis], dense.end[low:high, np.newaxis]
+        nodes = nodes_of(dense.values.shape[1])
+        times = np.where(nodes == 1.0, end, begin + (end - begin) * (0.5 * (nodes + 1.0)))
+        which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
+        counts = np.bincount(which, minlength=len(spans)) * len(nodes)
+        seeds = self._slopes.values[low:high].reshape(times.size, -1)
+        self._run.go_back(spans, states, counts, times.ravel(), seeds)
+
+    def through(self, before: Instant, after: Instant | None, *, moving: bool) -> None:
+        """Go back through the updates of an instant."""
+        motion, run = self._motion, self._run
+
+        def tolerance(x: FloatArray) -> FloatArray:
+            return self._atol + self._rtol * np.abs(x)
+
+        jump = motion._events.cross(before, after, motion._rates, tolerance, moving=moving)
+        n = len(run.adjoint)
+        weights = np.concatenate([run.adjoint, run.slopes])
+        found = jump.pull(weights, self._gained(before.time))
+        run.adjoint[:], run.slopes[:] = found[:n], found[n:]
+
+    def _gained(self, time: float) -> float:
+        """Return by how much the number changes while pieces begin and end later at a time."""
+        dense, close = self._dense, _SPACINGS * math.ulp(time)
+        k = int(np.searchsorted(dense.begin, time - close))
+        gained = 0.0
+        if k < len(dense.begin) and abs(dense.begin[k] - time) <= close:
+            gained += self._slopes.begin[k]
+        if k and abs(dense.end[k - 1] - time) <= close:
+            gained += self._slopes.end[k - 1]
+        return float(gained)

@@ -1,0 +1,305 @@
+"""Updates at ticks and crossings: how they change the weights of an adjoint (saltation).
+
+At an event updates replace states and discrete values z = (x, d) by R(t, z, p). The instant of a
+crossing g(t, z, p) = 0 moves with z and p, by ``δt = -(∂g/∂z δz + ∂g/∂p δp) / ġ`` with
+``ġ = ∂g/∂t + ∂g/∂x f⁻``. Behind the event, compared at one time (the saltation matrix)::
+
+    δz⁺ = ∂R/∂z δz + ∂R/∂p δp + (∂R/∂x f⁻ + ∂R/∂t - (f⁺, 0)) δt
+
+At a tick of a clock, δt is zero. Backward, weights λ of z⁺ become those of z and p by the
+transposed matrices. A number that is computed from the run adds what it gains while δt passes.
+
+Source: R. I. Leine, H. Nijmeijer, "Dynamics and Bifurcations of Non-Smooth Mechanical Systems",
+Springer 2004, chapter 7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from flexure.diagrams.checks.errors import EvaluationError, quoted
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.scalars.expressions.branches import explore
+from flexure.diagrams.values.arrays import FloatArray, conform, freeze
+from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
+from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
+from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
+from flexure.solvers.results.records.history import Snapshot
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.side_effects import without_trace
+from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore, trace
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_SPACINGS = 1e3  # of time, within which a function is zero where its event takes place,
+_CLOSE = 1e-12  # and the part of its terms that is rounding
+_STEP = 1e-6  # of the time in which states change as a whole, for the bend of a function
+_SIGNS = {"falling": -1.0, "rising": 1.0}
+_ALIKE = 1e-6  # relative difference of what are the same numbers
+_GRAZING = 1e2  # errors of a function, by which it has to go beyond zero
+
+#: The derivatives of the states at a time, with the values of the context.
+Rates = Callable[[float, FloatArray], FloatArray]
+
+
+class Instant(NamedTuple):
+    """Values at one instant, before or after updates."""
+
+    time: float
+    x: FloatArray
+    snapshot: Snapshot
+
+
+@dataclass
+class Jump:
+    """Derivatives of the updates of one instant.
+
+    Attributes
+    ----------
+    rounds : list
+        Rows and matrices of updates that run together, by states and held values, by numbers, and
+        by time.
+    gain : ndarray
+        By how much later values change while the instant moves by a second.
+    crossing : ndarray or None
+        By how much the instant moves with states, held values and numbers.
+    """
+
+    rounds: list[list[tuple[list[int], csc_array]]]
+    gain: FloatArray
+    crossing: FloatArray | None = None
+
+    def pull(self, weights: FloatArray, gained: float) -> FloatArray:
+        """Return weights before the instant of those after it.
+
+        They are those of states, of held values, and of numbers. The weight of the instant itself,
+        in seconds, is given.
+        """
+        found = weights.copy()
+        for matrices in reversed(self.rounds):
+            after = found.copy()
+            for rows, _ in matrices:
+                found[rows] = 0.0
+            for rows, matrix in matrices:
+                found += matrix[:, :-1].T @ after[rows]
+        if self.crossing is not None:
+            found += (weights[: len(self.gain)] @ self.gain + gained) * self.crossing
+        return found
+
+
+class EventSlopes(SampledSlopes):
+    """The updates of a context, ticks and crossings, and what they do to weights.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, which `cross` changes.
+    keys : sequence of Key
+        The parameters and fixed inputs.
+    attempt : str
+        Beginning of messages.
+    """
+
+    _triggers = (Periodic, Witness, Settling)
+    _beyond = (((TIME, 0, 0), 0),)
+
+    def __init__(self, context: Context, keys: Sequence[Key], attempt: str) -> None:
+        super().__init__(context, keys, attempt)
+        self._context = context
+        held = [key for each in self.held for key in each.keys]
+        self._witnesses = [
+            k for k, (_, event) in enumerate(self._events) if isinstance(event.trigger, Witness)
+        ]
+        wanted = [*state_keys(self._store), *held, *keys, *self._beyond]
+        chosen = [self._events[k] for k in self._witnesses]
+        layout = self._store.layout
+
+        def read(store: SymbolicStore) -> list[object]:
+            values = []
+            for leaf, event in chosen:
+                calc = partial(without_trace, _witness(event).calc, store.leaves[leaf.position])
+                value = explore(store.graph, calc)
+                values += conform(value, 1, partial(getattr, event, "label")).tolist()
+            return values
+
+        def made() -> TracedEquations:
+            return TracedEquations(layout, trace(layout, read), wanted)
+
+        self._surfaces: ExactJacobian | None = None
+        if chosen:
+            found, _ = kept_equations(layout, ("witness functions", *wanted), made)
+            self._surfaces = ExactJacobian(self._store, found.slopes)
+
+    def cross(
+        self,
+        before: Instant,
+        after: Instant | None,
+        rates: Rates,
+        tolerance: Callable[[FloatArray], FloatArray],
+        *,
+        moving: bool,
+    ) -> Jump:
+        """Repeat the updates of an instant; return what they do.
+
+        Parameters
+        ----------
+        before, after : Instant
+            The values; None where a tick changed nothing.
+        rates : callable
+            The derivatives of the states.
+        tolerance : callable
+            The error of a state.
+        moving : bool
+            Whether a motion ends there, so that functions may cross zero.
+
+        Raises
+        ------
+        EvaluationError
+            When the event grazes its surface, when several take place at once, and when the updates
+            do not give the values after the instant.
+        """
+        store, n, time = self._store, len(before.x), before.time
+        self._restore(before)
+        due, found = self._due(), Jump([], np.zeros(0))
+        crossed: list[int] = []
+        if moving and after is not None and self._witnesses:
+            slope = rates(time, before.x)
+            crossed, found.crossing = self._crossed(before, slope, rates, tolerance)
+            self._restore(before)  # rates move what they read
+        if due and crossed:
+            raise self._refusal(time, [*due, *crossed], "events one after the other", "at once")
+        values = self._values()
+        self._round([*due, *crossed], found)
+        self._settle(found)
+        for _ in range(MOST_ROUNDS if after is not None else 0):
+            old, values = values, self._values()
+            jumped = [
+                k
+                for k, a, b in zip(self._witnesses, old, values, strict=True)
+                if _witness(self._events[k][1]).triggers(a, b) and k not in crossed
+            ]
+            if not jumped:
+                break
+            self._round(jumped, found)
+            self._settle(found)
+        if after is not None:
+            self._compare(after, crossed)
+        if found.crossing is not None:
+            change = np.concatenate([slope, np.zeros(len(found.crossing) - n)])
+            for matrices in found.rounds:
+                now, change = np.append(change, 1.0), change.copy()
+                for rows, matrix in matrices:
+                    change[rows] = matrix @ now
+            size = n + sum(len(each.keys) for each in self.held)
+            change[:n] -= rates(time, store.x)
+            found.gain = change[:size]
+        return found
+
+    def _restore(self, values: Instant) -> None:
+        values.snapshot.restore(self._context)
+        self._store.set_motion(values.time, freeze(values.x.copy()))
+
+    def _round(self, chosen: Sequence[int], jump: Jump) -> bool:
+        """Run updates, unrestricted ones first; tell whether a value changed."""
+        changed = False
+        for kind in ("unrestricted", "discrete"):
+            revision = self._store.revision
+            matrices = self._run(chosen, kind)
+            changed |= self._store.revision != revision
+            if matrices:
+                jump.rounds.append(matrices)
+        return changed
+
+    def _settle(self, jump: Jump) -> None:
+        """Run settling updates until they change nothing."""
+        chosen = [k for k, (_, e) in enumerate(self._events) if isinstance(e.trigger, Settling)]
+        for _ in range(MOST_ROUNDS if chosen else 0):
+            count, before = len(jump.rounds), self._numbers()
+            self._round(chosen, jump)
+            if np.array_equal(before, self._numbers()):
+                del jump.rounds[count:]
+                return
+
+    def _numbers(self) -> FloatArray:
+        """Return states and discrete values of the context."""
+        held = [value for leaf in self._store.leaves for value in leaf.discrete]
+        return np.concatenate([self._store.x, *held])
+
+    def _values(self) -> list[float]:
+        """Return the witness functions."""
+        events = (self._events[k] for k in self._witnesses)
+        return [float(np.reshape(_witness(event).calc(leaf), ())) for leaf, event in events]
+
+    def _crossed(
+        self,
+        before: Instant,
+        slope: FloatArray,
+        rates: Rates,
+        tolerance: Callable[[FloatArray], FloatArray],
+    ) -> tuple[list[int], FloatArray | None]:
+        """Return which functions cross zero now, and by how much the instant moves."""
+        assert self._surfaces is not None
+        time, x, n = before.time, before.x, len(before.x)
+        matrix = self._surfaces(time, x)
+        speeds = matrix[:, :n] @ slope + matrix[:, -1]
+        values = np.array(self._values())
+        crossed: list[int] = []
+        ways: list[FloatArray] = []
+        grazing: list[int] = []
+        still, size = np.max(np.abs(slope), initial=0.0), np.max(np.abs(x), initial=0.0)
+        step = _STEP * (size / still if size and still else max(1.0, abs(time)))
+        for place, (k, row, speed) in enumerate(zip(self._witnesses, matrix, speeds, strict=True)):
+            sign = _SIGNS.get(_witness(self._events[k][1]).direction, np.sign(speed))
+            near = _SPACINGS * math.ulp(time) * abs(speed) + _CLOSE * np.abs(row[:n]) @ np.abs(x)
+            if speed * sign < 0.0 or abs(values[place]) > near:
+                continue
+            earlier = x - step * slope
+            bend = self._surfaces(time - step, earlier)[place]
+            past = bend[:n] @ rates(time - step, earlier) + bend[-1]
+            depth = 0.5 * speed * speed * step / max(abs(speed - past), math.ulp(0.0))
+            if speed == 0.0 or depth < _GRAZING * np.abs(row[:n]) @ tolerance(x):
+                grazing.append(k)
+                continue
+            crossed.append(k)
+            ways.append(-row[:-1] / speed)
+        if grazing and not crossed:
+            raise self._refusal(
+                time, grazing, "events whose functions pass through zero", "which only graze it"
+            )
+        if any(np.max(np.abs(w - ways[0])) > _ALIKE * np.max(np.abs(ways[0])) for w in ways[1:]):
+            raise self._refusal(time, crossed, "events one after the other", "at once")
+        return crossed, ways[0] if ways else None
+
+    def _compare(self, after: Instant, crossed: Sequence[int]) -> None:
+        """Refuse updates that do not lead to the values after them."""
+        found = self._numbers()
+        held = [value for leaf in after.snapshot.discrete for value in leaf]
+        expected = np.concatenate([after.x, *held])
+        size = np.maximum(np.abs(expected), np.max(np.abs(after.x), initial=0.0))
+        if not np.all(np.abs(found - expected) <= _ALIKE * size):
+            lead = "updates that lead from the values before to those after"
+            raise self._refusal(after.time, crossed, lead, "which lead elsewhere")
+
+    def _refusal(
+        self, time: float, which: Sequence[int], expected: str, found: str
+    ) -> EvaluationError:
+        names = quoted(self._events[k][1].label for k in which) if which else "none"
+        return EvaluationError(
+            f"{self._attempt} at t = {time:.9g} s",
+            expected=expected,
+            found=f"{names}, {found}",
+            remedy="Take differences of two simulations instead",
+        )
+
+
+def _witness(event: Event) -> Witness:
+    assert isinstance(event.trigger, Witness)
+    return event.trigger

@@ -1,0 +1,240 @@
+"""Gradients: derivatives of one number of a run by any number of parameters, by the adjoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
+from flexure.diagrams.contexts.by_path import ByPath
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of
+from flexure.diagrams.interface.option_names import answers_other_words
+from flexure.diagrams.interface.result_classes import Answer
+from flexure.diagrams.systems.ports import Port
+from flexure.diagrams.systems.system import System, require_system
+from flexure.diagrams.values.arrays import FloatArray, as_number
+from flexure.diagrams.values.handles import start_context
+from flexure.diagrams.values.state import ContinuousState
+from flexure.solvers.analysis.equations.equations import find_variables
+from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
+from flexure.solvers.analysis.sensitivities.sensitivities import (
+    DIFFERENCE_RTOL,
+    move,
+    warn_of_differences,
+)
+from flexure.solvers.integration.methods.methods import is_implicit, method_name
+from flexure.solvers.native.runs.adjoint_run import WITH_ADJOINT
+from flexure.solvers.results.measures.metric_slopes import MetricSlopes
+from flexure.solvers.results.measures.metrics import Metric, Records, columns_of
+from flexure.solvers.results.records.result import SimulationResult
+from flexure.solvers.simulation.run_control.method_selection import Method
+from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
+from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.tracing.signals import is_signal
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gradient(Answer):
+    """A metric of a run and its derivatives by parameters.
+
+    ``found["spring.stiffness"]`` is the derivative by a parameter, with the shape of the parameter.
+
+    Attributes
+    ----------
+    value : float
+        The metric.
+    derivatives : dict
+        Its derivatives, by path of the parameter.
+    metric : Metric
+        What was differentiated.
+    result : SimulationResult
+        The run.
+
+    See Also
+    --------
+    gradient : Compute it.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
+    >>> context = lag.create_default_context()
+    >>> lag.u.fix(context, 0.0)
+    >>> found = fx.gradient(fx.metrics.final("y"), lag, 3.0, ["time_constant"], context=context)
+    >>> found["time_constant"].round(6)
+    np.float64(0.167348)
+    """
+
+    value: float
+    derivatives: dict[str, FloatArray]
+    metric: Metric
+    result: SimulationResult
+
+    def __getitem__(self, parameter: Way) -> FloatArray:
+        return self.derivatives[path_of(parameter)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.derivatives]
+
+    def __repr__(self) -> str:
+        return f"<Gradient of {self.metric.label} by {quoted(self.derivatives)}>"
+
+
+@answers_other_words
+def gradient(
+    metric: Metric,
+    system: System,
+    t_final: float,
+    parameters: Way | Iterable[Way],
+    *,
+    context: Context | None = None,
+    method: Method = "auto",
+    rtol: float | None = 1e-8,
+    atol: float | None = None,
+) -> Gradient:
+    """Differentiate a metric of a run by any number of parameters.
+
+    The cost is that of a few simulations, whatever the number of parameters. Use it for many
+    parameters, and where state events occur; for few parameters and many signals,
+    `parameter_sensitivity` is the better choice.
+
+    Parameters
+    ----------
+    metric : Metric
+        One of final, at, maximum, minimum, peak, mean, rms, integral, total_variation, iae, ise,
+        itae and first_crossing, or arithmetic of them. Its signals are ports and continuous states.
+    system : System
+        A block or diagram.
+    t_final : float
+        End time in seconds.
+    parameters : Handle, str or iterable of them
+        Parameters, fixed input ports and initial states, or components of them, by handle or path,
+        as for `parameter_sensitivity`.
+    context : Context, optional
+        Initial values, a root context; it is not changed. A default context when omitted.
+    method : str
+        "auto", ``"RK45"``, ``"RK23"``, ``"DOP853"``, ``"DormandPrince"`` or ``"ESDIRK4"``. The
+        first means RK45 or, for stiff systems, ESDIRK4.
+    rtol, atol : float
+        Tolerances of the run; ``rtol`` defaults to 1e-8, and ``atol`` to a thousandth of ``rtol``.
+
+    Returns
+    -------
+    Gradient
+
+    Raises
+    ------
+    TraceError
+        When a block cannot be traced; the text names it.
+    EvaluationError
+        When the metric has no derivative, an event only grazes its surface, several events coincide
+        whose order depends on the parameters, a parameter moves the time of a jump, an update runs
+        at every step, or a block such as a `Quantizer` has an output that jumps.
+    SimulationError
+        When the integration cannot go on.
+
+    Warns
+    -----
+    UserWarning
+        When the motion crosses a jump of the equations, which the derivatives leave out: two
+        motions along one random direction of the parameters show it.
+
+    See Also
+    --------
+    parameter_sensitivity : Derivatives of states and signals by a few parameters.
+    optimize : Search for the best values.
+
+    Notes
+    -----
+    The result is the exact derivative of what the method computes with the steps of this run
+    (discrete adjoint). Each step is repeated backward at a few times its own cost. At an event, the
+    weights are multiplied by the transposed saltation matrix, so that the change of the instant
+    counts. An event that disappears or changes its order with another one under a small change of
+    the parameters has no derivative; central differences tell more there.
+
+    Examples
+    --------
+    A lag that discharges, x = e^(-t/τ), has ∂x/∂τ = t/τ² e^(-t/τ), here 0.75 e^(-1.5):
+
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0, initial=1.0)
+    >>> context = lag.create_default_context()
+    >>> lag.u.fix(context, 0.0)
+    >>> found = fx.gradient(fx.metrics.final("y"), lag, 3.0, ["time_constant"], context=context)
+    >>> found["time_constant"].round(6)
+    np.float64(0.167348)
+    """
+    require_system(system, "Cannot take a gradient")
+    attempt = f"Cannot take the gradient of '{system.label}'"
+    require(isinstance(metric, Metric), metric, attempt, "a metric, such as fx.metrics.final('y')")
+    start = start_context(system, context, attempt)
+    variables = find_variables(start, parameters, attempt, states=True)
+    places = [_settled(system, signal, metric) for signal in metric.signals]
+    relative, absolute = checked_tolerances(rtol, atol, 1e-8, attempt)
+    end = float(as_number(t_final, (), attempt))
+    if not (math.isfinite(end) and end > start.time):
+        raise ValueRefusedError(
+            attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"
+        )
+    motion = AdjointMotion(start, variables, places, attempt)
+    name = motion.chosen(end) if method == "auto" else method_name(method)
+    if name not in WITH_ADJOINT:
+        raise ValueRefusedError(
+            attempt,
+            expected=f"a method out of {quoted(('auto', *WITH_ADJOINT))}",
+            found=f"method={name!r}",
+        )
+    if motion.why and is_implicit(name):
+        raise EvaluationError(
+            f"{attempt} with {name}",
+            expected="native code, which implicit methods need for that",
+            found=f"none, because {motion.why}",
+            remedy="Use an explicit method such as RK45",
+        )
+
+    def run(context: Context, rtol: float, atol: float) -> SimulationResult:
+        result = simulate(system, end, context=context, method=name, rtol=rtol, atol=atol)
+        if result.outcome != "completed":
+            raise EvaluationError(attempt, expected="a run up to t_final", found=result.message)
+        return result
+
+    result = run(start.clone(), relative, absolute)
+    dense = result._dense_output(metric.signals)
+    shapes = {path_of(signal): result.resolve(signal).shape for signal in metric.signals}
+    slopes = MetricSlopes.of(metric, Records(dense, columns_of(shapes)))
+    found = motion.gradient(name, result._history, dense, slopes, (relative, absolute))
+    if motion.may_jump and variables:
+
+        def moved(step: FloatArray) -> FloatArray:
+            """Return the metric of a run whose numbers are others."""
+            context = start.clone()
+            move(context, variables, step)
+            return np.array([metric(run(context, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL))])
+
+        numbers = np.abs(np.concatenate([variable.read(start.store) for variable in variables]))
+        scale, value = np.where(numbers > 0.0, numbers, 1.0), np.array([abs(slopes.value)])
+        warn_of_differences(value, found[np.newaxis], moved, scale, [metric.label], attempt)
+    ends = np.cumsum([0, *(len(variable.keys) for variable in variables)])
+    entries = {
+        variable.place.path: found[end - len(variable.keys) : end].reshape(variable.shape)[()]
+        for variable, end in zip(variables, ends[1:], strict=True)
+    }
+    derivatives = ByPath(system, entries, "what the metric was differentiated by")
+    return Gradient(slopes.value, derivatives, metric, result)
+
+
+def _settled(system: System, signal: Way, metric: Metric) -> Place:
+    """Refuse signals that have no derivatives."""
+    place = find_place(system, signal, is_signal)
+    if isinstance(place.handle, (Port, ContinuousState)) and is_signal(place.handle):
+        return place
+    raise ValueRefusedError(
+        f"Cannot differentiate {metric.label}",
+        expected="metrics of ports or continuous states",
+        found=f"the {place.handle.what} '{place.path}'",
+    )

@@ -1,0 +1,453 @@
+"""Linear models whose parameters vary, with the exact derivatives of what is computed from them.
+
+A number φ that is computed from the matrices of a linear model, ``M = ∂(ẋ, y)/∂(x, u)``, changes
+with a parameter p by ``dφ/dp = Σ W dM/dp`` with ``W = ∂φ/∂M``. With a sum of products
+``W = Σ a bᵀ``, that is the derivative of ``aᵀ M b``, which is a derivative of the equations along
+the direction b. So one trace of it, differentiated backward, serves all numbers and parameters: no
+matrix of second derivatives is ever made.
+
+Where the states of rest follow the parameters, F(x, v, p) = 0 moves them by the implicit function
+theorem. Among the equations F are the rates, the errors of constraints, the lengths of quaternions,
+and, at wires that are cut for the linear model, that what goes on is what comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.checks.errors import EvaluationError
+from flexure.diagrams.concurrency.threads import cached_property
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.cut_wires import cut_wires
+from flexure.diagrams.contexts.store import Store
+from flexure.diagrams.contexts.value_places import Place, Way, find_place
+from flexure.diagrams.scalars.derivatives.jacobians import directional
+from flexure.diagrams.scalars.derivatives.simplification import simplify
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import (
+    Variable,
+    can_start,
+    carries_vector,
+    find_variables,
+    read_equations,
+    refuse_sampled,
+    shown,
+    slot_of,
+    wire_at,
+)
+from flexure.solvers.analysis.equations.kept_equations import (
+    TracedEquations,
+    TracedNumbers,
+    kept_equations,
+)
+from flexure.solvers.analysis.equations.tangents import (
+    constraint_ports,
+    quaternions_and_locked,
+    require_holding,
+    tangent,
+)
+from flexure.solvers.analysis.linear_models.linear_inputs import LinearInputs
+from flexure.solvers.design.objectives.point_motions import PointMotion
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_of, state_keys
+from flexure.solvers.tracing.signals import can_be_read
+from flexure.solvers.tracing.trace import STATE, Key, trace
+from flexure.solvers.tracing.trace_check import agree, sizes_of_terms
+
+#: A point whose velocity is shown, a slot with components, or keys of states and parameters.
+_Output: TypeAlias = PointMotion | tuple[int, tuple[int, ...]] | tuple[Key, ...]
+_SINGULAR = 1e-13  # of the largest singular value of scaled equations of rest
+_REST = 1e-6  # of the largest change of an equation: what is left where nothing follows
+
+
+@dataclass(frozen=True)
+class Request:
+    """A linear model that is wanted.
+
+    Attributes
+    ----------
+    inputs, openings : tuple of Way
+        As for `flexure.linearize`.
+    outputs : tuple of Way or PointMotion
+        As for it, and velocities of points.
+    """
+
+    inputs: tuple[Way, ...] = ()
+    outputs: tuple[Way | PointMotion, ...] = ()
+    openings: tuple[Way, ...] = ()
+
+
+class _Bend:
+    """Second derivatives of the rows along two directions, which are further states of the code."""
+
+    def __init__(self, rows: list[Any], columns: list[Key], keys: list[Key], size: int) -> None:
+        self._given = rows, columns, keys, size
+
+    @cached_property
+    def code(self) -> TracedNumbers:
+        """The derivatives along a direction of the columns, and one of all keys behind it."""
+        rows, columns, keys, n = self._given
+        ends = n + len(columns), n + len(columns) + len(keys)
+        first, second = (
+            [((STATE, 0, 0), k) for k in range(*span)] for span in ((n, ends[0]), ends)
+        )
+        slopes = simplify(directional(rows, columns, first))
+        return TracedNumbers(simplify(directional(slopes, keys, second)), ends[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPoint:
+    """Equations and their first derivatives at one point, with all wires cut.
+
+    Attributes
+    ----------
+    values : ndarray
+        Of all rows: rates, errors, outputs, and what comes to cut wires.
+    matrix : ndarray
+        Their derivatives by states, inputs and parameters.
+    store : Store
+        The values there.
+    made : dict
+        What was found out beyond that.
+    """
+
+    values: FloatArray
+    matrix: FloatArray
+    store: Store
+    made: dict[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Realization:
+    """A linear model, as it follows when cut wires are closed, but for those that stay open.
+
+    Attributes
+    ----------
+    A, B, C, D : ndarray
+        The model.
+    tangent : ndarray
+        The directions in which states can move.
+    values : ndarray
+        Of the outputs.
+    period : float or None
+        In s, of a sampled model.
+    left, right : ndarray
+        ``dM = left dM_cut right`` for changes of the derivatives with all wires cut.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    C: FloatArray
+    D: FloatArray
+    tangent: FloatArray
+    values: FloatArray
+    period: float | None = None
+    left: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    right: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+
+class ParametricModel:
+    """The linear models of a context as functions of parameters.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+    parameters : iterable of Way
+        Paths or handles of parameters, inputs and initial states that vary.
+    requests : sequence of Request
+        The linear models.
+    attempt : str
+        Beginning of messages.
+    follows : bool
+        Whether states of rest follow the parameters.
+
+    Raises
+    ------
+    TraceError
+        When a block cannot be traced.
+    EvaluationError
+        When a sampled block follows the motion.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        parameters: Iterable[Way],
+        requests: Sequence[Request],
+        attempt: str,
+        *,
+        follows: bool,
+    ) -> None:
+        remedy = "Use metrics of runs, or the plant only" if follows else "Pass period="
+        refuse_sampled(context, attempt, remedy)
+        require_holding(context, attempt)
+        self._follows, self._attempt = follows, attempt
+        handles: dict[Any, Way] = {}
+        for way in (way for each in requests for way in (*each.inputs, *each.openings)):
+            handle = wire_at(find_place(context.system, way, can_start).handle)
+            handles.setdefault(handle, handle)
+        entries = LinearInputs(context, list(handles), (), attempt)
+        self._entries, inside = entries, entries.context
+        self._inside, self._wires = inside, list(inside.store.layout.cuts)
+        self._variables = find_variables(inside, list(parameters), attempt, states=True)
+        self._constrained = [Place.of(port) for port in constraint_ports(inside)]
+        self._quaternions, self._locked = quaternions_and_locked(inside)
+        self.num_states = n = inside.store.layout.num_states
+        self._outputs: list[_Output] = []
+        self._chosen = [self._components(inside, each, attempt) for each in requests]
+        columns = [*state_keys(inside.store), *_keys(entries.variables)]
+        own = [key for key in _keys(self._variables) if key not in columns]
+        self._num_columns, self._keys = len(columns), [*columns, *own]
+        places = {key: k for k, key in enumerate(self._keys)}
+        self.num_parameters = len(_keys(self._variables))
+        self._own = np.array([places[key] for key in _keys(self._variables)], dtype=np.intp)
+        self._equations, known = kept_equations(
+            inside.store.layout,
+            ("parametric", tuple(self._outputs), tuple(self._keys), len(columns)),
+            lambda: self._traced(columns),
+        )
+        q, r = entries.num_behind, len(self._quaternions)
+        r += sum(each.components.size for each in self._constrained)
+        end = len(self._equations.expressions) - q
+        self._errors, self._shown = slice(n, n + r), slice(n + r, end)
+        self._coming = slice(end, end + q)
+        if not known:
+            self._require_same(self.at(context))
+
+    def _components(
+        self, context: Context, request: Request, attempt: str
+    ) -> tuple[list[int], list[int], list[int]]:
+        """Return which components of all inputs and outputs belong to a request."""
+        system, begins, count = context.system, {}, 0
+        for variable in self._entries.variables:
+            begins[wire_at(variable.place.handle)] = count
+            count += len(variable.keys)
+
+        def columns(ways: tuple[Way, ...]) -> list[int]:
+            places = [find_place(system, way, can_start) for way in ways]
+            return [
+                begins[wire_at(place.handle)] + int(k) for place in places for k in place.components
+            ]
+
+        rows: list[int] = []
+        for each in request.outputs:
+            first = sum(map(_size, self._outputs))
+            self._outputs.append(each if isinstance(each, PointMotion) else _output(context, each))
+            rows += range(first, first + _size(self._outputs[-1]))
+        return columns(request.inputs), rows, columns(request.openings)
+
+    def _traced(self, columns: list[Key]) -> TracedEquations:
+        layout = self._inside.store.layout
+        rows = trace(layout, self._read, as_gain=True)
+        bend = _Bend(rows, columns, self._keys, layout.num_states)
+        return TracedEquations(layout, rows, self._keys, more=bend)
+
+    def _read(self, store: Store) -> list[Any]:
+        """Read all rows, numbers or symbols."""
+        rows = read_equations(store, [shown(self._inside, each) for each in self._constrained])
+        for k in self._quaternions:
+            q = store.x[k : k + 4]
+            rows.append(0.5 * np.sum(q * q) - 0.5)
+        for each in self._outputs:
+            if isinstance(each, PointMotion):
+                rows.append(each.velocity(store))
+            elif isinstance(each[0], int):
+                rows += [store.value(each[0])[k] for k in each[1]]
+            else:
+                rows += [_read_key(store, key) for key in each]
+        return [*rows, *(value for slot in self._entries.slots for value in store.value(slot))]
+
+    def _require_same(self, point: ModelPoint) -> None:
+        """Refuse equations whose trace gives other numbers than they do."""
+        with np.errstate(all="ignore"):
+            expected = np.array(self._read(point.store), dtype=float)
+            known = numbers_of(point.store, self._keys, point.store.time, point.store.x)
+            numbers = np.array([known[key] for key in self._keys])
+            terms = sizes_of_terms(point.matrix, numbers)
+        if not agree(point.values, expected, terms):
+            raise EvaluationError(
+                self._attempt,
+                expected="equations that give the same numbers when they are traced",
+                found="others",
+                remedy="Make them pure functions of the values of the context",
+            )
+
+    # At a point ------------------------------------------------------------------------------
+
+    def at(self, context: Context) -> ModelPoint:
+        """Return the equations at the values of a root context, which is not changed."""
+        inside = cut_wires(context, self._wires) if self._wires else context.clone()
+        store = inside.store
+        exact = ExactJacobian(store, self._equations.slopes)
+        return ModelPoint(self._equations.computed(store), exact(store.time, store.x), store)
+
+    def realization(self, point: ModelPoint, number: int) -> Realization:
+        """Return the linear model of a request at a point."""
+        inputs, outputs, opened = self._chosen[number]
+        n, q, count = self.num_states, self._entries.num_behind, self._num_columns
+        behind = slice(count - q, count)
+        rows = [*range(n), *(self._shown.start + k for k in outputs)]
+        closed = np.ones((q, 1))
+        closed[[n + k - behind.start for k in opened]] = 0.0
+        coming = closed * point.matrix[self._coming, :count]
+        going = np.linalg.inv(np.eye(q) - coming[:, behind])
+        left = np.zeros((len(rows), len(point.matrix)))
+        left[range(len(rows)), rows] = 1.0
+        left[:, self._coming] = point.matrix[rows, behind] @ going * closed.T
+        right = np.eye(count)
+        right[behind] = going @ np.hstack([coming[:, : behind.start], np.eye(q)])
+        right = right[:, [*range(n), *(n + k for k in inputs)]]
+        whole = point.matrix[rows, :count] @ right
+        normals = point.matrix[self._errors, :n]
+        T = tangent(
+            point.store.x,
+            self._quaternions,
+            self._locked,
+            normals[: len(normals) - len(self._quaternions)],
+        )
+        values = point.values[[self._shown.start + k for k in outputs]]
+        parts = (whole[:n, :n], whole[:n, n:], whole[n:, :n], whole[n:, n:])
+        return Realization(*parts, T, values, None, left, right)
+
+    def rest_response(self, point: ModelPoint, A: FloatArray, changes: FloatArray) -> FloatArray:
+        """Return the states x with ``A x = changes`` that keep all constraints."""
+        rows = np.vstack([A, point.matrix[self._errors, : self.num_states]])
+        return solve(rows, np.concatenate([changes, np.zeros(len(rows) - len(changes))]))
+
+    def rest_adjoint(self, point: ModelPoint, A: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return a with ``weights = aᵀ (A, errors)``, for rates and for errors of constraints."""
+        return solve(np.vstack([A, point.matrix[self._errors, : self.num_states]]).T, weights)
+
+    # Derivatives -----------------------------------------------------------------------------
+
+    def slopes(
+        self,
+        point: ModelPoint,
+        realization: Realization,
+        number: int,
+        weights: FloatArray,
+        by_errors: FloatArray | None = None,
+        by_values: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the derivatives of a number by the parameters.
+
+        Parameters
+        ----------
+        point : ModelPoint
+            The point.
+        realization : Realization
+            The model there, that of the request with this ``number``.
+        weights : ndarray, shape (n + p, n + m)
+            Derivatives of the number by the matrices of the model.
+        by_errors : ndarray, shape (r, n), optional
+            By those of the errors of constraints.
+        by_values : ndarray, shape (p,), optional
+            By the outputs.
+        """
+        found = np.zeros(self.num_parameters)
+        whole = realization.left.T @ weights @ realization.right.T
+        if by_errors is not None:
+            whole[self._errors, : self.num_states] += by_errors
+        if np.any(whole):
+            found += np.tensordot(self._changes(point), whole, 2)
+        if by_values is not None:
+            rows = [self._shown.start + k for k in self._chosen[number][1]]
+            found += by_values @ point.matrix[rows] @ self._ways(point)
+        return found
+
+    def _ways(self, point: ModelPoint) -> FloatArray:
+        """Return how everything moves with the parameters: a column for each."""
+        if "ways" not in point.made:
+            ways = np.zeros((len(self._keys), self.num_parameters))
+            ways[self._own, range(self.num_parameters)] = 1.0
+            rows, unknown = self._rest(point)
+            if len(unknown):
+                driven = rows[:, self._own]
+                ways[unknown] = -solve(rows[:, unknown], driven)
+                self._require_following(rows @ ways, driven)
+            point.made["ways"] = ways
+        return point.made["ways"]
+
+    def _changes(self, point: ModelPoint) -> FloatArray:
+        """Return dM/dp, one matrix for each parameter."""
+        if "changes" not in point.made:
+            bend: _Bend = self._equations.more
+            ways, count = self._ways(point), self._num_columns
+            run = bend.code.bound(point.store)
+            changes = np.zeros((ways.shape[1], len(point.values), count))
+            for number, way in enumerate(ways.T):
+                for k, column in enumerate(np.eye(count)):
+                    states = np.concatenate([point.store.x, column, way])
+                    changes[number, :, k] = run(point.store.time, states)
+            point.made["changes"] = changes
+        return point.made["changes"]
+
+    def _rest(self, point: ModelPoint) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+        """Return the derivatives of the equations of rest, and the columns of their unknowns."""
+        n, q, count = self.num_states, self._entries.num_behind, self._num_columns
+        wires = point.matrix[self._coming].copy()
+        wires[:, count - q : count] -= np.eye(q)
+        behind = np.arange(count - q, count)
+        if not self._follows:
+            return wires, behind
+        rows = np.vstack([point.matrix[:n], point.matrix[self._errors], wires])
+        return rows, np.concatenate([np.setdiff1d(np.arange(n), self._own), behind])
+
+    def _require_following(self, left: FloatArray, driven: FloatArray) -> None:
+        """Refuse parameters that no states of rest can follow."""
+        sizes = np.abs(driven).max(axis=0, initial=0.0)
+        lost = np.flatnonzero(np.abs(left).max(axis=0, initial=0.0) > _REST * sizes)
+        if lost.size:
+            names = [name for variable in self._variables for name in variable.place.names]
+            raise EvaluationError(
+                self._attempt,
+                expected="states of rest that follow all parameters",
+                found=f"none that follows '{names[lost[0]]}'",
+                remedy="Hold what moves freely, or lock a joint",
+            )
+
+
+def solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the smallest solution of equations, which are scaled."""
+    if not matrix.size:
+        return np.zeros((matrix.shape[1], *right.shape[1:]))
+    rows = np.abs(matrix).max(axis=1)
+    rows[rows == 0.0] = 1.0
+    scaled = matrix / rows[:, np.newaxis]
+    columns = np.abs(scaled).max(axis=0)
+    columns[columns == 0.0] = 1.0
+    right = (right.T / rows).T
+    found = np.linalg.lstsq(scaled / columns, right, rcond=_SINGULAR)[0]
+    return np.asarray((found.T / columns).T)
+
+
+def _output(context: Context, way: Way) -> _Output:
+    """Return where an output is: a slot and components of it, or keys of a state or parameter."""
+    place = find_place(context.system, way, can_be_read)
+    if carries_vector(place.handle):
+        return slot_of(context, place.handle), tuple(place.components.tolist())
+    (variable,) = find_variables(context, [way], f"Cannot show '{place.path}'", states=True)
+    return variable.keys
+
+
+def _read_key(store: Store, key: Key) -> Any:
+    """Read a component of a state or parameter, a number or a symbol."""
+    (what, where, index), component = key
+    if what == STATE:
+        return store.x[component]
+    return np.reshape(store.leaves[where].parameters[index], -1)[component]
+
+
+def _size(output: _Output) -> int:
+    if isinstance(output, PointMotion):
+        return 1
+    return len(output[1] if isinstance(output[0], int) else output)
+
+
+def _keys(variables: Iterable[Variable]) -> list[Key]:
+    return [key for variable in variables for key in variable.keys]

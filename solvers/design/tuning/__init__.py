@@ -1,0 +1,1 @@
+"""Gains of any blocks for goals in time and frequency: what `flexure.tune` does."""

@@ -1,0 +1,105 @@
+"""Sampled linear models whose parameters vary, with derivatives by differences of exact models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.equations import find_variables
+from flexure.solvers.analysis.linear_models.linearization import linearized
+from flexure.solvers.design.objectives.parametric_models import Realization, Request
+
+_STEP = float(np.finfo(float).eps ** (1 / 3))
+_SMALLEST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class SampledPoint:
+    """A context, and the derivatives of models there, as far as they were asked for."""
+
+    context: Context
+    made: dict[int, FloatArray]
+
+
+class SampledModel:
+    """The linear models of a context from sample to sample, as functions of parameters.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+    parameters : iterable of Way
+        What varies.
+    requests : sequence of Request
+        The linear models.
+    attempt : str
+        Beginning of messages.
+    period : float
+        Of the models, in s.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        parameters: Iterable[Way],
+        requests: Sequence[Request],
+        attempt: str,
+        *,
+        period: float,
+    ) -> None:
+        self._variables = find_variables(context, list(parameters), attempt)
+        self.num_parameters = sum(len(variable.keys) for variable in self._variables)
+        self._requests, self._attempt, self._period = requests, attempt, period
+
+    def at(self, context: Context) -> SampledPoint:
+        """Return a point at the values of a context."""
+        return SampledPoint(context.clone(), {})
+
+    def realization(self, point: SampledPoint, number: int) -> Realization:
+        """Return the linear model of a request at a point."""
+        return self._realization(point.context, number)
+
+    def _realization(self, context: Context, number: int) -> Realization:
+        request = self._requests[number]
+        model = linearized(
+            context.system,
+            context,
+            list(request.inputs),
+            list(request.outputs),
+            self._attempt,
+            openings=list(request.openings),
+            period=self._period,
+        )
+        matrices = model.A, model.B, model.C, model.D
+        return Realization(*matrices, model.tangent, model.y0, self._period)
+
+    def slopes(
+        self,
+        point: SampledPoint,
+        realization: Realization,
+        number: int,
+        weights: FloatArray,
+        *_: object,
+    ) -> FloatArray:
+        """Return the derivatives by the parameters, as `ParametricModel.slopes` does."""
+        if number not in point.made:
+            changes = []
+            for variable in self._variables:
+                numbers = variable.read(point.context.store)
+                for k in range(len(numbers)):
+                    step = np.zeros(len(numbers))
+                    step[k] = _STEP * max(abs(numbers[k]), _SMALLEST)
+                    ends = []
+                    for sign in (1.0, -1.0):
+                        beside = point.context.clone()
+                        variable.write(beside.store, numbers + sign * step)
+                        found = self._realization(beside, number)
+                        ends.append(np.block([[found.A, found.B], [found.C, found.D]]))
+                    changes.append((ends[0] - ends[1]) / (2.0 * step[k]))
+            point.made[number] = np.array(changes)
+        return np.asarray(np.tensordot(point.made[number], weights, 2))
