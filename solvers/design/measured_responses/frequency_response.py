@@ -35,6 +35,7 @@ else:
 
 #: Kinds of excitations.
 EXCITATIONS = ("sine", "multisine", "chirp")
+_HIGHEST = 1e15  # rad/s
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,8 +241,8 @@ def frequency_response(
     one_of(excitation, EXCITATIONS, "excitation", attempt)
     omega = np.atleast_1d(as_numbers(frequencies, attempt, "frequencies"))
     fits = omega.ndim == 1 and omega.size and bool(np.isfinite(omega).all())
-    fits = fits and bool(omega[0] > 0.0 and np.all(np.diff(omega) > 0.0))
-    wanted = "one or more ascending frequencies above zero, in rad/s"
+    fits = fits and bool(omega[0] > 0.0 and omega[-1] < _HIGHEST and np.all(np.diff(omega) > 0.0))
+    wanted = f"one or more ascending frequencies above zero and below {_HIGHEST:g} rad/s"
     require(fits, frequencies, attempt, wanted)
     if period is not None:
         period = bounded(period, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
@@ -36,6 +37,7 @@ _HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampli
 _SAMPLES = 40.0  # in a window
 _ENDS = 0.5, 0.75, 1.0  # of a run, where windows end
 _LONGEST = 4.0  # times the first record of a chirp
+_MOST = 1e7  # times in a run
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
 _BEYOND = 1.5  # factor by which chirps begin below and end above the frequencies
@@ -109,6 +111,14 @@ class Measurement:
         Between updates, times are spread evenly about the middle, where samples of held values
         have the right phase.
         """
+        shortest = step if self.period is None else self.period
+        if not (span / shortest < _MOST and self.start + shortest > self.start):
+            raise ValueRefusedError(
+                self.attempt,
+                expected=f"runs with up to {_MOST:.0e} times that the clock can tell apart",
+                found=f"a run of {span:.3g} s, sampled every {shortest:.3g} s",
+                remedy="Pass frequencies nearer to each other, in rad/s, and fewer max_periods",
+            )
         if self.period is None and not self.clocks:
             return np.linspace(self.start, self.start + span, round(span / step) + 1)
         if self.period is not None:
@@ -128,7 +138,7 @@ class Measurement:
 
 @dataclass
 class Responses:
-    """Measured quantities: arrays of shape (n, p), as in `FrequencyResponse`."""
+    """Measured arrays of shape (n, p), as in `FrequencyResponse`."""
 
     response: ComplexArray
     drift: FloatArray
