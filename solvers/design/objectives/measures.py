@@ -194,8 +194,9 @@ class PoleMeasure(Measure):
 
 def _moving_poles(seen: Realization) -> tuple[Complex, Complex, Complex]:
     """Return the poles of motions, with left and right eigenvectors in the states."""
-    from scipy.linalg import eig
+    from scipy import linalg
 
+    eig: Any = linalg.eig
     n, T = len(seen.A), seen.tangent
     if not n:
         empty = np.zeros((0, 0), dtype=complex)
