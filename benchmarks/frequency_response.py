@@ -19,7 +19,7 @@ PERIOD, BAR = 0.01, 2.0  # s
 
 
 def servo() -> fx.Diagram:
-    """The servo of the README with a sampled controller and a linear hinge."""
+    """Return the servo of the README with a sampled controller and a linear hinge."""
     plant = fx.PlantBuilder("door", gravity=(0, 0, -9.81))
     box = fx.SpatialInertia.solid_box(mass=9.0, size=(0.02, 0.6, 0.7))
     panel = plant.add_body("panel", box, com=(0, 0.3, 0))

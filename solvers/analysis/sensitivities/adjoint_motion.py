@@ -140,10 +140,11 @@ class AdjointMotion:
         read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
+        self._native: tuple[BoundProgram, AdjointProgram] | None = None
         try:
             self._native = self._compiled()
         except UnsuitableError as reason:
-            self._native, self.why = None, str(reason)
+            self.why = str(reason)
         self._require_same_numbers(read)
 
     @property

@@ -12,7 +12,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import Port
@@ -35,7 +35,6 @@ from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.tracing.signals import is_signal
 
 
 @dataclass(frozen=True, eq=False, repr=False)

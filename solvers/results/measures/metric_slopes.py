@@ -76,7 +76,8 @@ class MetricSlopes:
             raise _without(metric, "a function of whole results")
         slopes = cls._nothing(records, float(metric.measure(records)[0]))
         calc: Any = metric._calc
-        kind, arguments = getattr(calc, "func", None), getattr(calc, "args", ())
+        kind: Any = getattr(calc, "func", None)
+        arguments: tuple[Any, ...] = getattr(calc, "args", ())
         if kind in _KINDS and not np.isfinite(slopes.value):
             raise _without(metric, f"the value {slopes.value}")
         if kind is calc_joined:
