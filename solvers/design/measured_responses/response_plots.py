@@ -108,10 +108,11 @@ def plot_frequency_response(
         turn_ticks(lower.yaxis, lower)
     for old in list(figure.legends):
         old.remove()
-    named = [line for line in panels[0].lines if not line.get_label().startswith("_")]
-    labels = ["linear" if not line.get_label() else line.get_label() for line in named]
     if references:
-        panels[0].legend(named, labels, frameon=False)
+        first = panels[0].lines[0]
+        if first.get_label().startswith("_"):
+            first.set_label("linear model")
+        panels[0].legend(frameon=False)
     panels[2 * count - 1].set_xlabel(f"frequency [{units}]")
     return saved(figure, path)
 
