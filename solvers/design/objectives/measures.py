@@ -200,7 +200,8 @@ def _moving_poles(seen: Realization) -> tuple[Complex, Complex, Complex]:
     if not n:
         empty = np.zeros((0, 0), dtype=complex)
         return np.zeros(0, dtype=complex), empty, empty
-    poles, lefts, rights = eig(seen.A, left=True)
+    found: Any = eig(seen.A, left=True)
+    poles, lefts, rights = found
     if T.shape[1] == n:
         return poles, lefts, rights
     left_over, kept = list(range(n)), []
