@@ -14,6 +14,7 @@ _ACCURACY = 1e-9  # of solutions, in the units of the scaled program
 _WITHIN = 1e-9  # of a limit: how far rounding may lead beyond it
 _OUT_OF_REACH = 1e6  # weight of a reference that limits keep out of reach, over all others
 _BEYOND = 1e9  # weight of soft limits that no point at rest keeps, over the reference
+_NEGLIGIBLE = 1e-3  # of the room within the bounds: smaller steps need no better accuracy
 _SWEEPS = 20  # of a balance
 
 
@@ -176,8 +177,8 @@ class PointAtRest:
     """Where a model comes to rest under a disturbance, with given outputs.
 
     If there are many such points, the nearest to the point of the model counts, in the norm of Q
-    and R. If it is beyond the limits, outputs come as near to the reference as these allow; soft limits that no point at rest keeps are
-    exceeded as little as possible.
+    and R. If it is beyond the limits, outputs come as near to the reference as these allow.
+    Soft limits that no point at rest keeps are exceeded as little as possible.
 
     Parameters
     ----------
@@ -302,9 +303,13 @@ def quadratic_program(
     unit = np.diag(square) ** -0.5
     lengths = _lengths(rows * unit)
     penalty = (linear > 0.0) & (least == 0.0)  # of what is zero already
-    asked = (least / unit, -most / unit, lower / lengths, -upper / lengths)
-    size = max(each.max(initial=0.0) for each in asked)
-    size = max(size, np.abs(np.where(penalty, 0.0, linear) * unit).max()) or 1.0
+    asked = np.concatenate([least / unit, -most / unit, lower / lengths, -upper / lengths])
+    steepest = np.abs(np.where(penalty, 0.0, linear) * unit).max()
+    size = max(asked.max(initial=0.0), steepest)
+    if size == 0.0:  # z = 0 keeps all bounds, and no step from there costs less
+        return np.zeros(len(least)), 0
+    room = np.abs(asked[np.isfinite(asked) & (asked != 0.0)]).min(initial=np.inf)
+    size = max(size, _NEGLIGIBLE * room) if room < np.inf else size
     solver = piqp.DenseSolver()
     settings = solver.settings
     settings.eps_abs = settings.eps_rel = _ACCURACY

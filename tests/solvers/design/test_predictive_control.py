@@ -335,6 +335,24 @@ def test_copies_and_pickles_give_the_same_motion() -> None:
         assert np.array_equal(closed(each, 2.0)["mass.y"], expected)
 
 
+def test_what_needs_equations_names_the_block_that_has_none() -> None:
+    controller = fx.ModelPredictiveController("mpc", model(), [1.0, 0.1], 0.5, horizon=5)
+    diagram = fx.DiagramBuilder("loop")
+    diagram.add_all(controller, fx.Gain("sensors", 1.0, size=2))
+    diagram.connect_chain("sensors", "mpc.state")
+    diagram.export_input("sensors.u", name="x")
+    loop = diagram.build()
+    context = loop.create_default_context()
+    context.set("x", [0.0, 0.0])
+    for attempt in (
+        lambda: fx.linearize(loop, context, "x", "mpc.u", period=PERIOD),
+        lambda: fx.to_c(loop, context),
+        lambda: fx.page(loop, context=context),
+    ):
+        with pytest.raises(fx.errors.FlexureError, match="'mpc', which solves a quadratic"):
+            attempt()
+
+
 def test_what_cannot_be_controlled_is_refused() -> None:
     good: dict[str, Any] = {"model": model(), "Q": [1.0, 0.1], "R": 0.5, "horizon": 5}
     mass = plant()
