@@ -362,7 +362,7 @@ class Material:
         require(
             -1.0 < nu <= 0.5,
             round(nu, 6),
-            f"{_ATTEMPT} along {along} with the width along {width}",
+            f"{_ATTEMPT} along {along!r} with the width along {width!r}",
             "Poisson's ratio in (-1, 0.5]",
             remedy=f"Pass fx.Material({E:.6g}, shear_modulus={G:.6g}, poissons_ratio=...) with one"
             " in this range: only shear and the stiffness of plates depend on it",

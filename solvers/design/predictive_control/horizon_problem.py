@@ -15,6 +15,7 @@ _WITHIN = 1e-9  # of a limit: how far rounding may lead beyond it
 _OUT_OF_REACH = 1e6  # weight of a reference that limits keep out of reach, over all others
 _BEYOND = 1e9  # weight of soft limits that no point at rest keeps, over the reference
 _NEGLIGIBLE = 1e-3  # of the room within the bounds: smaller steps need no better accuracy
+_SIZES = np.array([1.0, 1e3, 1e6])  # one after the other, until the solver converges
 _SWEEPS = 20  # of a balance
 
 
@@ -302,31 +303,37 @@ def quadratic_program(
         return None
     unit = np.diag(square) ** -0.5
     lengths = _lengths(rows * unit)
+    bounds = np.stack([np.append(least / unit, lower / lengths)] * 2)
+    bounds[1] = np.append(most / unit, upper / lengths)
     penalty = (linear > 0.0) & (least == 0.0)  # of what is zero already
-    asked = np.concatenate([least / unit, -most / unit, lower / lengths, -upper / lengths])
     steepest = np.abs(np.where(penalty, 0.0, linear) * unit).max()
-    size = max(asked.max(initial=0.0), steepest)
-    if size == 0.0:  # z = 0 keeps all bounds, and no step from there costs less
+    asked = max(steepest, bounds[0].max(), -bounds[1].min(), 0.0)
+    if asked == 0.0:  # z = 0 keeps all bounds, and no step from there costs less
         return np.zeros(len(least)), 0
-    room = np.abs(asked[np.isfinite(asked) & (asked != 0.0)]).min(initial=np.inf)
-    size = max(size, _NEGLIGIBLE * room) if room < np.inf else size
-    solver = piqp.DenseSolver()
-    settings = solver.settings
-    settings.eps_abs = settings.eps_rel = _ACCURACY
-    settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _ACCURACY
-    settings.max_iter = max_iterations
-    solver.setup(
-        square * unit * unit[:, np.newaxis],
-        linear * unit / size,
-        G=rows * unit / lengths[:, np.newaxis],
-        h_l=lower / lengths / size,
-        h_u=upper / lengths / size,
-        x_l=least / unit / size,
-        x_u=most / unit / size,
-    )
-    if solver.solve() != piqp.PIQP_SOLVED:
-        return None
-    return solver.result.x * unit * size, int(solver.result.info.iter)
+    rooms = np.abs(np.where(np.isfinite(bounds), bounds, 0.0)).max(axis=0)
+    room = rooms[rooms > 0.0].min(initial=np.inf)
+    smallest = max(asked, _NEGLIGIBLE * room) if room < np.inf else asked
+    for size in smallest * _SIZES:
+        solver = piqp.DenseSolver()
+        settings = solver.settings
+        settings.eps_abs = settings.eps_rel = _ACCURACY
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _ACCURACY
+        settings.max_iter = max_iterations
+        solver.setup(
+            square * unit * unit[:, np.newaxis],
+            linear * unit / size,
+            G=rows * unit / lengths[:, np.newaxis],
+            h_l=lower / lengths / size,
+            h_u=upper / lengths / size,
+            x_l=least / unit / size,
+            x_u=most / unit / size,
+        )
+        status = solver.solve()
+        if status == piqp.PIQP_SOLVED:
+            return solver.result.x * unit * size, int(solver.result.info.iter)
+        if status == piqp.PIQP_PRIMAL_INFEASIBLE:
+            break
+    return None
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

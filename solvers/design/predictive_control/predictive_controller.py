@@ -98,9 +98,10 @@ class ModelPredictiveController(SampledPlan):
     Notes
     -----
     Rawlings, Mayne and Diehl, *Model Predictive Control* (2017), chapter 1, give the disturbance
-    model and the point at rest. The block is interpreted, beside native code for all others. The
-    horizon must be long enough for the states to be where -K x keeps the limits from its end on;
-    stability is not proven otherwise.
+    model and the point at rest. If limits keep several references out of reach, the error of each
+    counts by the cost of a change of that output. The block is interpreted, beside native code for
+    all others. The horizon must be long enough for the states to be where -K x keeps the limits
+    from its end on; stability is not proven otherwise.
 
     Examples
     --------

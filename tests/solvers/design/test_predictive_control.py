@@ -270,6 +270,43 @@ def test_a_reference_out_of_reach_is_approached_as_far_as_limits_allow() -> None
     assert float(result["mpc.u"][-1]) == pytest.approx(0.1, abs=1e-6)
 
 
+def test_two_references_out_of_reach_are_approached_by_their_costs() -> None:
+    A = np.array([[0, 1, 0, 0], [-2, -0.8, 0.5, 0], [0, 0, 0, 1], [0.4, 0, -3, -0.9]])
+    B = np.array([[0, 0], [1, 0.2], [0, 0], [0.1, 2.0]])
+    C = np.array([[1.0, 0, 0, 0], [0, 0, 1e3, 0]])  # in different units
+    plant = fx.StateSpace("p", A, B, np.vstack([C, np.eye(4)]))
+    context = plant.create_default_context()
+    context.set("u", [0.0, 0.0])
+    Q, R = np.diag([1.0, 0.1, 1.0, 0.1]), np.diag([0.1, 0.1])
+    rest = -np.linalg.solve(A, B)
+    root = np.linalg.cholesky(rest.T @ Q @ rest + R).T
+    gains = C @ rest
+    lengths = np.linalg.norm(np.linalg.solve(root.T, gains.T), axis=0)
+    for r in ([3.0, 100.0], [-3.0, 2000.0]):
+        rows = np.vstack([gains / lengths[:, np.newaxis], 1e-3 * root])
+        best = lsq_linear(rows, np.append(r / lengths, [0.0, 0.0]), (-1.0, 1.0), tol=1e-12).x
+        controller = fx.ModelPredictiveController(
+            "mpc",
+            fx.linearize(plant, context, period=0.2),
+            Q,
+            R,
+            horizon=8,
+            tracked=["y[0]", "y[1]"],
+            input_limits={"u[0]": (-1.0, 1.0), "u[1]": (-1.0, 1.0)},
+            change_limits={"u[0]": 0.2},
+            delay=1,
+        )
+        builder = fx.DiagramBuilder("loop")
+        builder.add_all(fx.Constant("r", r), controller, copy.deepcopy(plant))
+        builder.add(fx.MatrixGain("sensors", np.eye(4, 6, k=2)))
+        builder.connect_chain("r", "mpc.reference")
+        builder.connect_chain("mpc.u", "p", "sensors", "mpc.state")
+        result = fx.simulate(builder.build(), 25.0)
+        assert result["mpc.u"][-1] == pytest.approx(best, abs=1e-5)
+        assert result["p.y"][-1, :2] == pytest.approx(gains @ best, rel=1e-3)
+        assert result["mpc.missed"][-1] == 0.0
+
+
 def test_soft_limits_of_tracked_outputs_come_before_the_reference() -> None:
     controller = fx.ModelPredictiveController(
         "mpc", model(), [1.0, 0.1], 0.01, horizon=15, tracked="y[0]", violation_weight=1.0,
