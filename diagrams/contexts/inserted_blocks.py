@@ -58,7 +58,8 @@ def insert_blocks(
         x[target.x_slice] = given.x[span]
     store.time, store.accuracy, store.x = given.time, given.accuracy, freeze(x)
     for port, slot in zip(held, layout.held.values(), strict=True):
-        place = store.layout.held.get(store.layout.trace_back(entries.get(port, port)))
+        origin: Any = store.layout.trace_back(entries.get(port, port))
+        place = store.layout.held.get(origin)
         if given.holds(slot) and place is not None:
             store.hold(place, given.cache[slot])
     return twin, found
@@ -77,7 +78,7 @@ def _insert(
     root: Diagram, port: InputPort | OutputPort, block: LeafSystem, sources: Sequence[LeafSystem]
 ) -> None:
     """Insert a block behind a port of a new diagram, which has no contexts yet."""
-    diagram = port.system if port.system is root else port.system.parent
+    diagram: Any = port.system if port.system is root else port.system.parent
     feeds, entry, output = diagram._feeds, block.input_ports[0], block.output_ports[0]
     if isinstance(port, InputPort) and port.system is not root:
         before = feeds.pop(port, None)

@@ -119,6 +119,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "equation",
         "equilibrium",
         "fit",
+        "gradient",
         "live",
         "margins",
         "modes",

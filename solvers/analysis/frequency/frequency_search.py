@@ -20,6 +20,9 @@ from flexure.solvers.analysis.linear_models.realizations import scaling
 #: Complex numbers over frequency.
 Curve = npt.NDArray[np.complex128]
 
+_FLAT = 1e-13  # relative: what is no difference of values
+#: Frequencies, each of which LAPACK solves by itself.
+FEW = 8
 _LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
 _REGULAR = 1e8  # condition up to which the input is eliminated
 
@@ -114,9 +117,14 @@ class FrequencySearch(ABC):
             k = int(values.argmax())
             if values[k] > value:
                 value, frequency = float(values[k]), float(points[k])
-            low, high = points[max(k - 1, 0)], points[min(k + 1, len(points) - 1)]
+            near = slice(max(k - 1, 0), k + 2)
+            low, high = points[near][[0, -1]]
             # Around a maximum, half of the digits of the frequency make no difference.
-            points = np.linspace(low, high, 17) if high - low > 1e-9 * high else points[:0]
+            is_known = np.isfinite(values[k])
+            is_flat = is_known and values[k] - values[near].min() <= _FLAT * abs(values[k])
+            points = (
+                points[:0] if is_flat or high - low <= 1e-9 * high else np.linspace(low, high, 17)
+            )
         return value, frequency
 
     def _points(self, frequency: FloatArray) -> Curve:
@@ -179,10 +187,23 @@ class FrequencySearch(ABC):
 
         ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
         """
-        T = self._triangle
+        T, (n, k) = self._triangle, away.shape
+        if k <= FEW:
+            right = np.broadcast_to(right, (n, k, *right.shape[2:]))
+            columns = [solved_triangle(T, away[:, j], right[:, j]) for j in range(k)]
+            return np.stack(columns, axis=1) if columns else np.asarray(right, dtype=complex)
         away = away.reshape(*away.shape, *[1] * (right.ndim - 2))
         x = np.zeros(np.broadcast_shapes(away.shape, right.shape), dtype=complex)
         flat = x.reshape(len(T), math.prod(x.shape[1:]))
         for k in reversed(range(len(T))):
             x[k] = (right[k] + (T[k, k + 1 :] @ flat[k + 1 :]).reshape(x.shape[1:])) / away[k]
         return x
+
+
+def solved_triangle(T: Curve, away: Curve, right: Curve, *, transposed: bool = False) -> Curve:
+    """Return (s - T)⁻¹ right for an upper triangle T, given s minus its diagonal."""
+    from scipy.linalg.lapack import ztrtrs
+
+    matrix = -T
+    np.fill_diagonal(matrix, away)
+    return np.asarray(ztrtrs(matrix, right, trans=int(transposed))[0]).reshape(right.shape)

@@ -301,7 +301,8 @@ def margins(loop: LinearModel) -> Margins:
     factor = complex(math.nan)
     if closed is not None:
         delay = min(delays, default=(math.inf, math.nan))
-        modulus, disk = (_distance(*closed, center, loop.period) for center in (0.0, 0.5))
+        sensitivity = NyquistCurve(*closed, loop.period)
+        modulus, disk = (_distance(sensitivity.shifted(center)) for center in (0.0, 0.5))
         with np.errstate(all="ignore"):
             at_end = dict(curve.ends()).get(disk[1])
             there = at_end if at_end is not None else curve.at(np.array([disk[1]]))[0][0]
@@ -432,16 +433,9 @@ def _verdict(
     return is_stable and rest != "grow", (*notes, *loop.notes)
 
 
-def _distance(
-    A: FloatArray,
-    B: FloatArray,
-    C: FloatArray,
-    S: FloatArray,
-    center: float,
-    period: float | None,
-) -> tuple[float, float]:
-    """Return the inverse of the highest |S - center|, and the frequency."""
-    peak, where = NyquistCurve(A, B, C, S - center, period).peak()
+def _distance(curve: NyquistCurve) -> tuple[float, float]:
+    """Return the inverse of the highest value of a curve, and the frequency."""
+    peak, where = curve.peak()
     return _inverse(peak), where
 
 

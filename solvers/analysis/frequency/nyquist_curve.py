@@ -8,12 +8,19 @@ of the function of ω, to the last digits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.analysis.frequency.frequency_search import Curve, FrequencySearch
+from flexure.solvers.analysis.frequency.frequency_search import (
+    FEW,
+    Curve,
+    FrequencySearch,
+    solved_triangle,
+)
 
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 _FAITHFUL = 1e-3  # relative error up to which a value says something
@@ -31,30 +38,45 @@ class NyquistCurve(FrequencySearch):
             for each in (self.A, self.B, self.C)
         ]
 
+    def shifted(self, center: float) -> NyquistCurve:
+        """Return the curve of L - center."""
+        other = copy(self)
+        other.D = self.D - center
+        return other
+
     def at(self, frequency: FloatArray) -> tuple[Curve, FloatArray]:
         """Return L at frequencies in rad/s, inf at poles, and how far off rounding may make it.
 
-        That is the rounding of each entry of the matrices, to first order. One step of refinement
-        keeps their zeros: where L falls as 1/s², no rounding of a term with 1/s hides its phase.
+        That is the rounding of each entry of the matrices, to first order.
         """
-        s = self._points(frequency)
-        T, turn = self._triangle, self._turn
-        away = s - np.diagonal(T)[:, np.newaxis]
-        poles = np.any(away == 0.0, axis=0)
-        away[away == 0.0] = 1.0
-        x = turn @ self._solved(away, turn.conj().T @ self.B)
-        left_over = self.B - (s * x - self.A @ x)
-        x = x + turn @ self._solved(away, turn.conj().T @ left_over)
-        y = turn.conj() @ _forward_substitution(T, away, (self.C @ turn)[0])
+        away, poles, x = self._states(frequency)
+        y = self._turn.conj() @ _forward_substitution(
+            self._triangle, away, (self.C @ self._turn)[0]
+        )
         (by_A, by_B, by_C), direct = self._entries, self.D[0, 0]
         noise = np.sum(np.abs(y) * (by_A @ np.abs(x) + by_B), axis=0)
         noise = _ROUNDING * (noise + (by_C @ np.abs(x))[0] + abs(direct))
         values = np.where(poles, np.inf, (self.C @ x)[0] + direct)
         return values, np.where(poles, np.inf, noise)
 
+    def _states(self, frequency: FloatArray) -> tuple[Curve, npt.NDArray[np.bool_], Curve]:
+        """Return s minus the poles, which points are poles, and the states for an input of 1.
+
+        One step of refinement keeps zeros of the matrices: where L falls as 1/s², no rounding of a
+        term with 1/s hides its phase.
+        """
+        s, turn = self._points(frequency), self._turn
+        away = s - np.diagonal(self._triangle)[:, np.newaxis]
+        poles = np.any(away == 0.0, axis=0)
+        away[away == 0.0] = 1.0
+        x = turn @ self._solved(away, turn.conj().T @ self.B)
+        left_over = self.B - (s * x - self.A @ x)
+        return away, poles, x + turn @ self._solved(away, turn.conj().T @ left_over)
+
     def sizes(self, frequency: FloatArray) -> FloatArray:
         """Return |L|."""
-        return np.abs(self.at(frequency)[0])
+        _, poles, x = self._states(frequency)
+        return np.where(poles, np.inf, np.abs((self.C @ x)[0] + self.D[0, 0]))
 
     def end_sizes(self) -> list[tuple[float, float]]:
         """Return |L| at both ends."""
@@ -132,6 +154,9 @@ class NyquistCurve(FrequencySearch):
 
 def _forward_substitution(T: Curve, away: Curve, right: Curve) -> Curve:
     """Return the solution y of yᵀ (s - T) = right for an upper triangle T."""
+    if away.shape[1] <= FEW:
+        columns = [solved_triangle(T, each, right, transposed=True) for each in away.T]
+        return np.stack(columns, axis=1) if columns else np.zeros(away.shape, dtype=complex)
     y = np.zeros(away.shape, dtype=complex)
     for k in range(len(T)):
         y[k] = (right[k] + T[:k, k] @ y[:k]) / away[k]

@@ -23,6 +23,7 @@ _GUARANTEE = 1e-4  # up to which no other frequency is worse than that of the pe
 _POWERS = 2.0 * 4.0 ** np.arange(15)  # of singular values: what the largest one is of
 _MOST_STEPS, _MOST_BANDS, _STARTS = 100, 100, 8
 _CLOSE = 1e-11  # relative
+_NOISE = 1e-15  # of a logarithm
 _WIDEST = 14.0  # logarithm of the ratio of two scales
 
 
@@ -53,7 +54,7 @@ def scales_of(M: Curve, start: FloatArray, enough: float = 0.0) -> tuple[FloatAr
             decrease = -float(slope @ step)
             length = min(1.0, 2.0 / max(np.abs(step).max(), 2.0))
             while length > 1e-4:
-                if _smoothed(M, x + length * step, q) <= level - 0.1 * length * decrease:
+                if _smoothed(M, x + length * step, q) <= level - 0.1 * length * decrease + _NOISE:
                     break
                 length *= 0.5
             x = x + length * step
@@ -171,10 +172,14 @@ class _Climb:
         for frequency in (0.0, gain.end):
             self._take(frequency)
         self.points = gain.between(gain.natural)
-        for frequency in self.points if len(gain.A) else ():
+        left = self.points if len(gain.A) else self.points[:0]
+        while len(left):  # scales of the best leave few points to look at
+            sizes = np.sqrt(gain.rescaled(self.scales).sizes(left))
             enough = self.best * (1.0 + _CLOSE)
-            if self._bound(frequency, enough)[1] > enough:
-                self._take(frequency)
+            order = np.argsort(-sizes)[: np.count_nonzero(sizes > enough)]
+            if len(order) and self._bound(left[order[0]], enough)[1] > enough:
+                self._take(left[order[0]])
+            left = left[order[1:]]
         if 0.0 < self.where < gain.end:
             self.rise(self.where)
 

@@ -248,8 +248,8 @@ class LinearModel(Shown):
         y0 = self.y0 - self.C @ self.x0 - self.D @ self.u0
         if self.period is not None:
             f0 = f0 + self.x0
-        options = {"initial": self.x0, "period": self.period}
-        return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, **options)
+        parts = self.A, self.B, f0, self.C, self.D, y0, self.x0
+        return AffineSystem(name, *parts, period=self.period)
 
     @property
     def zeros(self) -> npt.NDArray[np.complex128]:

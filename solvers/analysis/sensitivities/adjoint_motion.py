@@ -2,9 +2,9 @@
 
 A run leaves the ends of its steps. From the last one to the first, weights λ of the state and μ of
 the numbers p are carried back exactly as the steps were taken, each at a few times its own cost
-(`flexure.solvers.native.kernels.runs.adjoint_runs`). The slopes of the number by
-signals enter at the nodes of the pieces from which metrics are computed; updates change the weights
-as in `flexure.solvers.analysis.sensitivities.event_slopes`.
+(`flexure.solvers.native.kernels.runs.adjoint_runs`). The derivatives of a metric by signals enter
+at the nodes of its pieces; updates change the weights as
+`flexure.solvers.analysis.sensitivities.event_slopes` states.
 """
 
 from __future__ import annotations
@@ -140,10 +140,11 @@ class AdjointMotion:
         read = partial(read_equations, outputs=[shown(self._context, each) for each in signals])
         self._equations = self._traced(read, [*held, *own])
         self.why = ""
+        self._native: tuple[BoundProgram, AdjointProgram] | None = None
         try:
             self._native = self._compiled()
         except UnsuitableError as reason:
-            self._native, self.why = None, str(reason)
+            self.why = str(reason)
         self._require_same_numbers(read)
 
     @property

@@ -44,7 +44,7 @@ _CLOSE = 1e-12  # and the part of its terms that is rounding
 _STEP = 1e-6  # of the time in which states change as a whole, for the bend of a function
 _SIGNS = {"falling": -1.0, "rising": 1.0}
 _ALIKE = 1e-6  # relative difference of what are the same numbers
-_GRAZING = 1e4  # errors of a function, by which it has to go beyond zero
+_GRAZING = 1e2  # errors of a function, by which it has to go beyond zero
 
 #: The derivatives of the states at a time, with the values of the context.
 Rates = Callable[[float, FloatArray], FloatArray]
@@ -80,8 +80,8 @@ class Jump:
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
 
-        They are those of states, of held values, and of numbers. ``gained`` is the other derivative
-        of the number by the instant.
+        They are those of states, of held values, and of numbers. The weight of the instant itself,
+        in seconds, is given.
         """
         found = weights.copy()
         for matrices in reversed(self.rounds):
@@ -123,15 +123,12 @@ class EventSlopes(SampledSlopes):
         layout = self._store.layout
 
         def read(store: SymbolicStore) -> list[object]:
-            leaves = [(store.leaves[leaf.position], event) for leaf, event in chosen]
-            return [
-                conform(
-                    explore(store.graph, partial(without_trace, _witness(event).calc, leaf)),
-                    1,
-                    lambda event=event: event.label,
-                )[0]
-                for leaf, event in leaves
-            ]
+            values = []
+            for leaf, event in chosen:
+                calc = partial(without_trace, _witness(event).calc, store.leaves[leaf.position])
+                value = explore(store.graph, calc)
+                values += conform(value, 1, partial(getattr, event, "label")).tolist()
+            return values
 
         def made() -> TracedEquations:
             return TracedEquations(layout, trace(layout, read), wanted)
@@ -198,9 +195,9 @@ class EventSlopes(SampledSlopes):
         if found.crossing is not None:
             change = np.concatenate([slope, np.zeros(len(found.crossing) - n)])
             for matrices in found.rounds:
-                old, change = np.append(change, 1.0), change.copy()
+                now, change = np.append(change, 1.0), change.copy()
                 for rows, matrix in matrices:
-                    change[rows] = matrix @ old
+                    change[rows] = matrix @ now
             size = n + sum(len(each.keys) for each in self.held)
             change[:n] -= rates(time, store.x)
             found.gain = change[:size]

@@ -12,7 +12,7 @@ from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.ports import Port
@@ -35,7 +35,6 @@ from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.method_selection import Method
 from flexure.solvers.simulation.run_control.tolerances import checked_tolerances
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.tracing.signals import is_signal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +96,7 @@ def gradient(
     rtol: float | None = 1e-8,
     atol: float | None = None,
 ) -> Gradient:
-    """Simulate a system, and differentiate a metric of the run by parameters.
+    """Differentiate a metric of a run by any number of parameters.
 
     The cost is that of a few simulations, whatever the number of parameters. Use it for many
     parameters, and where state events occur; for few parameters and many signals,

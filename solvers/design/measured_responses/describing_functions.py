@@ -41,6 +41,7 @@ _EXACT = 1e-9  # of the largest output: what splitting a cell may change
 _INNER = np.polynomial.Legendre.basis(5).deriv().roots()
 _NODES = np.array([-1.0, *_INNER, 1.0])
 _WEIGHTS = 1.0 / (15.0 * np.polynomial.Legendre.basis(5)(_NODES) ** 2)
+_ROUNDING = 1e-9  # of the fundamental: smaller means are shown as zero
 _REPEATS = 1e-6  # of the largest output: more from cycle to cycle is no periodic answer
 
 
@@ -64,6 +65,13 @@ class DescribingFunction(Answer):
     See Also
     --------
     describing_function : Compute one.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> found = fx.describing_function(fx.Saturation("limit", -1.0, 1.0), [0.5, 2.0])
+    >>> found.gains.real.round(6)
+    array([1.      , 0.608998])
     """
 
     amplitudes: FloatArray
@@ -81,7 +89,8 @@ class DescribingFunction(Answer):
         ]
         for amplitude, gain, mean in zip(self.amplitudes, self.gains, self.means, strict=True):
             turn = np.degrees(np.angle(gain))
-            lines.append(f"  {amplitude:<10.4g}  {abs(gain):<10.4g}  {turn:8.2f}  {mean:.4g}")
+            shown = mean if abs(mean) > _ROUNDING * abs(gain) * amplitude else 0.0
+            lines.append(f"  {amplitude:<10.4g}  {abs(gain):<10.4g}  {turn:8.2f}  {shown:.4g}")
         return "\n".join(lines)
 
 

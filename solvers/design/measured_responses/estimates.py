@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.equations.one_thread import in_one_thread
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 
@@ -38,6 +39,7 @@ class Lines:
     rest: FloatArray
 
 
+@in_one_thread
 def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Lines:
     """Return the amplitudes of lines in signals beside a cubic trend.
 
@@ -76,7 +78,9 @@ def fit_lines(times: FloatArray, signals: FloatArray, omega: FloatArray) -> Line
         normal += basis.T @ basis
         sums += basis.T @ values
     found = np.linalg.lstsq(normal, sums, rcond=_SINGULAR)[0]
-    power = sum(np.sum((values - basis @ found) ** 2, axis=0) for basis, values in blocks())
+    power = np.zeros(signals.shape[1])
+    for basis, values in blocks():
+        power += np.sum((values - basis @ found) ** 2, axis=0)
     weight = 0.5 * len(times)  # the sum of the squares of the window
     turned = np.exp(-1j * omega * middle)[:, np.newaxis]
     amplitudes = (found[:count] - 1j * found[count : 2 * count]) * turned
@@ -87,7 +91,7 @@ def harmonics_of(omega: float, period: float | None) -> FloatArray:
     """Return a frequency and those of its harmonics that samples of a period can show."""
     found = omega * np.arange(1, HARMONICS + 1)
     limit = np.inf if period is None else _BELOW * np.pi / period
-    return found[(found <= limit) | (found == omega)]
+    return np.asarray(found[(found <= limit) | (found == omega)])
 
 
 def images_of(
@@ -109,4 +113,5 @@ def images_of(
 def transform(times: FloatArray, signals: FloatArray, omega: FloatArray) -> ComplexArray:
     """Return sums of ``signal exp(-jωt)`` over equidistant times, shape (lines, signals)."""
     since = times - times[0]
-    return np.array([np.exp(-1j * each * since) @ signals for each in omega])
+    found: ComplexArray = np.array([np.exp(-1j * each * since) @ signals for each in omega])
+    return found

@@ -42,9 +42,11 @@ else:
     response_plots = Deferred("flexure.solvers.design.measured_responses.response_plots")
 
 _BALANCED = 1e-9  # of the amplitude or of the largest mean
+_ROUGHLY = 1e-4  # how exact the means are where cycles are looked for
+_TRIALS = 30  # of a mean
 _REACHES = 0.05, 1.0, 4.0  # amplitudes within which means are looked for
 _SAME = 1e-4  # relative distance of two solutions that are one
-_STARTS = 0.85, 1.15  # times the predicted cycle, where simulations begin
+_STARTS = 0.7, 1.3  # times the predicted cycle, where simulations begin
 _CYCLES, _MOST_CYCLES = 30, 500  # of a simulation
 _STEADY = 1e-5  # relative change of amplitude and period from one cycle to a later one
 _AGREE = 0.1  # relative difference of prediction and simulation that is worth a note
@@ -67,8 +69,8 @@ class LimitCycles(Answer):
     is_stable : ndarray of bool, shape (n,)
         Whether the balance predicts that the motion returns to the cycle.
     simulated_amplitudes, simulated_frequencies : ndarray, shape (n,)
-        Amplitude of the fundamental, and frequency, that simulations reach from 85 % and from
-        115 % of the predicted cycle; NaN where they do not reach the same one.
+        Amplitude of the fundamental, and frequency, that simulations reach from 70 % and from
+        130 % of the predicted cycle; NaN where they do not reach the same one.
     is_confirmed : ndarray of bool, shape (n,)
         Whether simulations reach a cycle that is predicted to be stable, or leave an unstable one
         on both sides. False where nothing was simulated.
@@ -82,6 +84,23 @@ class LimitCycles(Answer):
     See Also
     --------
     limit_cycles : Predict them.
+
+    Examples
+    --------
+    A saturation in a loop that is unstable for small motions:
+
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.Gain("minus", -12.0),
+    ...     fx.Saturation("motor", -1.0, 1.0),
+    ...     fx.TransferFunction("plant", [1.0], [1.0, 3.0, 3.0, 1.0]),
+    ... )
+    >>> builder.connect_chain("minus", "motor", "plant", "minus")
+    >>> loop = builder.build()
+    >>> found = fx.limit_cycles(loop, "motor", np.geomspace(0.5, 20.0, 20), confirm=False)
+    >>> len(found), found.frequencies.round(6)
+    (1, array([1.732051]))
     """
 
     amplitudes: FloatArray
@@ -190,7 +209,7 @@ def limit_cycles(
 
     Examples
     --------
-    A relay with the plant 1 / (s (s + 1)²). Its phase is -180° at 1 rad/s:
+    A relay with the plant 1 / (s (s + 1)²). The phase of the plant is -180° at 1 rad/s:
 
     >>> import flexure as fx
     >>> builder = fx.DiagramBuilder("loop")
@@ -202,16 +221,16 @@ def limit_cycles(
     >>> builder.connect_chain("minus", "relay", "plant", "minus")
     >>> found = fx.limit_cycles(builder.build(), "relay", np.geomspace(0.1, 2.0, 20))
     >>> found.amplitudes.round(3), found.frequencies.round(3), found.is_stable
-    (array([0.637]), array([0.998]), array([ True]))
-    >>> found.simulated_amplitudes.round(3), found.simulated_frequencies.round(3)
-    (array([0.638]), array([0.978]))
+    (array([0.639]), array([0.998]), array([ True]))
+    >>> found.simulated_amplitudes.round(2), found.simulated_frequencies.round(2)
+    (array([0.67]), array([0.98]))
     """
     require_system(system, "Cannot find limit cycles")
     attempt = f"Cannot find limit cycles of '{system.label}'"
     require(isinstance(system, Diagram), system, attempt, "a diagram with a loop")
     start = start_context(system, context, attempt)
     sizes = as_numbers(amplitudes, attempt, "amplitudes")
-    fits = sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all()
+    fits = bool(sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all())
     fits = fits and bool(sizes[0] > 0.0 and np.all(np.diff(sizes) > 0.0))
     require(fits, amplitudes, attempt, "two or more ascending amplitudes above zero")
     simulated = flag(confirm, "confirm", attempt)
@@ -244,7 +263,9 @@ def limit_cycles(
             reached[k], confirmed[k], said = search.confirmed(cycle, omega, bool(stable[k]))
             notes += said
     return LimitCycles(
-        *(freeze(column) for column in found.T),
+        amplitudes=freeze(found[:, 0].copy()),
+        frequencies=freeze(found[:, 1].copy()),
+        biases=freeze(found[:, 2].copy()),
         is_stable=stable,
         simulated_amplitudes=freeze(reached[:, 0].copy()),
         simulated_frequencies=freeze(reached[:, 1].copy()),
@@ -299,28 +320,40 @@ class _Search:
         mean = whole[-2] + self.model.u0[0]
         return self.model.x0 + whole[:-2], float(mean), float(whole[-1] + self.model.y0[0])
 
-    def balance(self, amplitude: float, step: float) -> tuple[_Balance | None, float]:
+    def _answer(self, amplitude: float, step: float) -> tuple[_Balance, float]:
+        """Return what the block answers, and how far its mean is from the one that is wanted."""
+        _, wanted, bias = self._means(step)
+        gain, mean = self._harmonics(amplitude, bias)
+        scale = max(abs(mean), abs(wanted), abs(gain) * amplitude)
+        error = (mean - wanted) / scale if scale > 0.0 else 0.0
+        return _Balance(amplitude, bias, gain, mean), error
+
+    def balance(
+        self, amplitude: float, step: float, tolerance: float = _BALANCED
+    ) -> tuple[_Balance | None, float]:
         """Return the balance of the means at an amplitude next to a step, and its step."""
         from scipy.optimize import brentq
 
-        def found(at: float) -> tuple[_Balance, float, float]:
-            _, wanted, bias = self._means(at)
-            gain, mean = self._harmonics(amplitude, bias)
-            scale = max(abs(mean), abs(wanted), abs(gain) * amplitude)
-            return _Balance(amplitude, bias, gain, mean), mean - wanted, scale
-
         def error(at: float) -> float:
-            return found(at)[1]
+            return self._answer(amplitude, at)[1]
 
-        balance, here, scale = found(step)
-        if abs(here) <= _BALANCED * scale or scale == 0.0:
+        balance, here = self._answer(amplitude, step)
+        if abs(here) <= _BALANCED:
             return balance, step
         for reach in _REACHES:
             ends = step - reach * amplitude, step + reach * amplitude
             sides = [error(end) for end in ends]
             if sides[0] * sides[1] <= 0.0:
-                step = float(brentq(error, *ends, xtol=_BALANCED * amplitude, rtol=1e-14))
-                return found(step)[0], step
+                step, _ = brentq(
+                    error,
+                    *ends,
+                    xtol=tolerance * amplitude,
+                    maxiter=_TRIALS,
+                    full_output=True,
+                    disp=False,
+                )
+                balance, here = self._answer(amplitude, float(step))
+                return (balance if abs(here) <= _ROUGHLY else None), float(step)
         return None, step
 
     def curve(self, amplitudes: FloatArray) -> list[_Balance]:
@@ -328,7 +361,7 @@ class _Search:
         found: list[_Balance] = []
         step = -float(self._point[-1]) if abs(self._way[-1]) > 1e-9 else 0.0
         for amplitude in amplitudes[::-1]:  # large ones cross all thresholds
-            balance, there = self.balance(float(amplitude), step)
+            balance, there = self.balance(float(amplitude), step, _ROUGHLY)
             if balance is not None:
                 found.insert(0, balance)
                 step = there
@@ -380,23 +413,18 @@ class _Search:
         """Return the exact solution next to an estimate, or the estimate where there is a jump."""
         from scipy.optimize import root
 
-        known: list[_Balance] = []
-        step = self._step_of(near)
+        def errors(z: FloatArray) -> FloatArray:
+            size, turns = np.exp(z[:2])
+            balance, error = self._answer(float(size), float(z[2] * size))
+            whole = balance.gain * self._rest(float(turns)) - 1.0
+            return np.array([whole.real, whole.imag, error])
 
-        def error(z: FloatArray) -> FloatArray:
-            balance, _ = self.balance(float(np.exp(z[0])), step)
-            if balance is None:
-                return np.full(2, 1e3)
-            known.append(balance)
-            whole = balance.gain * self._rest(float(np.exp(z[1]))) - 1.0
-            return np.array([whole.real, whole.imag])
-
-        start = np.log([near.amplitude, omega])
-        found = root(error, start, options={"xtol": 1e-12, "eps": 1e-7})
+        start = np.array([*np.log([near.amplitude, omega]), self._step_of(near) / near.amplitude])
+        found = root(errors, start, options={"xtol": 1e-11, "eps": 1e-7})
         is_near = bool(np.max(np.abs(found.x - start)) < 0.5)
         z = found.x if is_near and np.max(np.abs(found.fun)) < 1e-6 else start
-        balance, _ = self.balance(float(np.exp(z[0])), step)
-        return balance or near, float(np.exp(z[1]))
+        size, turns = np.exp(z[:2])
+        return self._answer(float(size), float(z[2] * size))[0], float(turns)
 
     def is_stable(self, cycle: _Balance, omega: float) -> bool:
         """Judge a cycle by Loeb's criterion, and by the other poles of the loop with its gain."""
@@ -479,8 +507,8 @@ def _cycle_at(
     values = sample(times)
     level = float(np.mean(values))
     rises = np.flatnonzero((values[:-1] < level) & (values[1:] >= level))
-    if len(rises) < 2 or np.ptp(values) < 1e-9 * (1.0 + abs(level)):
-        return 0.0, np.nan
+    if len(rises) < 2 or np.ptp(values) < 1e-9 * (1.0 + abs(level)):  # it grows slowly, or rests
+        return 0.5 * float(np.ptp(values)), np.nan
     first, last = (_crossing(sample, times[k], times[k + 1], level) for k in rises[-2:])
     _, fundamental = fourier(sample, first, last - first, stops)
     return 2.0 * abs(fundamental), 2.0 * np.pi / (last - first)

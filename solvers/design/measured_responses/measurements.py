@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
@@ -30,11 +31,13 @@ Indices = npt.NDArray[np.intp]
 
 _PERIODS = 3.0  # in a window
 _GROUP = 4.0  # ratio of the frequencies of a sweep
-_TURN = 2.0 * np.pi / 32.0  # of the highest frequency between two times
-_COARSE = 2.0 * np.pi / 12.0  # that of a chirp
+_TURN = 2.0 * np.pi / 128.0  # of the highest sine of a sweep between two times
+_COARSE = 2.0 * np.pi / 12.0  # that of a chirp or multisine
 _HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampling period
 _SAMPLES = 40.0  # in a window
+_ENDS = 0.5, 0.75, 1.0  # of a run, where windows end
 _LONGEST = 4.0  # times the first record of a chirp
+_MOST = 1e7  # times in a run
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
 _BEYOND = 1.5  # factor by which chirps begin below and end above the frequencies
@@ -108,14 +111,23 @@ class Measurement:
         Between updates, times are spread evenly about the middle, where samples of held values
         have the right phase.
         """
+        shortest = step if self.period is None else self.period
+        if not (span / shortest < _MOST and self.start + shortest > self.start):
+            raise ValueRefusedError(
+                self.attempt,
+                expected=f"runs with up to {_MOST:.0e} times that the clock can tell apart",
+                found=f"a run of {span:.3g} s, sampled every {shortest:.3g} s",
+                remedy="Pass frequencies nearer to each other, in rad/s, and fewer max_periods",
+            )
         if self.period is None and not self.clocks:
             return np.linspace(self.start, self.start + span, round(span / step) + 1)
         if self.period is not None:
             clock = self.clocks[-1] if self.clocks else Periodic(self.period)
-            every, middle = max(round(self.period / clock.period), 1), 0.0
+            every, middle = max(float(round(self.period / clock.period)), 1.0), 0.0
         else:
             clock = self.clocks[0]
             parts = np.ceil(min(_HELD * _TURN * clock.period / step, _PARTS))
+            parts = max(parts, np.ceil(clock.period / step))
             every, middle = 1.0 / parts if parts > 1.0 else max(step // clock.period, 1.0), 0.5
         before = float(np.nextafter(self.start, -np.inf))
         first = round((clock.next_time(before) - clock.offset) / clock.period)
@@ -186,7 +198,7 @@ def measure(
     elif excitation == "multisine":
         apart = np.min(np.diff(plan.omega, prepend=0.0))
         window = 2.0 * np.pi * max(_PERIODS / lowest, _RESOLVED / apart)
-        runs.until_settled(np.arange(n), 4.0 * window, window, _TURN / highest, values, _by_lines)
+        runs.until_settled(np.arange(n), 4.0 * window, window, _COARSE / highest, values, _by_lines)
     else:
         first = 0
         while first < n:
@@ -216,8 +228,8 @@ class _Runs:
     ) -> None:
         """Run some frequencies until their responses are the same in the middle and at the end.
 
-        Windows end at both instants; those of a whole record begin at its beginning. ``values``
-        are those of several runs for all frequencies; None asks for a run for each of them.
+        Windows end there and at three quarters; those of a whole record begin at its beginning.
+        ``values`` are those of runs for all frequencies; None asks for a run for each of them.
         """
         plan = self._plan
         whole = window == length
@@ -225,13 +237,16 @@ class _Runs:
         most = _LONGEST * length if whole else max(most, length)
         while True:
             times = plan.times(length, step)
-            half = len(times) // 2
             count = len(times) if whole else round(len(times) * window / length)
-            ends = (half, len(times))
-            spans = [slice(0 if whole else end - min(count, half), end) for end in ends]
-            signals = self._signals(rows, times, values)
-            middle, last = (estimate(plan, rows, times[s], signals[:, s]) for s in spans)
-            last.drift = _drift(middle, last)
+            ends = [round(part * len(times)) for part in ((0.5, 1.0) if whole else _ENDS)]
+            spans = [slice(0 if whole else max(end - count, 0), end) for end in ends]
+            kept = np.unique(np.concatenate([np.arange(s.start, s.stop) for s in spans]))
+            signals = self._signals(rows, times[kept], values)
+            *earlier, last = (
+                estimate(plan, rows, times[s], signals[:, slice(*np.searchsorted(kept, ends))])
+                for s, ends in ((s, (s.start, s.stop)) for s in spans)
+            )
+            last.drift = _drift(earlier, last)
             self._found.put(rows, last)
             plan.duration = max(plan.duration, length)
             is_open = np.any(last.drift > plan.tolerance, axis=1)  # NaN where the run failed
@@ -258,7 +273,7 @@ class _Runs:
         found = sweep(
             excited.context.system,
             values,
-            float(times[-1] + 0.5 * (times[1] - times[0])),  # beyond updates at the last instant
+            float(times[-1] + 0.5 * (times[-1] - times[-2])),  # beyond updates at the last instant
             context=excited.context,
             signals=signals,
             times=times,
@@ -269,13 +284,12 @@ class _Runs:
         return np.concatenate([found[each].reshape(shape) for each in signals], axis=2)
 
 
-def _drift(middle: Responses, last: Responses) -> FloatArray:
-    """Return the relative change of responses, and of what else is in the outputs."""
-    sizes = [np.abs(each.response) for each in (middle, last)]
-    other, rest = (s * np.nan_to_num(r.leakage) for s, r in zip(sizes, (middle, last), strict=True))
-    change = np.maximum(np.abs(last.response - middle.response), np.abs(rest - other))
+def _drift(earlier: Sequence[Responses], last: Responses) -> FloatArray:
+    """Return the largest relative change of responses to the last ones."""
+    change = np.max([np.abs(last.response - each.response) for each in earlier], axis=0)
     with np.errstate(all="ignore"):
-        return np.where(change > 0.0, change / np.maximum(sizes[1], last.level), change)
+        relative = change / np.maximum(np.abs(last.response), last.level)
+    return np.asarray(np.where(change > 0.0, relative, change))
 
 
 def _phases(plan: Measurement, count: int, first: int = 0) -> FloatArray:
@@ -297,7 +311,8 @@ def _chirp(plan: Measurement) -> tuple[float, float, float]:
 def _window(plan: Measurement, omega: FloatArray) -> float:
     """Return the length of a window in s in which all lines of some sines can be told apart."""
     window = _PERIODS * 2.0 * np.pi / omega[0]
-    rates = [2.0 * np.pi / period for period in plan.periods or [plan.period] if period is not None]
+    periods = plan.periods if plan.period is None else [plan.period]
+    rates = [2.0 * np.pi / period for period in periods]
     nearest = min(
         (gap for rate in rates for gap in np.abs(rate - 2.0 * omega) if gap > CLOSE * rate),
         default=np.inf,
@@ -325,7 +340,7 @@ def _by_sine(plan: Measurement, rows: Indices, times: FloatArray, signals: Float
                 k,
                 Responses(
                     response=fit.amplitudes[0, :-1] / given,
-                    drift=np.nan,
+                    drift=np.full(len(first), np.nan),
                     distortion=higher / first,
                     coherence=first**2 / (first**2 + higher**2 + rest**2),
                     leakage=rest / first,

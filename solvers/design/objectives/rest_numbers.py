@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody import MultibodyTree, Plant
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
@@ -84,8 +84,9 @@ class RestNumbers:
         start = context.clone()
         for leaf in start.leaves():
             tree = leaf.system
-            if isinstance(tree, MultibodyTree) and tree.constraints:
-                tree.parent_plant.assemble(start)
+            plant = tree.parent_plant if isinstance(tree, MultibodyTree) else None
+            if isinstance(plant, Plant) and plant.tree.constraints:
+                plant.assemble(start)
         rest = settled(start.system, start, self._attempt).context
         of_models = [each for each in self._measures if isinstance(each, Measure)]
         if of_models and self._model is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,11 @@ from flexure.solvers.design.objectives.parametric_models import solve
 _ITERATIONS = 12  # of Newton, to hold the output elsewhere
 _LONGEST = 2.0  # times the step before: beyond that, they are given up
 _CLOSE = 1e-8  # last step, whose error is about the square
-_WORST = {"largest": lambda y: y, "smallest": lambda y: -y, "peak": np.abs}
+_WORST: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "largest": lambda y: y,
+    "smallest": lambda y: -y,
+    "peak": np.abs,
+}
 
 
 @dataclass(frozen=True, eq=False)

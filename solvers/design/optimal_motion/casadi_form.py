@@ -47,8 +47,10 @@ def casadi_expressions(ca: Any, outputs: Iterable[Any], values: Mapping[Any, Any
 @cache
 def _rules(ca: Any) -> dict[str, Callable[..., Any]]:
     """Say what each operation of the vocabulary is in CasADi."""
-    same = ("sqrt", "exp", "log", "log10", "log1p", "expm1", "sin", "cos", "tan", "sinh", "cosh")
-    same += ("tanh", "sign", "floor", "ceil", "copysign", "hypot", "fmax", "fmin", "fmod", "power")
+    same = (
+        *("sqrt", "exp", "log", "log10", "log1p", "expm1", "sin", "cos", "tan", "sinh", "cosh"),
+        *("tanh", "sign", "floor", "ceil", "copysign", "hypot", "fmax", "fmin", "fmod", "power"),
+    )
     renamed = {
         "absolute": ca.fabs,
         "arcsin": ca.asin,

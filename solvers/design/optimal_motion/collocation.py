@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 from numpy.polynomial import Legendre, Polynomial
 
 from flexure.diagrams.values.arrays import FloatArray
+
+IntArray = npt.NDArray[np.intp]
 
 #: Families of points at which rates are matched: whether the beginning of an interval is one.
 METHODS = {"hermite_simpson": True, "radau": False}
 #: Points in each interval on the first mesh, and on finer ones.
 FIRST, FINER = 3, 5
+_BEFORE = 1e-12  # from an instant at which sources jump
 #: How inputs go on between the nodes of the mesh.
 KINDS = ("linear", "hold")
 
@@ -101,7 +105,7 @@ class Collocation:
         return self.shares(self.stages[self.stages > 0.0])
 
     @property
-    def evaluations(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def evaluations(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """Where equations are evaluated, and where each stage finds its evaluation.
 
         Returns
@@ -109,7 +113,7 @@ class Collocation:
         points : ndarray of int, shape (e,)
             The point of each evaluation.
         instants : ndarray, shape (e,)
-            Its instant; at the end of an interval the last float before it, unless ends are shared.
+            Its instant; at the end of an interval the last one before it, unless ends are shared.
         of_stage : ndarray of int, shape (intervals, stages)
             The evaluation of each stage.
         blend : ndarray, shape (inputs, e)
@@ -124,7 +128,7 @@ class Collocation:
         if not shared:
             of_stage = np.arange(n * count).reshape(n, count)
             if not self.shares_ends:
-                instants[of_stage[:, -1]] = np.nextafter(instants[of_stage[:, -1]], 0.0)
+                instants[of_stage[:, -1]] -= _BEFORE
         blend = np.zeros((self.inputs, len(points)))
         for k in range(n):
             for stage, where in zip(self.stages, of_stage[k], strict=True):

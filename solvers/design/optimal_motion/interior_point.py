@@ -10,14 +10,14 @@ import numpy as np
 
 from flexure.diagrams.concurrency.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.design.optimal_motion.collocation import IntArray
 
 _TOLERANCE = 1e-8
-_VIOLATION = 1e-11  # of scaled equations, which unstable motions amplify
 _FEASIBLE = 1e-6  # scaled constraints that are kept
 _BEYOND = 1e8  # scaled unknowns, from which on a problem counts as unbounded
 _SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
-#: Options of runs that begin near a solution.
-NEAR = {"mu_init": 1e-3, "bound_push": 1e-6, "bound_frac": 1e-6}
+#: Options of runs that begin near a solution; unstable motions amplify what equations miss.
+NEAR = {"mu_init": 1e-3, "bound_push": 1e-6, "bound_frac": 1e-6, "constr_viol_tol": 1e-11}
 
 
 @dataclass(frozen=True)
@@ -65,26 +65,10 @@ def minimize(
     interrupt: DeferredInterrupt,
     near: bool = False,
 ) -> Outcome:
-    """Run IPOPT on a nonlinear program.
+    """Run IPOPT on a nonlinear program: unknowns ``x``, objective ``f`` and constraints ``g``.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    program : dict
-        Unknowns, objective and constraints.
-    bounds : tuple of ndarray
-        Bounds of the unknowns, then of the constraints.
-    guess : ndarray
-        Where to begin.
-    max_iterations : int
-        Most iterations.
-    watch : callable
-        ``watch(k)`` is called in each iteration.
-    interrupt : DeferredInterrupt
-        Ends the run when an interruption from the keyboard waits.
-    near : bool
-        Whether the guess is near a solution.
+    Bounds are those of the unknowns, then of the constraints. ``watch(k)`` is called in iteration
+    ``k``; an interruption that waits ends the run. Runs that begin ``near`` a solution stay there.
     """
     lower, upper, row_lower, row_upper = bounds
     size, rows = program["x"].numel(), program["g"].numel()
@@ -108,19 +92,18 @@ def minimize(
 
         def eval(self, values: Any) -> list[int]:
             found = dict(zip(ca.nlpsol_out(), values, strict=True))
-            x, f, g = np.array(found["x"]).ravel(), float(found["f"]), np.array(found["g"]).ravel()
-            broken = excess(g, row_lower, row_upper)
+            f, broken = float(found["f"]), excess(found["g"].full(), row_lower, row_upper)
             rank = (0.0, f) if broken < _FEASIBLE else (broken, f)
-            if np.isfinite(x).all() and rank <= best[0]:
-                best[:] = rank, x, broken
+            if rank <= best[0]:
+                best[:] = rank, found["x"].full().ravel(), broken
             count[0] += 1
             watch(count[0])
             return [int(interrupt.interrupted)]
 
     watcher = Watch()
-    options = {"max_iter": max_iterations, "tol": _TOLERANCE, "constr_viol_tol": _VIOLATION}
-    options |= {"sb": "yes", "print_level": 0}
-    options |= {"diverging_iterates_tol": _BEYOND} | (NEAR if near else {})
+    options: dict[str, Any] = {"max_iter": max_iterations, "tol": _TOLERANCE, "sb": "yes"}
+    options |= {"print_level": 0, "diverging_iterates_tol": _BEYOND}
+    options |= NEAR if near else {"mu_init": 1e-2}  # as costs are scaled to about one
     solver = ca.nlpsol(
         "motion",
         "ipopt",
@@ -136,8 +119,8 @@ def minimize(
     with interrupt:
         found = solver(x0=guess, lbx=lower, ubx=upper, lbg=row_lower, ubg=row_upper)
     status = str(solver.stats()["return_status"])
-    x = np.array(found["x"]).ravel()
-    broken = excess(np.array(found["g"]).ravel(), row_lower, row_upper)
+    x = found["x"].full().ravel()
+    broken = excess(found["g"].full(), row_lower, row_upper)
     ended = status in _SOLVED or status == "Diverging_Iterates"
     if not ended and best[2] < np.inf:
         x, broken = best[1], best[2]
@@ -146,6 +129,7 @@ def minimize(
 
 def excess(values: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
     """Return by how much values are beyond their bounds at most."""
+    values = values.ravel()
     beyond = np.maximum(lower - values, values - upper)
     worst = float(np.max(beyond, initial=0.0))
     return worst if np.isfinite(worst) else np.inf
@@ -155,23 +139,14 @@ def least_violation(
     ca: Any,
     program: dict[str, Any],
     bounds: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    soft_rows: FloatArray,
-    soft_unknowns: FloatArray,
+    soft_rows: IntArray,
+    soft_unknowns: IntArray,
     guess: FloatArray,
     **options: Any,
 ) -> tuple[Outcome, FloatArray]:
     """Find the point at which the sum of violations of some constraints is smallest.
 
-    All other constraints are kept: those of the equations, and bounds of inputs.
-
-    Parameters
-    ----------
-    ca, program, bounds, guess
-        As for `minimize`.
-    soft_rows, soft_unknowns : ndarray of int
-        Constraints, and unknowns with bounds, that can be broken.
-    **options
-        Further options of `minimize`.
+    Constraints ``soft_rows`` and bounds of ``soft_unknowns`` can be broken, all others are kept.
 
     Returns
     -------

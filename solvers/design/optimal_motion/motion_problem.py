@@ -30,19 +30,7 @@ _FORM = "a mapping from paths to values, or to bounds (low, high)"
 
 @dataclass(frozen=True)
 class Bounded:
-    """Bounds of the components of one signal.
-
-    Attributes
-    ----------
-    path : str
-        Of the signal.
-    names : list of str
-        Paths of the components.
-    rows : list of int
-        Where they are among the signals of the problem.
-    lower, upper : ndarray
-        The bounds.
-    """
+    """Bounds of the components of one signal: their names, and their rows among the signals."""
 
     path: str
     names: list[str]
@@ -53,17 +41,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Squared:
-    """The square of the distance of one signal from its target, which is integrated.
-
-    Attributes
-    ----------
-    path : str
-        Of the signal.
-    rows : list of int
-        Where its components are among the signals of the problem.
-    weights, targets : ndarray
-        One of each for each component.
-    """
+    """An integrated square: the distance of one signal from its targets, weighted."""
 
     path: str
     rows: list[int]
@@ -74,33 +52,20 @@ class Squared:
 class MotionProblem:
     """What `optimal_motion` is asked for, checked and found in the system.
 
-    Parameters
-    ----------
-    context : Context
-        A root context; it is read, and not changed.
-    attempt : str
-        Beginning of messages.
-    t_final, inputs, start, end, path, cost, final_cost, targets
-        As for `optimal_motion`.
+    The context is read, and not changed.
 
     Attributes
     ----------
-    layout : Layout
-        Of the system.
     inputs : list of Variable
         The free inputs.
-    input_lower, input_upper : ndarray
-        Bounds of their components.
-    start_lower, start_upper : ndarray
-        Bounds of the states at the beginning.
+    input_lower, input_upper, start_lower, start_upper : ndarray
+        Bounds of their components, and of the states at the beginning.
     path, end : list of Bounded
         Bounds of signals along the motion and at its end.
     squares : list of Squared
         What is integrated.
-    finals : list of (rows, weights)
-        Weighted sums of signals at the end.
-    time_weight : float
-        Weight of the final time.
+    finals, time_weight : list of (rows, weights), float
+        Weighted sums of signals at the end, and the weight of the final time.
     signals : list
         Slot and components of each signal, as `read_equations` takes them.
     duration : tuple of float
@@ -281,7 +246,7 @@ class MotionProblem:
 
     def _breaks(self) -> list[float]:
         """Return the instants in the fixed duration at which sources jump or bend."""
-        context, found = self.context.clone(), set()
+        context, found = self.context.clone(), set[float]()
         start = context.time
         for leaf in context.leaves():
             context.time = start

@@ -18,15 +18,7 @@ from flexure.solvers.simulation.simulation import simulate
 
 
 class Player:
-    """A copy of a system with sources at its free inputs.
-
-    Parameters
-    ----------
-    context : Context
-        A root context with all values but those of the free inputs; it is not changed.
-    inputs : sequence of Variable
-        The free inputs.
-    """
+    """A system with values for all but its free inputs, at which copies of it get sources."""
 
     def __init__(self, context: Context, inputs: list[Variable]) -> None:
         self._context, self._inputs = context, inputs
@@ -35,20 +27,9 @@ class Player:
     def play(
         self, times: FloatArray, values: FloatArray, kind: str, start: FloatArray, **options: Any
     ) -> SimulationResult:
-        """Return the run from a start with inputs through given points.
+        """Return the run from a start to the last time, with inputs through given points.
 
-        Parameters
-        ----------
-        times : ndarray, shape (k,)
-            Nodes of the mesh in seconds; the run ends at the last one.
-        values : ndarray, shape (m, k)
-            Inputs at the nodes.
-        kind : {"linear", "hold"}
-            How inputs go on between the nodes.
-        start : ndarray
-            States at the beginning.
-        **options
-            Of `simulate`.
+        Values have a row for each component of an input; options are those of `simulate`.
 
         Raises
         ------

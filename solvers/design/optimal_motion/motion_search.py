@@ -62,20 +62,8 @@ class Found:
 class MotionSearch:
     """Solves a problem on finer and finer meshes, until its replay ends where it should.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    problem : MotionProblem
-        What is asked for.
-    method, kind : str
-        See `Collocation`.
-    tolerance : float
-        Largest error of the replay.
-    max_refinements, max_iterations : int
-        Limits.
-    watch : callable
-        ``watch(k)`` is called in iteration ``k``, counted over all meshes.
+    Arguments have the meaning that they have for `optimal_motion`; ``watch(k)`` is called in
+    iteration ``k``, counted over all meshes.
     """
 
     def __init__(
@@ -253,10 +241,9 @@ class MotionSearch:
             return
         n, points = made.soft.shape
         k = int(crossed[0])
-        behind = k - n * points
+        behind, names = k - n * points, self.functions.names
         is_state = behind < 0
-        names = self.problem.states if is_state else self.problem.input_names
-        name = names[k % n] if is_state else names[behind % len(names)]
+        name = names[k % n] if is_state else names[n + behind % (len(names) - n)]
         where = made.collocation.points[k // n] if is_state else 1.0
         place = {0.0: "the beginning", 1.0: "the end"}.get(float(where), "the path")
         raise EvaluationError(
@@ -332,7 +319,7 @@ class MotionSearch:
         ahead, behind = plan.states_at(instants + step), plan.states_at(instants - step)
         slopes = (ahead - behind) / (2.0 * step)
         times = self.problem.context.time + plan.duration * instants
-        rates, _, _ = self.functions.running.map(len(instants))(
+        rates, _ = self.functions.running.map(len(instants))(
             plan.states_at(instants), plan.inputs_at(instants), times[np.newaxis]
         )
         wrong = np.abs(slopes - plan.duration * np.array(rates)) / sizes[:, np.newaxis]

@@ -36,7 +36,9 @@ class NodeFunctions:
     Attributes
     ----------
     running : casadi.Function
-        ``(x, u, t) -> rates, bounded signals of the path, integrand of the cost``.
+        ``(x, u, t) -> rates, bounded signals of the path``.
+    integrand : casadi.Function
+        ``(x, u, t) -> integrand of the cost``.
     ending : casadi.Function
         ``(x, u, t) -> bounded signals of the end, cost of the end`` without that of the time.
     slopes : casadi.Function
@@ -47,6 +49,8 @@ class NodeFunctions:
         The state, moved to where it belongs: quaternions, closed loops.
     path_rows, end_rows : list of (str, float, float)
         Name and bounds of each bounded signal that is neither a state nor a free input.
+    names : list of str
+        Of states, followed by inputs, as the bounds call them.
     path_lower, path_upper, end_lower, end_upper : ndarray
         Bounds of states followed by inputs, where signals of the path and the end are these.
     """
@@ -71,10 +75,11 @@ class NodeFunctions:
         rates, signals = column[:n], column[n : len(traced)]
         self._rates = traced[:n]
         places = {
-            row: keys.index(each.key)  # type: ignore[arg-type]
+            row: keys.index(each.key)
             for row, each in enumerate(traced[n:])
             if isinstance(each, Symbol) and each.op == "input" and each.key in keys
         }
+        self.names = [*problem.states, *problem.input_names]
         path = self._split(problem.path, places, len(keys))
         end = self._split(problem.end, places, len(keys))
         self.path_rows, self.path_lower, self.path_upper, along = path
@@ -94,7 +99,8 @@ class NodeFunctions:
         self.residuals = ca.Function("residuals", inputs, [signals[seen]])
         total = [sum(each, ca.SX(0.0)) for each in (squares, finals)]
         bounded = [ca.vertcat(ca.SX(0, 1), *(signals[k] for k in each)) for each in (along, last)]
-        self.running = ca.Function("running", inputs, [rates, bounded[0], total[0]])
+        self.running = ca.Function("running", inputs, [rates, bounded[0]])
+        self.integrand = ca.Function("integrand", inputs, [total[0]])
         self.ending = ca.Function("ending", inputs, [bounded[1], total[1]])
         self.slopes = ca.Function("slopes", inputs, [ca.jacobian(rates, ca.vertcat(x, u))])
         self.projected = ca.Function("projected", [x], [column[len(traced) :]]) if moved else None
@@ -109,9 +115,8 @@ class NodeFunctions:
         found = read_equations(store, self.problem.signals)
         return found, [*store.projected_state()] if store.layout.projecting else [], store
 
-    @staticmethod
     def _split(
-        bounds: list[Bounded], places: dict[int, int], size: int
+        self, bounds: list[Bounded], places: dict[int, int], size: int
     ) -> tuple[list[tuple[str, float, float]], FloatArray, FloatArray, list[int]]:
         """Return bounds of signals, and of what is a state or input as such."""
         lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
@@ -122,6 +127,7 @@ class NodeFunctions:
             ):
                 if row in places:
                     k = places[row]
+                    self.names[k] = name
                     lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
                 else:
                     rows.append((name, float(low), float(high)))

@@ -164,7 +164,9 @@ class OptimalMotion(Answer):
             self._inside(each) if isinstance(each, str) else [*map(self._inside, several(each))]
             for each in signals or self._shown
         ]
-        return self._replay().plot(*chosen, title=f"{self.system.label}\n{self}", path=path)
+        numbers = f"cost {self.cost:.6g}, replay error {self.replay_error:.2g}"
+        title = f"Optimal motion of {self.system.label}: {numbers}"
+        return self._replay().plot(*chosen, title=title, path=path)
 
     def _replay(self) -> SimulationResult:
         if self.replay is None:
@@ -474,7 +476,8 @@ def _answer(
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
     }
-    chosen = [*inputs, *(each.path for each in [*problem.squares, *problem.path, *problem.end])]
+    named: list[Any] = [*problem.squares, *problem.path, *problem.end]
+    chosen = [*inputs, *(each.path for each in named)]
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(

@@ -19,20 +19,8 @@ _PEAK = 2.0  # of a rate, in units of its mean: that of smooth motions from rest
 class Plan:
     """States, inputs and duration on a mesh: a guess, or what the solver found.
 
-    Attributes
-    ----------
-    collocation : Collocation
-        Method and mesh.
-    states : ndarray, shape (n, points)
-        States at the points.
-    inputs : ndarray, shape (m, nodes)
-        Inputs at the nodes of the mesh, or on the intervals if they are held.
-    duration : float
-        In seconds.
-    rates : ndarray, shape (n, evaluations)
-        Derivatives of the states by the part of the duration.
-    cost : float
-        What is to be small.
+    States are those at the points, inputs those at the nodes of the mesh, or on the intervals if
+    they are held. Rates are derivatives by the part of the duration, at the evaluations.
     """
 
     collocation: Collocation
@@ -59,27 +47,15 @@ class Plan:
 class Transcription:
     """A nonlinear program in scaled unknowns: states at points, inputs at nodes, the duration.
 
-    Parameters
-    ----------
-    ca : module
-        CasADi.
-    functions : NodeFunctions
-        The equations.
-    collocation : Collocation
-        Method and mesh.
-    scales : (ndarray, ndarray, float)
-        What states and inputs are divided by, and the duration.
-    cost_scale : float, optional
-        What the cost is divided by; its change at unknowns of half their size when omitted.
+    States, inputs and the duration are divided by ``scales``, and the cost by ``cost_scale``, by
+    default its change at unknowns of half their size.
 
     Attributes
     ----------
     program : dict
         Unknowns ``x``, objective ``f`` and constraints ``g``, as `casadi.nlpsol` takes them.
-    lower, upper : ndarray
-        Bounds of the unknowns.
-    row_lower, row_upper : ndarray
-        Bounds of the constraints.
+    lower, upper, row_lower, row_upper : ndarray
+        Bounds of the unknowns and of the constraints.
     rows : list of (str, ndarray)
         Name of each group of constraints beside the equations of motion, and the instants of its
         members, in the order of the constraints behind them.
@@ -99,6 +75,11 @@ class Transcription:
         self.problem: MotionProblem = functions.problem
         self.state_scale, self.input_scale, self.time_scale = scales
         problem, start = self.problem, self.problem.context.time
+        num_states, num_inputs = len(self.state_scale), len(self.input_scale)
+        self._shapes = (
+            (num_states, len(collocation.points)),
+            (num_inputs, collocation.inputs),
+        )
         self._shapes = (
             (len(self.state_scale), len(collocation.points)),
             (
@@ -113,13 +94,13 @@ class Transcription:
         x = ca.mtimes(ca.diag(ca.DM(self.state_scale)), states)
         u = ca.mtimes(ca.diag(ca.DM(self.input_scale)), inputs)
         duration = self.time_scale * time
-        running = functions.running.map(len(points))
         every, at = x[:, points.tolist()], start + ca.DM(instants).T * duration
         blended = ca.mtimes(u, ca.sparsify(ca.DM(blend)))
-        rates, along, integrand = running(every, blended, at)
+        rates, along = functions.running.map(len(points))(every, blended, at)
+        integrand = functions.integrand.map(len(points))(every, blended, at)
         size, rows = collocation.per_interval, []
         lengths = ca.repmat(ca.DM(collocation.lengths).T, len(self.state_scale), 1)
-        begin = x[:, 0:-1:size] if size > 1 else x[:, :-1]
+        begin = x[:, 0:-1:size]
         moves = [rates[:, stage.tolist()] * lengths * duration for stage in of_stage.T]
         for k, weights in enumerate(collocation.weights):
             reached = begin + sum(w * move for w, move in zip(weights, moves, strict=True) if w)
@@ -221,7 +202,7 @@ class Transcription:
 
     def soft_names(self) -> list[tuple[str, float]]:
         """Return the name and instant of each bound of states that a diagnosis may break."""
-        names, points = self.problem.states, self.collocation.points.tolist()
+        names, points = self.functions.names, self.collocation.points.tolist()
         return [(names[k], points[p]) for p, k in np.argwhere(self.soft.T)]
 
 
@@ -274,7 +255,8 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
                 found[w] = _PEAK * float(np.min(known[:n][moved] / moves[moved, w]))
         if not found:
             pushed = moves @ known
-            found = {w: pushed[w] for w in np.flatnonzero((known[:n] == 0.0) & (pushed > 0.0))}
+            still = np.flatnonzero((known[:n] == 0.0) & (pushed > 0.0)).tolist()
+            found = {w: float(pushed[w]) for w in still}
         if not found:
             break
         for w, size in found.items():

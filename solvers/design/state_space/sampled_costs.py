@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -59,7 +60,7 @@ def accumulated(A: FloatArray, Q: FloatArray, time: float) -> tuple[FloatArray, 
     from scipy.linalg import expm
 
     n = len(A)
-    doublings = max(0, int(np.ceil(np.log2(max(np.linalg.norm(A, 1) * time, 1.0)))))
+    doublings = math.ceil(math.log2(max(float(np.linalg.norm(A, 1)) * time, 1.0)))
     both = np.block([[-A.T, Q], [np.zeros((n, n)), A]]) * (time / 2.0**doublings)
     found = expm(both)
     change, summed = found[n:, n:], found[n:, n:].T @ found[:n, n:]

@@ -117,7 +117,7 @@ def generalized_plant(
 
 
 def _channels(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[int]:
-    """Return positions of names, where the name of a port means all of its components."""
+    """Return positions of names; the name of a port means all of its components."""
     listed = [wanted] if isinstance(wanted, str) else wanted
     every: list[Any] = []
     for name in items_of(listed, f"names of {what}s", attempt):

@@ -35,7 +35,7 @@ class _Part(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Groups of states that a method may omit together, the largest value first."""
+    """Groups of states that a method keeps or removes, the largest values first."""
 
     values: FloatArray
     sizes: list[int]

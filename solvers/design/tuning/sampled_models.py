@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class SampledModel:
             context.system,
             context,
             list(request.inputs),
-            list(request.outputs),
+            cast("list[Way]", list(request.outputs)),
             self._attempt,
             openings=list(request.openings),
             period=self._period,

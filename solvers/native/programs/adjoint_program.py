@@ -104,7 +104,8 @@ class AdjointEquations:
         if native is None:
             codes = (StraightLine(each, self.width) for each in (self.pulled, self.shown))
             return [code.bind(store) for code in codes]
-        env, made = native.fill(store), []
+        env = native.fill(store)
+        made: list[Product] = []
         for address, count in ((native.pulled, len(self.pulled)), (native.shown, len(self.shown))):
             assert address is not None
             made.append(partial(_called, native_function(address), env, count))

@@ -163,7 +163,7 @@ def adjoint_loops(name: str) -> Library:
     """Return the loop that goes backward through steps of a method, ``go_back``."""
     method = METHODS[name]
     key = f"adjoint of {name}, {source_identity()}"
-    return Library(key, lambda: adjoint_text(method), level=1)
+    return Library(key, lambda: adjoint_text(method))
 
 
 @once

@@ -72,7 +72,13 @@ class AdjointRun:
         self._store, self._native, self._rates = store, native, rates
         n, m = equations.num_states, equations.num_keys
         rows = len(self._method.ends)
-        sizes = {"point": equations.width, "k": rows * n, "bars": rows * n, "out": n + m + 1}
+        sizes = {
+            "point": equations.width,
+            "points": rows * n,
+            "k": rows * n,
+            "bars": rows * n,
+            "out": n + m + 1,
+        }
         sizes |= {"adjoint": n, "slopes": m}
         numbers = {"n": n, "m": m, "p": equations.num_outputs}
         numbers |= {"read": len(equations.reads), "placed": len(equations.places)}

@@ -268,7 +268,8 @@ class StepRows:
 
     def clips(self, rows: NDArray[np.intp]) -> FloatArray:
         """Return the latest times to evaluate at in the steps that end with k rows, shape (k,)."""
-        return self._spans[rows, 2]
+        found: FloatArray = self._spans[rows, 2]
+        return found
 
     def snapshot(self, row: int) -> Snapshot:
         """Return what holds in the piece that a row begins."""

@@ -72,9 +72,12 @@ class MetricSlopes:
         EvaluationError
             When it has none; the text names the metric.
         """
+        if metric.functions:
+            raise _without(metric, "a function of whole results")
         slopes = cls._nothing(records, float(metric.measure(records)[0]))
         calc: Any = metric._calc
-        kind, arguments = getattr(calc, "func", None), getattr(calc, "args", ())
+        kind: Any = getattr(calc, "func", None)
+        arguments: tuple[Any, ...] = getattr(calc, "args", ())
         if kind in _KINDS and not np.isfinite(slopes.value):
             raise _without(metric, f"the value {slopes.value}")
         if kind is calc_joined:

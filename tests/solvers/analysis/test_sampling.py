@@ -266,6 +266,18 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         fx.linearize(servo(pid()), inputs=["plant.v"], period=T)
 
 
+def test_a_sampled_model_is_a_block_for_the_values_themselves() -> None:
+    loop = servo(pid())
+    context = loop.create_default_context()
+    context.set("target.value", 1.0)  # no equilibrium: the model drifts from x0
+    model = fx.linearize(loop, context, inputs=[], outputs=["plant.y"], period=T)
+    times = T * (np.arange(20) + 0.5)
+    found = fx.simulate(model.to_affine_system("sampled"), 20.5 * T).sample("y", times)
+    later = fx.simulate(loop, 21.0 * T, context=context).sample("plant.y", times + 0.5 * T)
+    assert np.ptp(later) > 0.1
+    np.testing.assert_allclose(found, later, rtol=1e-5, atol=1e-6)
+
+
 def test_a_reset_by_a_block_is_refused_by_name_and_one_that_is_fixed_does_nothing() -> None:
     def summing(*, is_wired: bool) -> fx.Diagram:
         builder = fx.DiagramBuilder("summing")

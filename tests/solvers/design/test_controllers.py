@@ -127,6 +127,63 @@ def test_the_covariance_is_that_of_the_error(period: float | None) -> None:
     close(design.covariance, P, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("integrals", [{}, {"y[0]": 3.0}])
+def test_a_sampled_design_minimizes_the_integral_over_time(integrals: dict[str, float]) -> None:
+    """The cost is that of a motion between the samples, and no other gain has a lower one."""
+    model, period = model_of(WIDE), 0.3
+    Q, R = np.diag([1.0, 2.0, 0.0, 0.5]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    design = fx.lqr(model, Q, R, integral=integrals, period=period)
+    assert design.model.period == period
+    n, m = model.B.shape
+    steps = 200
+    whole = np.vstack([np.hstack([model.A, model.B]), np.zeros((m, n + m))])
+    short = scipy.linalg.expm(whole * period / steps)
+    weights = scipy.linalg.block_diag(Q, R)
+    simpson = np.array([1.0, *[4.0, 2.0] * (steps // 2 - 1), 4.0, 1.0]) * period / steps / 3.0
+
+    def spent(gain: Any, x: Any) -> float:
+        total, z = 0.0, np.zeros(len(integrals))
+        for _ in range(150):
+            u = design.integral_gain @ z - gain @ x
+            points = [np.concatenate([x, u])]
+            for _ in range(steps):
+                points.append(short @ points[-1])
+            rows = np.array(points)
+            total += simpson @ np.einsum("ki,ij,kj->k", rows, weights, rows)
+            total += period * sum(
+                w * each**2 for w, each in zip(integrals.values(), z, strict=True)
+            )
+            x = points[-1][:n]
+            z = z - period * (model.C @ x + model.D @ u)[: len(integrals)]
+        return float(total)
+
+    start = np.array([1.0, -0.5, 0.3, 0.2])
+    assert design.cost is not None
+    best = start @ design.cost[:n, :n] @ start
+    assert spent(design.gain, start) == pytest.approx(best, rel=1e-6)
+    for sign in (1.0, -1.0):
+        assert spent(design.gain * (1.0 + sign * 0.02), start) > best
+
+
+def test_a_sampled_design_with_a_short_period_is_that_in_continuous_time() -> None:
+    model = model_of(WIDE)
+    names = model.output_names[0]
+    slow, fast = (
+        fx.lqg(model, 2.0, 1.0, 0.5, 0.1, integral={names: 2.0}, period=period)
+        for period in (None, 1e-4)
+    )
+    for name in ("gain", "integral_gain", "cost"):
+        pair: Any = [getattr(each.feedback, name) for each in (fast, slow)]
+        np.testing.assert_allclose(pair[0], pair[1], rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(fast.observer.gain / 1e-4, slow.observer.gain, rtol=2e-3, atol=1e-3)
+    close(fast.observer.covariance, slow.observer.covariance, rtol=1e-3, atol=1e-4)
+    # Fast modes that decay do not overflow.
+    stiff = model_of(([[-1e6, 0.0], [1.0, -0.5]], [1.0, 0.0], [0.0, 1.0]))
+    assert np.isfinite(fx.lqg(stiff, 1.0, 1.0, 1.0, 1.0, period=1.0).feedback.gain).all()
+    with pytest.raises(ValueRefusedError, match=r"sampled every 0\.1 s.*sums over samples"):
+        fx.lqr(model_of(WIDE, 0.1), 1.0, 1.0, period=0.1)
+
+
 @PERIODS
 def test_python_control_finds_the_same_gains(period: float | None) -> None:
     control = pytest.importorskip("control")

@@ -146,6 +146,44 @@ def test_a_filter_gives_the_numbers_of_one_that_is_written_by_hand(kind: str) ->
         assert again.num_used.eval(context) == len(use)
 
 
+@pytest.mark.parametrize("kind", ["extended", "unscented"])
+def test_filterpy_gives_the_same_numbers(kind: str) -> None:
+    """With half of the noise before and half of it after each period, and points drawn anew."""
+    kalman: Any = pytest.importorskip("filterpy.kalman", reason="filterpy is missing")
+    half, steps = W * T / 2, 2
+    if kind == "extended":
+        block: Any = fx.ExtendedKalmanFilter("filter", Pendulum(), substeps=steps, **OPTIONS)
+        theirs = kalman.ExtendedKalmanFilter(3, 2)
+    else:
+        parts: dict[str, Any] = {"alpha": 0.8, "beta": 2.0, "kappa": 0.5}
+        block = fx.UnscentedKalmanFilter("filter", Pendulum(), substeps=steps, **OPTIONS, **parts)
+        points = kalman.MerweScaledSigmaPoints(3, **parts)
+        theirs = kalman.UnscentedKalmanFilter(3, 2, T, shown, None, points)
+        theirs.Q = half
+    theirs.x, theirs.P, theirs.R = X0.copy(), P0.copy(), V
+    context, rng = block.create_default_context(), np.random.default_rng(8)
+    for k in range(20):
+        u, y = rng.normal(), shown(theirs.x) + 0.05 * rng.normal(size=2)
+        block.u.fix(context, u)
+        block.y.fix(context, y)
+        for handle, value in block.update(context).items():
+            handle.set(context, value)
+        if k and kind == "extended":
+            F = moved_slopes(theirs.x, u, steps)
+            theirs.x, theirs.P = moved(theirs.x, u, steps), F @ (theirs.P + half) @ F.T + half
+        elif k:
+            theirs.P = theirs.P + half
+            theirs.predict(fx=lambda x, dt, u=u: moved(x, u, steps))
+        if kind == "extended":
+            theirs.update(y, lambda x: np.outer([1.0, 0.5 * np.cos(x[0])], [1.0, 0.0, 0.0]), shown)
+        else:
+            theirs.sigmas_f = points.sigma_points(theirs.x, theirs.P)
+            theirs.update(y)
+        np.testing.assert_allclose(block.estimate.eval(context), theirs.x, rtol=1e-8, atol=1e-10)
+        covariance = block.covariance.eval(context).reshape(3, 3)
+        np.testing.assert_allclose(covariance, theirs.P, rtol=1e-7, atol=1e-12)
+
+
 def oscillator(x: Any = (1.0, 0.0)) -> fx.StateSpace:
     return fx.StateSpace("plant", [[0.0, 1.0], [-9.0, -0.3]], [0.0, 1.0], [1.0, 0.0], initial=x)
 

@@ -49,7 +49,10 @@ _PROBLEM = {"controls": "force", "measurements": ["position"]}
 def weighted_mass() -> fx.LinearModel:
     """A generalized plant: a mass that is pushed, and whose position is measured with noise."""
     mass = mass_model()
-    names = {"input_names": ["push", "noise", "force"], "output_names": ["z", "work", "position"]}
+    names: dict[str, Any] = {
+        "input_names": ["push", "noise", "force"],
+        "output_names": ["z", "work", "position"],
+    }
     return dataclasses.replace(
         mass,
         B=mass.B @ [[1.0, 0.0, 1.0]],
@@ -66,10 +69,36 @@ def lag_loop() -> fx.LinearModel:
     return fx.loop_gain(lag()[0], "lag.u")
 
 
+def relay_loop() -> fx.Diagram:
+    """A relay that drives a motor to and fro."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Gain("minus", -1.0),
+        fx.Relay("relay", 0.1, -0.1, off_value=-1.0),
+        fx.TransferFunction("plant", [1.0], [1.0, 2.0, 1.0, 0.0]),
+    )
+    builder.connect_chain("minus", "relay", "plant", "minus")
+    return builder.build()
+
+
 def sampled_mass() -> fx.LinearModel:
     """A sampled model of two states."""
     model = mass_model()
     return dataclasses.replace(model, A=np.eye(2) + 0.1 * model.A, B=0.1 * model.B, period=0.1)
+
+
+def tuned() -> Call:
+    diagram, context = lag()
+    arguments = {
+        "system": diagram,
+        "parameters": {"lag.time_constant": (0.1, 10.0)},
+        "goals": [fx.metrics.decay_rate() >= 2.0],
+        "contexts": [context],
+        "period": 0.1,
+        "logarithmic": "lag.time_constant",
+        "starts": 1,
+    }
+    return Call(fx.tune, arguments, context.to_dict)
 
 
 def filtered() -> Call:
@@ -126,6 +155,38 @@ def control_calls() -> dict[str, Make]:
             for each in ("loop_gain", "sensitivity_function", "complementary_sensitivity")
         },
         "margins": lambda: Call(fx.margins, {"loop": lag_loop()}),
+        "frequency_response": of_lag(
+            fx.frequency_response,
+            input="lag.u",
+            outputs="lag.y",
+            frequencies=[1.0, 2.0],
+            amplitude=0.1,
+            excitation="sine",
+            openings=(),
+            period=None,
+            tolerance=1e-3,
+            max_periods=50.0,
+        ),
+        "describing_function": lambda: Call(
+            fx.describing_function,
+            {
+                "block": fx.Saturation("limit", -1.0, 1.0),
+                "amplitudes": [1.0, 2.0],
+                "bias": 0.0,
+                "frequency": 1.0,
+                "context": None,
+            },
+        ),
+        "limit_cycles": lambda: Call(
+            fx.limit_cycles,
+            {
+                "system": relay_loop(),
+                "block": "relay",
+                "amplitudes": [0.2, 0.6, 2.0],
+                "context": None,
+                "confirm": False,
+            },
+        ),
         "norms": lambda: Call(fx.norms, {"model": lag_loop()}),
         "passivity_indices": lambda: Call(
             fx.passivity_indices, {"model": lag_loop(), "sector": (0.0, 2.0)}
@@ -208,6 +269,7 @@ def control_calls() -> dict[str, Make]:
             max_iterations=50,
             offset=0.05,
         ),
+        "tune": tuned,
         "filter_consistency": filtered,
         "optimal_motion": planning,
         "OptimalMotion.__getitem__": lambda: Call(motion()[0].__getitem__, {}, lambda: None),

@@ -243,20 +243,6 @@ def of_lag(function: Callable[..., object], /, **arguments: Any) -> Make:
     return make
 
 
-def tuned() -> Call:
-    diagram, context = lag()
-    arguments = {
-        "system": diagram,
-        "parameters": {"lag.time_constant": (0.1, 10.0)},
-        "goals": [fx.metrics.decay_rate() >= 2.0],
-        "contexts": [context],
-        "period": 0.1,
-        "logarithmic": "lag.time_constant",
-        "starts": 1,
-    }
-    return Call(fx.tune, arguments, context.to_dict)
-
-
 FIT_OPTIONS: dict[str, Any] = {"deviations": 0.1, "loss": "huber", "max_evaluations": 90}
 _EQUILIBRIUM = {"free": (), "fixed": (), "tolerance": 1e-9, "max_iterations": 10, "period": 0.1}
 _SIMULATION: dict[str, Any] = {
@@ -355,7 +341,6 @@ def function_calls() -> dict[str, Make]:
             polish=False,
             compiled=False,
         ),
-        "tune": tuned,
         "equilibrium": of_lag(fx.equilibrium, **_EQUILIBRIUM),
         "compiled_equations": of_lag(fx.compiled_equations),
         "to_c": of_lag(fx.to_c, signals=["lag.y"], method="rk2", step=0.01),

@@ -57,7 +57,8 @@ class AdjointData(Structure):
     placed: int  # how many these are
     own: Reals  # the environment of both
     point: Floats  # a state, and weights behind it
-    k: Floats  # slopes of a step
+    points: Floats  # those of the stages of a step
+    k: Floats  # slopes there
     bars: Floats  # their weights
     out: Floats  # products by states, and by numbers behind them
     adjoint: Floats  # weights of the state
@@ -109,31 +110,32 @@ def go_back(
             if method.linear:
                 pull_back_implicit(data, method.tableau, j, t, h, clip, x)
             else:
-                pull_back(data, method.tableau, j, t, h, clip, x)
+                pull_back(data, method.tableau, j, t, h, clip)
 
 
 def find_slopes(
     data: AdjointData, tableau: Static, t: float, h: float, clip: float, x: Floats, inside: bool
 ) -> None:
-    """Compute the slopes of a step, with those that only the interpolant needs if asked for."""
-    n, y, k = data.n, data.point, data.k
-    data.rhs(smaller(t, clip), x, data.env, k)
-    for j in unrolled(1, len(tableau.B)):
-        stage(tableau, j, n, h, x, k, y)
-        data.rhs(smaller(t + tableau.C[j] * h, clip), y, data.env, k[j * n :])
+    """Compute points and slopes of a step, with those that only the interpolant needs if asked."""
+    for j in unrolled(len(tableau.B)):
+        find_slope(data, tableau, j, t, h, clip, x)
     if inside:
         for j in unrolled(len(tableau.B), len(tableau.E) + len(tableau.C_extra)):
-            stage_point(data, tableau, j, h, x)
-            time = smaller(t + (*tableau.C, 1.0, *tableau.C_extra)[j] * h, clip)
-            data.rhs(time, y, data.env, k[j * n :])
+            find_slope(data, tableau, j, t, h, clip, x)
 
 
-def stage_point(data: AdjointData, tableau: Static, j: Static, h: float, x: Floats) -> None:
-    """Compute the point of a stage."""
+def find_slope(
+    data: AdjointData, tableau: Static, j: Static, t: float, h: float, clip: float, x: Floats
+) -> None:
+    """Compute the point of a stage, and the slope there."""
+    n, k = data.n, data.k
+    y = data.points[j * n :]
     if j < len(tableau.E):
-        stage(tableau, j, data.n, h, x, data.k, data.point)
+        stage(tableau, j, n, h, x, k, y)
     else:
-        extra_stage(tableau, j - len(tableau.E), data.n, h, x, data.k, data.point)
+        extra_stage(tableau, j - len(tableau.E), n, h, x, k, y)
+    time = smaller(t + (*tableau.C, 1.0, *tableau.C_extra)[j] * h, clip)
+    data.rhs(time, y, data.env, k[j * n :])
 
 
 def look(
@@ -160,7 +162,7 @@ def look(
 
 
 def pull_back(
-    data: AdjointData, tableau: Static, j: Static, t: float, h: float, clip: float, x: Floats
+    data: AdjointData, tableau: Static, j: Static, t: float, h: float, clip: float
 ) -> None:
     """Add what the slope of a stage is worth to the weights of what it was computed from."""
     n = data.n
@@ -170,7 +172,7 @@ def pull_back(
         total += abs(bar[i])
     if total == 0.0:
         return
-    stage_point(data, tableau, j, h, x)
+    copy(n, data.points[j * n :], data.point)
     copy(n, bar, data.point[n:])
     time = smaller(t + (*tableau.C, 1.0, *tableau.C_extra)[j] * h, clip)
     pull(data, (*tableau.A, tableau.B, *tableau.A_extra)[j], j, time, h)

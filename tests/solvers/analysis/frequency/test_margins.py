@@ -421,6 +421,24 @@ def test_factors_within_the_disk_keep_loops_stable_and_the_worst_ones_do_not(
             assert 1.0 / least == pytest.approx(found.disk_margin, rel=1e-3)
 
 
+@pytest.mark.full
+def test_python_control_finds_the_same_disk_margins_of_several_wires() -> None:
+    pytest.importorskip("slycot", reason="slycot, which computes μ, is missing")
+    control = pytest.importorskip("control")
+    compared = 0
+    for seed in range(100):
+        loop = several_loops(seed, None)
+        found = fx.margins(loop)
+        if not found.is_stable:
+            continue
+        places = np.append(np.geomspace(1e-2, 1e3, 60), np.clip(found.disk_frequency, 1e-6, 1e6))
+        disk, *_ = control.disk_margins(loop.to_control(), np.sort(places), skew=0.0)
+        assert found.disk_margin == pytest.approx(disk, rel=2e-3)
+        assert found.disk_margin <= disk * (1.0 + 1e-4)
+        compared += 1
+    assert compared > 40
+
+
 def test_a_real_system_with_the_worst_gains_and_phases_is_at_its_boundary() -> None:
     """All-passes g (b - s) / (b + s) have these phases at the frequency of the margin."""
     model = fx.loop_gain(satellite(2.0), ["plant.u[0]", "plant.u[1]"])

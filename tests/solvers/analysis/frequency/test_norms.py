@@ -11,7 +11,7 @@ from scipy import linalg, signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import FlexureError
-from tests.support.tiers import for_each
+from tests.support.tiers import by_tier, for_each
 
 
 def ratio(above: Any, below: Any, **options: float) -> fx.LinearModel:
@@ -73,7 +73,7 @@ def test_norms_are_those_of_a_grid_and_of_a_gramian(seed: int, period: Any) -> N
 @pytest.mark.filterwarnings("ignore:.*converge.*:UserWarning")
 def test_python_control_finds_the_same_norms() -> None:
     control = pytest.importorskip("control")
-    for seed in range(0, 20, 2):
+    for seed in range(0, by_tier(fast=20, full=100), 2):
         model = random_model(seed, None, square=True)
         system = control.ss(model.A, model.B, model.C, model.D)
         peak = control.norm(system, "inf", method="scipy", tol=1e-9)
