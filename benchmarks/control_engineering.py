@@ -14,6 +14,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -159,9 +160,7 @@ def kalman_filter(rounds: int, end: float) -> None:
     if find_spec("filterpy") is None:
         print("filterpy is missing: no comparison of filters")
         return
-    from filterpy.kalman import ExtendedKalmanFilter
-
-    by_hand = ExtendedKalmanFilter(dim_x=12, dim_z=3, dim_u=1)
+    by_hand = import_module("filterpy.kalman").ExtendedKalmanFilter(dim_x=12, dim_z=3, dim_u=1)
     by_hand.P, by_hand.Q, by_hand.R = 1e-2 * np.eye(12), 1e-5 * np.eye(12), 1e-6 * np.eye(3)
     row = np.zeros((3, 12))
     row[[0, 1, 2], [1, 3, 5]] = 1.0
@@ -192,7 +191,7 @@ def synthesis(rounds: int, order: int) -> None:
     if find_spec("slycot") is None:
         print("slycot is missing: no comparison of the synthesis")
         return
-    import slycot
+    slycot = import_module("slycot")
 
     level = 10.0 * fx.hinf_synthesis(model, *names).norm
     theirs = seconds(

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import flexure as fx
 from flexure.diagrams.values.arrays import FloatArray
-from tests.solvers.design.test_tune import GAINS, cascade
+from tests.solvers.design.tuning.test_tune import GAINS, cascade
 
 BAR, SECONDS = 10.0, 5.0
 STEEL = fx.Material.common("stainless steel 301")

@@ -70,7 +70,7 @@ def faults_of(name: str, item: Any, *, is_made: bool, is_error: bool) -> Iterato
 def test_public_names_are_documented_for_readers() -> None:
     """Errors need a first line only; classes of `results` are made by functions."""
     wrong = []
-    for place in (fx, *(getattr(fx, each) for each in fx.__all__ if each.islower())):
+    for place in (fx, *(getattr(fx, each) for each in vars(fx)["__all__"] if each.islower())):
         if not inspect.ismodule(place) or place.__name__.count(".") != 1:
             continue
         for name in getattr(place, "__all__", ()):

@@ -183,7 +183,11 @@ PICTURES: dict[str, Callable[[], Any]] = {
     ).plot(),
     "stiffness": lambda: fx.track_stiffness(leaf(), "tip", {"beam.area": [0.5, 1.0, 2.0]}).plot(),
     "optimal motion": lambda: fx.optimal_motion(
-        fx.FirstOrderLag("lag"), None, 1.0, inputs={"u": (-2.0, 2.0)}, end={"y": 0.5}
+        fx.FirstOrderLag("lag", time_constant=1.0),
+        None,
+        1.0,
+        inputs={"u": (-2.0, 2.0)},
+        end={"y": 0.5},
     ).plot(),
     "optimization": lambda: fx.optimize(
         door(), {"pid.kd": (8.0, 20.0)}, "overshoot", t_final=3.0, signals=ANGLE, max_evaluations=40

@@ -97,9 +97,8 @@ def refuse_events(
                 remedy="Leave the block out, or take differences of two simulations instead",
             )
         for event in leaf.system.events:
-            initial = isinstance(event.trigger, Initialization) and event.kind == "unrestricted"
-            if Settling in known:  # modes that blocks find when a motion begins
-                initial = isinstance(event.trigger, Initialization)
+            initial = isinstance(event.trigger, Initialization)
+            initial &= event.kind == "unrestricted" or Settling in known  # which finds modes
             if event.kind != "publish" and not (initial or isinstance(event.trigger, fine)):
                 raise EvaluationError(
                     attempt,

@@ -162,6 +162,8 @@ class ExcitedSystem:
         place.read(context)  # an input that is not fixed
         shown = find_ports(system, outputs, "an output")
         opened = [wire_place(context, w, f"{attempt} with an opening") for w in several(openings)]
+        for each in (place, *shown, *opened):
+            context.find(each.handle.system, each.handle)  # refuses ports of other systems
         self.entry_name = place.names[0]
         self.output_names = [name for each in shown for name in each.names]
         port = wire_at(place.handle)

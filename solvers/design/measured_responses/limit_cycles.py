@@ -43,6 +43,7 @@ else:
 
 _BALANCED = 1e-9  # of the amplitude or of the largest mean
 _ROUGHLY = 1e-4  # how exact the means are where cycles are looked for
+_TRIALS = 30  # of a mean
 _REACHES = 0.05, 1.0, 4.0  # amplitudes within which means are looked for
 _SAME = 1e-4  # relative distance of two solutions that are one
 _STARTS = 0.7, 1.3  # times the predicted cycle, where simulations begin
@@ -229,7 +230,7 @@ def limit_cycles(
     require(isinstance(system, Diagram), system, attempt, "a diagram with a loop")
     start = start_context(system, context, attempt)
     sizes = as_numbers(amplitudes, attempt, "amplitudes")
-    fits = sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all()
+    fits = bool(sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all())
     fits = fits and bool(sizes[0] > 0.0 and np.all(np.diff(sizes) > 0.0))
     require(fits, amplitudes, attempt, "two or more ascending amplitudes above zero")
     simulated = flag(confirm, "confirm", attempt)
@@ -262,7 +263,9 @@ def limit_cycles(
             reached[k], confirmed[k], said = search.confirmed(cycle, omega, bool(stable[k]))
             notes += said
     return LimitCycles(
-        *(freeze(column) for column in found.T),
+        amplitudes=freeze(found[:, 0].copy()),
+        frequencies=freeze(found[:, 1].copy()),
+        biases=freeze(found[:, 2].copy()),
         is_stable=stable,
         simulated_amplitudes=freeze(reached[:, 0].copy()),
         simulated_frequencies=freeze(reached[:, 1].copy()),
@@ -341,8 +344,16 @@ class _Search:
             ends = step - reach * amplitude, step + reach * amplitude
             sides = [error(end) for end in ends]
             if sides[0] * sides[1] <= 0.0:
-                step = float(brentq(error, *ends, xtol=tolerance * amplitude, rtol=1e-14))
-                return self._answer(amplitude, step)[0], step
+                step, _ = brentq(
+                    error,
+                    *ends,
+                    xtol=tolerance * amplitude,
+                    maxiter=_TRIALS,
+                    full_output=True,
+                    disp=False,
+                )
+                balance, here = self._answer(amplitude, float(step))
+                return (balance if abs(here) <= _ROUGHLY else None), float(step)
         return None, step
 
     def curve(self, amplitudes: FloatArray) -> list[_Balance]:

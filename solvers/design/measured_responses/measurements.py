@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.signals.waveforms import Sine
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
@@ -36,6 +37,7 @@ _HELD, _PARTS = 200.0, 64.0  # times of held values in a radian, and in a sampli
 _SAMPLES = 40.0  # in a window
 _ENDS = 0.5, 0.75, 1.0  # of a run, where windows end
 _LONGEST = 4.0  # times the first record of a chirp
+_MOST = 1e7  # times in a run
 CLOSE = 0.02  # of the sampling rate: an image that is nearer is not told from its frequency
 _RESOLVED = 4.0  # bins between lines
 _BEYOND = 1.5  # factor by which chirps begin below and end above the frequencies
@@ -109,11 +111,19 @@ class Measurement:
         Between updates, times are spread evenly about the middle, where samples of held values
         have the right phase.
         """
+        shortest = step if self.period is None else self.period
+        if not (span / shortest < _MOST and self.start + shortest > self.start):
+            raise ValueRefusedError(
+                self.attempt,
+                expected=f"runs with up to {_MOST:.0e} times that the clock can tell apart",
+                found=f"a run of {span:.3g} s, sampled every {shortest:.3g} s",
+                remedy="Pass frequencies nearer to each other, in rad/s, and fewer max_periods",
+            )
         if self.period is None and not self.clocks:
             return np.linspace(self.start, self.start + span, round(span / step) + 1)
         if self.period is not None:
             clock = self.clocks[-1] if self.clocks else Periodic(self.period)
-            every, middle = max(round(self.period / clock.period), 1), 0.0
+            every, middle = max(float(round(self.period / clock.period)), 1.0), 0.0
         else:
             clock = self.clocks[0]
             parts = np.ceil(min(_HELD * _TURN * clock.period / step, _PARTS))
@@ -128,7 +138,7 @@ class Measurement:
 
 @dataclass
 class Responses:
-    """Measured quantities: arrays of shape (n, p), as in `FrequencyResponse`."""
+    """Measured arrays of shape (n, p), as in `FrequencyResponse`."""
 
     response: ComplexArray
     drift: FloatArray
@@ -279,7 +289,7 @@ def _drift(earlier: Sequence[Responses], last: Responses) -> FloatArray:
     change = np.max([np.abs(last.response - each.response) for each in earlier], axis=0)
     with np.errstate(all="ignore"):
         relative = change / np.maximum(np.abs(last.response), last.level)
-    return np.where(change > 0.0, relative, change)
+    return np.asarray(np.where(change > 0.0, relative, change))
 
 
 def _phases(plan: Measurement, count: int, first: int = 0) -> FloatArray:
@@ -301,7 +311,8 @@ def _chirp(plan: Measurement) -> tuple[float, float, float]:
 def _window(plan: Measurement, omega: FloatArray) -> float:
     """Return the length of a window in s in which all lines of some sines can be told apart."""
     window = _PERIODS * 2.0 * np.pi / omega[0]
-    rates = [2.0 * np.pi / period for period in plan.periods or [plan.period] if period is not None]
+    periods = plan.periods if plan.period is None else [plan.period]
+    rates = [2.0 * np.pi / period for period in periods]
     nearest = min(
         (gap for rate in rates for gap in np.abs(rate - 2.0 * omega) if gap > CLOSE * rate),
         default=np.inf,
@@ -329,7 +340,7 @@ def _by_sine(plan: Measurement, rows: Indices, times: FloatArray, signals: Float
                 k,
                 Responses(
                     response=fit.amplitudes[0, :-1] / given,
-                    drift=np.nan,
+                    drift=np.full(len(first), np.nan),
                     distortion=higher / first,
                     coherence=first**2 / (first**2 + higher**2 + rest**2),
                     leakage=rest / first,

@@ -45,8 +45,6 @@ _GRID = 200  # frequencies, beside a bound
 _APART = 1e-6  # of a frequency: nearer ones are one
 _ZOOM = 33  # frequencies between two of a grid
 _FINE = 3e-7  # of a frequency: around a maximum, half of the digits make no difference
-_SETTLED = 8.0  # time constants of the slowest pole, after which nothing overshoots
-_SAMPLES = 3000  # of a step response
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,13 +194,15 @@ class PoleMeasure(Measure):
 
 def _moving_poles(seen: Realization) -> tuple[Complex, Complex, Complex]:
     """Return the poles of motions, with left and right eigenvectors in the states."""
-    from scipy.linalg import eig
+    from scipy import linalg
 
+    eig: Any = linalg.eig
     n, T = len(seen.A), seen.tangent
     if not n:
         empty = np.zeros((0, 0), dtype=complex)
         return np.zeros(0, dtype=complex), empty, empty
-    poles, lefts, rights = eig(seen.A, left=True)
+    found: Any = eig(seen.A, left=True)
+    poles, lefts, rights = found
     if T.shape[1] == n:
         return poles, lefts, rights
     left_over, kept = list(range(n)), []
@@ -519,103 +519,3 @@ class MarginMeasure(Measure):
             else Piece(0.0 if each.value else math.inf)
             for each in gain.pieces(seen)
         ]
-
-
-# Step responses ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class OvershootMeasure(Measure):
-    """The overshoot of the step response of a linear model, in percent of its final value.
-
-    With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
-    its derivatives by M are those of the exponential (Fréchet). In sampled models, they follow from
-    the adjoint states.
-
-    Attributes
-    ----------
-    input, output : Way
-        The way of the step.
-    """
-
-    input: Way
-    output: Way
-
-    unit = "%"
-
-    def request(self, context: Context, attempt: str) -> Request:
-        """Return the linear model that is needed."""
-        return Request((self.input,), (self.output,))
-
-    def pieces(self, seen: Seen) -> list[Piece]:
-        """Return the pieces, the number first."""
-        from scipy.linalg import expm, expm_frechet
-
-        model = seen.model
-        if model.D.shape != (1, 1):
-            raise EvaluationError(
-                "Cannot measure an overshoot",
-                expected="one input and one output",
-                found=f"{model.D.shape[1]} and {model.D.shape[0]}",
-            )
-        if not is_stable(model):
-            return [Piece(math.inf)]
-        T, period = model.tangent, model.period
-        part = reduction(T.T @ model.A @ T, T.T @ model.B, model.C @ T, HIDDEN)
-        n, h = len(model.A), period or 0.0
-        final, by_final = _steady(model)
-        if not len(part.A) or final == 0.0:
-            return [Piece(0.0 if final else math.nan)]
-        poles = np.linalg.eigvals(part.A).astype(complex)
-        row, first = np.append(model.C[0], model.D[0]), np.append(np.zeros(n), 1.0)
-        if period is None:
-            rates = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
-            slowest, fastest = np.abs(poles.real).min(), np.abs(poles).max()
-            h = max(0.3 / fastest, _SETTLED / slowest / _SAMPLES)
-            count, whole = math.ceil(_SETTLED / slowest / h), expm(h * rates)
-        else:
-            whole = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
-            count = math.ceil(_SETTLED / max(-np.log(np.abs(poles).max()), _SETTLED / _SAMPLES))
-        states = [first]
-        for _ in range(count):
-            states.append(whole @ states[-1])
-        values = np.array(states) @ row / final
-        top = int(np.argmax(values))
-        if values[top] <= 1.0 or top == 0:
-            return [Piece(0.0)]
-        total = np.zeros((n + 1, n + 1))
-        if period is None:
-            time = h * top + _turn(rates, row @ rates, states[top - 1], h)
-            peak, by = map(np.real, expm_frechet(time * rates.T, np.outer(row, first)))
-            peak_state, total = peak.T @ first, time * by
-        else:
-            peak_state, adjoint = states[top], row
-            for k in range(top - 1, -1, -1):
-                total += np.outer(adjoint, states[k])
-                adjoint = whole.T @ adjoint
-        value = float(row @ peak_state)
-        weights = total / final - value / final**2 * by_final
-        weights[n] += peak_state / final
-        return [Piece(100.0 * (value / final - 1.0), 100.0 * weights)]
-
-
-def _turn(rates: FloatArray, slope: FloatArray, start: FloatArray, h: float) -> float:
-    """Return when a response turns, from h beyond a state, which is within h of there."""
-    from scipy.linalg import expm
-    from scipy.optimize import brentq
-
-    def rate(time: float) -> float:
-        return float(slope @ expm(time * rates) @ start)
-
-    if not rate(0.0) > 0.0 > rate(2.0 * h):
-        return 0.0
-    return float(brentq(rate, 0.0, 2.0 * h, xtol=1e-12 * h, rtol=1e-12)) - h
-
-
-def _steady(model: Realization) -> tuple[float, FloatArray]:
-    """Return the gain at frequency zero, and its derivatives by the matrices."""
-    n = len(model.A)
-    away = (0.0 if model.period is None else 1.0) * np.eye(n) - model.A
-    inverse = np.linalg.pinv(away, rcond=1e-14)
-    left, right = np.append(model.C[0] @ inverse, 1.0), np.append(inverse @ model.B[:, 0], 1.0)
-    return float(model.C[0] @ right[:n] + model.D[0, 0]), np.outer(left, right)

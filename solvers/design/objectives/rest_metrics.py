@@ -24,11 +24,11 @@ from flexure.solvers.design.objectives.measures import (
     GainMeasure,
     H2Measure,
     MarginMeasure,
-    OvershootMeasure,
     PoleMeasure,
     StiffnessMeasure,
     ValueMeasure,
 )
+from flexure.solvers.design.objectives.step_measures import OvershootMeasure
 from flexure.solvers.design.objectives.strokes import StrokeMeasure
 from flexure.solvers.results.measures.metrics import Metric, Records
 

@@ -127,7 +127,8 @@ def _stabilizing(
     values = np.linalg.eigvalsh(X)
     size = np.linalg.norm(Q) / max(float(np.linalg.norm(A)), np.finfo(float).tiny)  # X may be zero
     is_positive = values[0] >= -_ROUNDING * max(values[-1], size)
-    return X if is_positive and all_decay(np.linalg.eigvals(closed), None) else None
+    poles = np.linalg.eigvals(closed).astype(complex)
+    return X if is_positive and all_decay(poles, None) else None
 
 
 def to_continuous(plant: GeneralizedPlant) -> GeneralizedPlant:

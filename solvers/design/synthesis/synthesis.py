@@ -312,7 +312,7 @@ def hinf_synthesis(
     ... )
     >>> design = fx.hinf_synthesis(model, "control.y", "error.y")
     >>> round(design.norm, 2)
-    0.64
+    0.6
     """
     attempt = "Cannot design an H-infinity controller"
     close = bounded(rtol, f"{attempt} with this rtol", lower=0.0, upper=1.0, exclusive=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.tuning.tuning import Tune
 
 _POINTS = 500  # of a curve
+_STILL = 1e-7  # of the fastest pole: slower ones are rounding
 _AROUND = 30.0  # times the natural frequencies, on both sides
 
 
@@ -90,7 +91,8 @@ def _curve(model: Realization, offset: float) -> tuple[FloatArray, FloatArray]:
     T = model.tangent
     D = model.D + offset * np.eye(*model.D.shape)
     search = QuadraticSearch(T.T @ model.A @ T, T.T @ model.B, model.C @ T, D, model.period, Q=1.0)
-    natural = search.natural if len(search.natural) else np.ones(1)
+    natural = search.natural[search.natural > _STILL * search.natural.max(initial=0.0)]
+    natural = natural if len(natural) else np.ones(1)
     ends = natural[0] / _AROUND, min(natural[-1] * _AROUND, search.end)
     frequencies = np.union1d(np.geomspace(*ends, _POINTS), natural)
     sizes = np.sqrt(np.maximum(search.sizes(frequencies), 0.0))

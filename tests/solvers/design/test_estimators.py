@@ -155,7 +155,7 @@ def test_filterpy_gives_the_same_numbers(kind: str) -> None:
         block: Any = fx.ExtendedKalmanFilter("filter", Pendulum(), substeps=steps, **OPTIONS)
         theirs = kalman.ExtendedKalmanFilter(3, 2)
     else:
-        parts = {"alpha": 0.8, "beta": 2.0, "kappa": 0.5}
+        parts: dict[str, Any] = {"alpha": 0.8, "beta": 2.0, "kappa": 0.5}
         block = fx.UnscentedKalmanFilter("filter", Pendulum(), substeps=steps, **OPTIONS, **parts)
         points = kalman.MerweScaledSigmaPoints(3, **parts)
         theirs = kalman.UnscentedKalmanFilter(3, 2, T, shown, None, points)

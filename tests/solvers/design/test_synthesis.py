@@ -176,7 +176,7 @@ def test_slicot_reaches_the_same_levels_and_python_control_has_the_same_controll
             except slycot.exceptions.SlycotArithmeticError:
                 continue
             K = fx.LinearModel.from_scipy(signal.StateSpace(*found[:4]))
-            names = {"input_names": measured, "output_names": controls}
+            names: Any = {"input_names": measured, "output_names": controls}
             K = dataclasses.replace(K, **names)
             norm = fx.norms(closed(model, dataclasses.replace(design, controller=K))).h_infinity
             assert norm >= design.least_norm * (1.0 - 1e-6)
@@ -311,7 +311,7 @@ def test_a_problem_without_a_solution_names_what_is_missing(
 
 def test_arguments_that_are_none_are_refused() -> None:
     model = weighted_mass()
-    for call in (
+    calls: list[Any] = [
         lambda: fx.hinf_synthesis(model, "motor", "position"),
         lambda: fx.hinf_synthesis(model, "force", []),
         lambda: fx.hinf_synthesis(model, model.input_names, "position"),
@@ -322,7 +322,8 @@ def test_arguments_that_are_none_are_refused() -> None:
         lambda: fx.hinf_synthesis(model, "force", "position", rtol=0.0),
         lambda: fx.h2_synthesis(fx.Integrator("plant"), "u", "y"),  # type: ignore[arg-type]
         lambda: fx.h2_synthesis(dataclasses.replace(model, u0=np.full(3, math.nan)), "force", "y"),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(FlexureError, match="Cannot design an H"):
             call()
 

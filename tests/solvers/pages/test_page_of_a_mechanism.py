@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -206,7 +206,7 @@ def test_shapes_of_modes_and_of_buckling_move_the_mechanism_with_a_slider(
     assert abs(up) == pytest.approx(0.12 * 0.1, rel=0.02)  # of the length of the leaf
     assert rest == 0.0
     call = CALLS["buckling"]()
-    loads = call.function(**call.arguments)
+    loads: Any = call.function(**call.arguments)
     shapes = json.dumps([f"{each.kind}, factor {each.factor:.4g}" for each in loads])
     page = fx.page(loads.context.system, 0.01, shapes=loads)
     assert json.dumps(re.findall(r'"name":"([^"]*, factor [^"]*)"', page.html)) == shapes

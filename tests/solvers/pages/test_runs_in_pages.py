@@ -174,7 +174,7 @@ PAIR = np.polymul([0.1, 1.0], [1.0, 0.0001 * 32.53, 32.53**2]), [1.0, 0.0001 * 3
     ],
 )
 def test_margins_of_a_page_see_resonances_between_the_places_of_its_grid(
-    arm: Any, tuned: dict[str, float]
+    arm: Any, tuned: dict[str, Any]
 ) -> None:
     builder = fx.DiagramBuilder("swinging")
     builder.add_all(

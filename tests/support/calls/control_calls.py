@@ -49,7 +49,10 @@ _PROBLEM = {"controls": "force", "measurements": ["position"]}
 def weighted_mass() -> fx.LinearModel:
     """A generalized plant: a mass that is pushed, and whose position is measured with noise."""
     mass = mass_model()
-    names = {"input_names": ["push", "noise", "force"], "output_names": ["z", "work", "position"]}
+    names: dict[str, Any] = {
+        "input_names": ["push", "noise", "force"],
+        "output_names": ["z", "work", "position"],
+    }
     return dataclasses.replace(
         mass,
         B=mass.B @ [[1.0, 0.0, 1.0]],

@@ -174,14 +174,8 @@ def leveled() -> tuple[Any, Any]:
     return fx.tune(system, bounds, goal, contexts=context), lambda: None
 
 
-def tuning_applied() -> Call:
-    found, _ = leveled()
-    context = found.system.create_default_context()
-    return Call(found.apply, {"context": context}, context.to_dict)
-
-
-def best_applied() -> Call:
-    found, _ = optimized()
+def best_applied(made: Any) -> Call:
+    found, _ = made()
     context = found.system.create_default_context()
     return Call(found.apply, {"context": context}, context.to_dict)
 
@@ -537,8 +531,8 @@ def method_calls() -> dict[str, Make]:
         "FitReport.apply": applied_law,
         "FitReport.plot": method(report, "plot", path="law.png"),
         "FitReport.__getitem__": lambda: Call(report()[0].__getitem__, {}, lambda: None),
-        "Optimization.apply": best_applied,
-        "Tune.apply": tuning_applied,
+        "Optimization.apply": lambda: best_applied(optimized),
+        "Tune.apply": lambda: best_applied(leveled),
         "Tune.plot": method(leveled, "plot", path="tuned.png"),
         "Tune.__getitem__": lambda: Call(leveled()[0].__getitem__, {}, lambda: None),
         "Optimization.plot": method(optimized, "plot", path="search.png"),

@@ -99,7 +99,9 @@ def drawn(system: Hybrid, seed: int) -> fx.Context:
     """Return a context with random numbers, of a motion that swings."""
     rng, context = np.random.default_rng(seed), system.create_default_context()
     swing = np.array([[0.0, 3.0, 0.0], [-3.0, 0.0, 0.5], [0.0, 0.5, -1.0]])
-    numbers = {name: rng.normal(0.0, 0.4, each.shape) for name, each in system.p.items()}
+    numbers: dict[str, Any] = {
+        name: rng.normal(0.0, 0.4, each.shape) for name, each in system.p.items()
+    }
     numbers |= {"A": swing + 0.2 * numbers["A"], "d": [-1.0, 0.2, 0.5] + 0.3 * numbers["d"]}
     numbers |= {"w": 1.5, "nu": 2.0 + numbers["nu"], "band": 0.5, "level": 0.7}
     numbers |= {"R": 0.5 * np.eye(3) + 0.2 * numbers["R"], "r": [0.1, -0.6, 0.0]}
@@ -394,11 +396,10 @@ def test_mechanisms_with_stops_friction_and_loops() -> None:
         rocker = builder.add_body("rocker", rod, com=(0, 0, -0.25))
         foot = builder.add_joint(fx.RevoluteJoint("foot", base, rocker, axis=(0, 1, 0)))
         foot.default_angle = 0.3
-        ends = (
-            builder.add_frame(f"end{k}", each, (0, 0, -0.5))
-            for k, each in enumerate((bodies[1], rocker))
+        end, top = (
+            builder.add_frame(f"end_{b.name}", b, (0, 0, -0.5)) for b in (bodies[1], rocker)
         )
-        builder.add_loop_joint(fx.RevoluteJoint("pin", *ends, axis=(0, 1, 0)))
+        builder.add_loop_joint(fx.RevoluteJoint("pin", end, top, axis=(0, 1, 0)))
         builder.assemble_starts()
         return builder.build(), "tree.rocker_mass"
 
