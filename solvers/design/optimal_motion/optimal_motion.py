@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flexure.blocks.signals.recorded import Recorded
 from flexure.diagrams.checks.arguments import count_of, flag, require
-from flexure.diagrams.checks.errors import EvaluationError, warn
+from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.updates import initialize
@@ -398,6 +398,9 @@ def _first_plan(problem: MotionProblem, guess: Any, attempt: str) -> Plan:
     """Return the guess as a plan on a mesh of its own."""
     if isinstance(guess, OptimalMotion):
         require(guess.system is problem.system, guess, attempt, "a motion of the same system")
+        paths = [each.place.path for each in problem.inputs]
+        expected = f"a motion with the same inputs, {quoted(paths)}, as guess"
+        require([*guess.inputs] == paths, quoted(guess.inputs), attempt, expected)
         return guess._plan
     low, high = problem.duration
     duration = 0.5 * (low + high)

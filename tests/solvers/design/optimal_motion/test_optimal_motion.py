@@ -384,6 +384,11 @@ def test_guesses_of_all_kinds_lead_to_the_same_motion() -> None:
         again = fx.optimal_motion(plant, context, 0.8, guess=guess, **problem)
         assert again.cost == pytest.approx(first.cost, rel=1e-6)
     assert first.inputs["motor"].shape == first.time.shape
+    pair = Equations(2, 2, lambda x, u: [x[1], u[0]])
+    both = fx.optimal_motion(pair, None, 1.0, inputs={"u": None}, end={"x": [1.0, 0.0]})
+    one: dict[str, Any] = {"inputs": {"u[0]": None}, "end": {"x": [1.0, 0.0]}, "guess": both}
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"the same inputs, 'u\[0\]'"):
+        fx.optimal_motion(pair, None, 1.0, **one)
 
 
 def test_costs_follow_targets_and_ends() -> None:
