@@ -86,14 +86,14 @@ class _Steps(NamedTuple):
             clips[-1] = min(clips[-1], ledger.limits[k])
             taken = len(times) - 1
             if high < len(ledger.times) and len(times) > 1:  # parts the last step
-                last = times[-1] - _SHORT * (times[-1] - times[-2])
-                times, states = np.insert(times, -1, last), np.vstack([states, states[-1]])
+                before = times[-1] - _SHORT * (times[-1] - times[-2])
+                times, states = np.insert(times, -1, before), np.vstack([states, states[-1]])
                 clips = np.append(clips, clips[-1])
             spans = np.column_stack([times[:-1], times[1:], clips[1:]])
             source, inside = parts[0]
             snapshot = source.snapshot(int(inside[0]))
-            ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
-            found.append(cls(spans, states[:-1], *ends, taken))
+            first, last = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
+            found.append(cls(spans, states[:-1], first, last, taken))
         return found
 
 

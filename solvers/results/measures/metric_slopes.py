@@ -216,7 +216,8 @@ class _Weights:
 def _instants(metric: Metric) -> list[float]:
     """Return the given times at which a metric reads, begins or ends."""
     calc: Any = metric._calc
-    kind, arguments = getattr(calc, "func", None), getattr(calc, "args", ())
+    kind: Any = getattr(calc, "func", None)
+    arguments: Any = getattr(calc, "args", ())
     if kind is calc_joined:
         return [t for each in arguments[1] if isinstance(each, Metric) for t in _instants(each)]
     if kind is calc_at:

@@ -243,7 +243,7 @@ def test_equations_that_a_copy_does_not_have_are_refused_before_the_search() -> 
 
         def __init__(self) -> None:
             super().__init__()
-            self.rate = lambda context: 1.0 * self.u(context)
+            self.rate: Any = lambda context: 1.0 * self.u(context)
 
         def calc_time_derivatives(self, context: Any) -> Any:
             return self.rate(context)
