@@ -406,6 +406,8 @@ def test_bad_arguments_of_limit_cycles_are_refused() -> None:
             fx.limit_cycles(system, "relay", sizes)
     with pytest.raises(fx.errors.UnknownNameError):
         fx.limit_cycles(system, "switch", [1.0, 2.0])
+    with pytest.raises(fx.errors.FlexureError, match="'relay'"):
+        fx.limit_cycles(system, relay(), [1.0, 2.0])
     lag = fx.FirstOrderLag("lag", 0.1)
     with pytest.raises(fx.errors.EvaluationError, match="amplitude alone"):
         fx.limit_cycles(third_order(lag), "lag", [1.0, 2.0])
