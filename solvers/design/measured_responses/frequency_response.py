@@ -36,7 +36,7 @@ else:
 #: Kinds of excitations.
 EXCITATIONS = ("sine", "multisine", "chirp")
 _HIGHEST = 1e15  # rad/s
-_COHERENT = 0.98  # below, a response by a chirp may be that of images
+_COHERENT = 0.98  # below, a response may be that of images
 _NEAR = 0.45  # of a sampling rate: images of higher frequencies overlap
 
 
@@ -189,7 +189,7 @@ def frequency_response(
     -----
     UserWarning
         When some responses do not settle, or runs fail: they are NaN. When sampling inside repeats
-        a chirp at its own frequencies.
+        a chirp or a multisine at its own frequencies.
 
     Raises
     ------
@@ -286,8 +286,8 @@ def frequency_response(
         )
     if not settled.all():
         warn(f"{attempt} everywhere: {'; '.join(notes)}. The response is NaN there")
-    if excitation == "chirp":
-        _warn_of_images(plan, found)
+    if excitation != "sine":
+        _warn_of_images(plan, found, excitation)
     return FrequencyResponse(
         frequencies=freeze(omega),
         response=np.where(settled, found.response, complex(np.nan, np.nan)),
@@ -340,19 +340,24 @@ def _notes(
     return notes
 
 
-def _warn_of_images(plan: Measurement, found: Responses) -> None:
-    """Say where what sampling repeats of a chirp lies on lower frequencies."""
-    top = plan.omega[-1]
+def _warn_of_images(plan: Measurement, found: Responses, excitation: str) -> None:
+    """Say where what sampling repeats of an excitation lies on frequencies that are measured."""
+    omega = plan.omega
     for each in plan.periods:
         rate = 2.0 * np.pi / each
-        mixed = plan.omega >= min(_NEAR * rate, rate - top)
+        if excitation == "chirp":
+            mixed = omega >= min(_NEAR * rate, rate - omega[-1])
+        else:
+            away = np.hstack([np.add.outer(omega, omega), np.subtract.outer(omega, omega)]) / rate
+            turns = np.round(away)
+            mixed = np.any((turns != 0.0) & (np.abs(away - turns) < CLOSE), axis=1)
         mixed &= np.any(found.coherence < _COHERENT, axis=1)
         if mixed.any():
             warn(
-                f"{plan.attempt} by a chirp at {_listed(plan.omega[mixed])}: updates every "
-                f"{each:g} s repeat it there, from beyond their Nyquist frequency of "
-                f"{0.5 * rate:.6g} rad/s, as the coherence shows. Use excitation='sine', "
-                "or lower frequencies"
+                f"{plan.attempt} by a {excitation} at {_listed(omega[mixed])}: updates every "
+                f"{each:g} s repeat others of its frequencies there (aliasing, Nyquist frequency "
+                f"{0.5 * rate:.6g} rad/s), as the coherence shows. Use excitation='sine', or other "
+                "frequencies"
             )
 
 

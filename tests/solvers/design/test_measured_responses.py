@@ -113,7 +113,7 @@ def test_continuous_signals_of_a_sampled_loop_show_the_hold_and_its_images() -> 
     assert "314.159 rad/s" in beyond.notes[0]
 
 
-def test_images_of_a_chirp_are_avoided_or_said() -> None:
+def test_images_of_many_frequencies_are_avoided_or_said() -> None:
     builder = fx.DiagramBuilder("held")
     hold, plant = fx.ZeroOrderHold("hold", 0.1), fx.FirstOrderLag("plant", 1.0)
     builder.add_all(fx.Constant("target", 0.0), hold, plant)
@@ -123,8 +123,15 @@ def test_images_of_a_chirp_are_avoided_or_said() -> None:
     exact = np.sinc(0.05 * omega / np.pi) * np.exp(-0.05j * omega) / (1j * omega + 1.0)
     found = fx.frequency_response(system, "target.y", "plant.y", omega[:3], excitation="chirp")
     assert np.max(np.abs(found.response[:, 0] / exact[:3] - 1.0)) < 5e-3
-    with pytest.warns(UserWarning, match=r"by a chirp at .* rad/s: updates every 0.1 s"):
-        fx.frequency_response(system, "target.y", "plant.y", omega, excitation="chirp")
+    mixed = np.array([2.0, 20.0, 20.0 * np.pi - 20.0])  # the last one at the image of the second
+    every: list[tuple[Any, Any, str]] = [
+        ("chirp", omega, r"\[.*40\]"),
+        ("multisine", mixed, r"\[20, 42.8319\]"),
+    ]
+    for excitation, places, where in every:
+        said = rf"by a {excitation} at {where} rad/s: updates every 0.1 s"
+        with pytest.warns(UserWarning, match=said):
+            fx.frequency_response(system, "target.y", "plant.y", places, excitation=excitation)
 
 
 def test_amplitudes_change_the_response_of_a_saturation_as_its_describing_function() -> None:
