@@ -212,8 +212,9 @@ def frequency_response(
     Complex amplitudes are fitted to the last periods of each run by weighted least squares,
     together with harmonics and a trend. A run is repeated with twice the length until the
     response is the same in its middle and at its end. With a transient of the relative size r at
-    the end, the two differ by about √r, so that the error is about ``tolerance²``, beside that of
-    the integration.
+    the end, and of the size of the response at the begin, the two differ by about √r, so that the
+    error is about ``tolerance²``, beside that of the integration. A smaller transient that decays
+    slowly leaves more, up to about ``tolerance``.
 
     A sampled block inside repeats a sine of frequency ω at the images k ωₛ ± ω of its sampling
     rate ωₛ. They are separated in ``images``; a frequency beyond ωₛ/2 appears as a lower one, and

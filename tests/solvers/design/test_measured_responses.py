@@ -71,6 +71,7 @@ def test_linear_loops_have_the_response_of_their_linear_model(excitation: Any) -
             excitation=excitation,
             context=context,
             openings=openings,
+            tolerance=1e-4,
         )
         model = fx.linearize(system, context, [entry], outputs, openings=openings)
         exact = model.frequency_response(OMEGA)[:, :, 0]
