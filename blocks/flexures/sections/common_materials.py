@@ -39,7 +39,7 @@ _TABLE = (
      f"{_SPRING}; strength by diameter in EN 10270-2"),
     ("stainless wire 1.4310", 180, None, 70, 7900, None, None, 16,
      f"{_SPRING}, as delivered; strength by diameter in EN 10270-3"),
-    ("stainless wire 1.4568", 190, None, 73, 7800, None, None, 11,
+    ("stainless wire 1.4568", 190, None, 73, 7800, None, None, None,
      f"{_SPRING}, as delivered; strength by diameter in EN 10270-3"),
     ("stainless steel 301", 193, None, 78, 7880, 965, None, None,
      "Elgiloy, data sheet of alloy 301, much like 1.4310; yield the minimum of full hard strip"),

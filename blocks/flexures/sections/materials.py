@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import is_one_of, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError, suggestion
-from flexure.diagrams.values.arrays import as_number, bounded
+from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 
 _ATTEMPT = "Cannot make Material"
 #: Shear modulus over Young's modulus of what does not change its volume, the least of all.
@@ -271,7 +271,7 @@ class Material:
             ]
         )
         x = as_number(along, (3,), f"{_ATTEMPT} of quartz along this direction")
-        steep = float(x[2] ** 2 / max(x @ x, np.finfo(float).tiny))
+        steep = float(_direction(x)[2] ** 2)
         return Material.from_stiffness(
             C,
             along,
@@ -309,8 +309,9 @@ class Material:
         Raises
         ------
         ValueRefusedError
-            When C is not symmetric and positive definite, a direction is zero, or the two
-            directions are not perpendicular.
+            When C is not symmetric and positive definite, a direction is zero, the two directions
+            are not perpendicular, or ν is not in (-1, 0.5], as in some directions of crystals and
+            laminates.
 
         Notes
         -----
@@ -335,13 +336,12 @@ class Material:
         fits = np.allclose(C, C.T, rtol=1e-9, atol=0.0) and np.linalg.eigvalsh(C).min() > 0.0
         require(fits, stiffness, _ATTEMPT, "a symmetric, positive definite stiffness")
         x, y = (
-            as_number(each, (3,), f"{_ATTEMPT} with this direction {name}")
+            _direction(as_number(each, (3,), f"{_ATTEMPT} with this direction {name}"))
             for name, each in {"along": along, "width": width}.items()
         )
-        sizes = np.linalg.norm(x), np.linalg.norm(y)
-        fits = min(sizes) > 0.0 and abs(x @ y) < 1e-9 * sizes[0] * sizes[1]
+        fits = x.any() and y.any() and abs(x @ y) < 1e-9
         require(fits, (along, width), _ATTEMPT, "two perpendicular directions")
-        axes = np.stack([x / sizes[0], y / sizes[1]])
+        axes = np.stack([x, y])
         s = np.linalg.inv(C)
         # Factors of Voigt's strains in the strains of both directions, and in their shear.
         a, b = axes
@@ -358,7 +358,23 @@ class Material:
             float(v @ s @ w)
             for v, w in zip((first, second, shear), (first, first, shear), strict=True)
         )
-        return Material(1.0 / s_11, poissons_ratio=-s_12 / s_11, shear_modulus=1.0 / s_66, **others)
+        E, nu, G = 1.0 / s_11, -s_12 / s_11, 1.0 / s_66
+        require(
+            -1.0 < nu <= 0.5,
+            round(nu, 6),
+            f"{_ATTEMPT} along {along!r} with the width along {width!r}",
+            "Poisson's ratio in (-1, 0.5]",
+            remedy=f"Pass fx.Material({E:.6g}, shear_modulus={G:.6g}, poissons_ratio=...) with one"
+            " in this range: only shear and the stiffness of plates depend on it",
+        )
+        return Material(E, poissons_ratio=nu, shear_modulus=G, **others)
+
+
+def _direction(vector: FloatArray) -> FloatArray:
+    """Return a vector of length 1, or zeros."""
+    scaled = vector / max(np.abs(vector).max(), np.finfo(float).tiny)
+    unit: FloatArray = scaled / max(float(np.linalg.norm(scaled)), np.finfo(float).tiny)
+    return unit
 
 
 def _positive(key: str, value: object, lower: float = 0.0) -> float:

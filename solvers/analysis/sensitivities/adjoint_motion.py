@@ -51,7 +51,8 @@ _TRIGGERS = Periodic, Witness, Settling
 #: The part of a step before updates that counts as a step of its own: where equations bend at an
 #: event, as those of a limit do, hardly any stage is to see more than one side of it.
 _SHORT = 1e-7
-_SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ
+_SPACINGS = 8.0  # of time, by which ends of pieces and of steps may differ,
+_COINCIDENT = 1e3  # and events that are one but for rounding
 
 
 class _Steps(NamedTuple):
@@ -61,6 +62,11 @@ class _Steps(NamedTuple):
     states: FloatArray  # at the begins
     first: Instant
     last: Instant
+    taken: int  # how many of them begin where steps of the run do
+
+    def instant(self, k: int) -> Instant:
+        """Return the values at the beginning of a step."""
+        return Instant(float(self.spans[k, 0]), self.states[k], self.first.snapshot)
 
     @classmethod
     def of(cls, history: History) -> list[_Steps]:
@@ -78,6 +84,7 @@ class _Steps(NamedTuple):
             states = np.concatenate([source.states(inside) for source, inside in parts])
             clips = np.concatenate([source.clips(inside) for source, inside in parts])
             clips[-1] = min(clips[-1], ledger.limits[k])
+            taken = len(times) - 1
             if high < len(ledger.times) and len(times) > 1:  # parts the last step
                 last = times[-1] - _SHORT * (times[-1] - times[-2])
                 times, states = np.insert(times, -1, last), np.vstack([states, states[-1]])
@@ -86,7 +93,7 @@ class _Steps(NamedTuple):
             source, inside = parts[0]
             snapshot = source.snapshot(int(inside[0]))
             ends = (Instant(float(times[e]), states[e], snapshot) for e in (0, -1))
-            found.append(cls(spans, states[:-1], *ends))
+            found.append(cls(spans, states[:-1], *ends, taken))
         return found
 
 
@@ -233,6 +240,7 @@ class AdjointMotion:
         dense: DenseOutput,
         slopes: MetricSlopes,
         tolerances: tuple[float, float],
+        num_events: int,
     ) -> FloatArray:
         """Return the derivatives of a number by the components of all variables.
 
@@ -248,6 +256,8 @@ class AdjointMotion:
             What the number takes of them.
         tolerances : tuple of float
             Relative and absolute ones of the run.
+        num_events : int
+            How many state events took place in it.
         """
         context = self._context
         context.copy_from(self._start)
@@ -256,18 +266,34 @@ class AdjointMotion:
         initialize(context)
         steering = np.flatnonzero([not each.is_state for each in self._all for _ in each.keys])
         initial = self._assembled.closed(initial, steering, self._names)
-        equations, native = self._equations, self._native
-        run = AdjointRun(method, equations, store, self._rates, native, tolerances)
-        pass_back = _Passage(self, run, dense, slopes, tolerances)
         start = Instant(store.time, store.x, Snapshot.of(context))
         pieces = _Steps.of(history)
         instants = [start, *(each.last for each in pieces[:-1])]
-        for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
-            pass_back.over(piece)
-            pass_back.through(before, piece.first, moving=before is not start)
+        for thorough in (False, True):
+            run = AdjointRun(method, self._equations, store, self._rates, self._native, tolerances)
+            pass_back = _Passage(self, run, dense, slopes, tolerances, thorough=thorough)
+            end, ended = pieces[-1].last.time, pass_back.reached(pieces[-1].last)
+            self._refuse_coincident(end, ended)
+            for piece, before in zip(reversed(pieces), reversed(instants), strict=True):
+                pass_back.over(piece)
+                began = pass_back.through(before, piece.first, moving=before is not start)
+                if np.any(np.abs(slopes.instants - before.time) <= _COINCIDENT * math.ulp(end)):
+                    self._refuse_coincident(before.time, began)
+                time = piece.last.time
+                if time - piece.first.time <= _COINCIDENT * math.ulp(time):
+                    self._refuse_coincident(time, began + ended)
+                ended = began
+            if pass_back.num_events >= num_events:  # else some of them changed no number
+                break
         found = initial.T @ run.adjoint
         found[steering] += run.slopes[len(run.slopes) - len(steering) :]
         return np.asarray(found)
+
+    def _refuse_coincident(self, time: float, events: list[int]) -> None:
+        """Refuse events that are one, but for rounding, with a tick, the start or the end."""
+        if events:
+            expected = "events apart from others, from ticks, and from the ends of the metric"
+            raise self._events.refusal(time, events, expected, "which coincide with one of them")
 
 
 class _Passage:
@@ -280,24 +306,29 @@ class _Passage:
         dense: DenseOutput,
         slopes: MetricSlopes,
         tolerances: tuple[float, float],
+        *,
+        thorough: bool,
     ) -> None:
         self._motion, self._run, self._dense, self._slopes = motion, run, dense, slopes
         self._rtol, self._atol = tolerances
+        self._thorough = thorough
+        self.num_events = 0
 
     def over(self, steps: _Steps) -> None:
-        """Go back to the beginning of a piece, through its steps and ticks that changed nothing."""
+        """Go back to the beginning of a piece, through steps and updates that changed nothing."""
         motion, run = self._motion, self._run
         steps.first.snapshot.restore(motion._context)
         run.hold()
         motion._refuse_moving_jumps(steps)
         last = len(steps.spans)
-        for first in [*self._ticks(steps)[::-1], 0]:
+        ticks = self._ticks(steps)
+        events = self._crossings(steps) if self._thorough else []
+        for first in [*sorted({*ticks, *events}, reverse=True), 0]:
             self._steps(steps.spans[first:last], steps.states[first:last])
             last = first
             if first:
-                time = float(steps.spans[first, 0])
-                before = Instant(time, steps.states[first], steps.first.snapshot)
-                self.through(before, None, moving=False)
+                before, moving = steps.instant(first), first in events
+                self.through(before, before if moving else None, moving=moving)
         if not np.isfinite(run.adjoint).all() or not np.isfinite(run.slopes).all():
             raise NonFiniteError(
                 f"{motion._attempt} before t = {steps.last.time:.9g} s",
@@ -315,6 +346,17 @@ class _Passage:
             time = self._motion._events.next_time(time)
         return found
 
+    def reached(self, end: Instant) -> list[int]:
+        """Return the functions that cross zero at the end of the run."""
+        end.snapshot.restore(self._motion._context)
+        return self._motion._events.passing(end, self._motion._rates, self._tolerance)
+
+    def _crossings(self, steps: _Steps) -> list[int]:
+        """Return the steps of a piece that begin where functions cross zero, but for the first."""
+        motion, found = self._motion, range(1, steps.taken)
+        events, rates = motion._events, motion._rates
+        return [k for k in found if events.passing(steps.instant(k), rates, self._tolerance)]
+
     def _steps(self, spans: FloatArray, states: FloatArray) -> None:
         """Go back through some steps, with the samples in them."""
         if not len(spans):
@@ -326,21 +368,22 @@ class _Passage:
         times = np.where(nodes == 1.0, end, begin + (end - begin) * (0.5 * (nodes + 1.0)))
         which = np.searchsorted(spans[:, 0], dense.begin[low:high], side="right") - 1
         counts = np.bincount(which, minlength=len(spans)) * len(nodes)
-        seeds = self._slopes.values[low:high].reshape(times.size, -1)
+        seeds = self._slopes.values[low:high].reshape(times.size, self._slopes.values.shape[2])
         self._run.go_back(spans, states, counts, times.ravel(), seeds)
 
-    def through(self, before: Instant, after: Instant | None, *, moving: bool) -> None:
-        """Go back through the updates of an instant."""
+    def _tolerance(self, x: FloatArray) -> FloatArray:
+        return self._atol + self._rtol * np.abs(x)
+
+    def through(self, before: Instant, after: Instant | None, *, moving: bool) -> list[int]:
+        """Go back through the updates of an instant; return its state events."""
         motion, run = self._motion, self._run
-
-        def tolerance(x: FloatArray) -> FloatArray:
-            return self._atol + self._rtol * np.abs(x)
-
-        jump = motion._events.cross(before, after, motion._rates, tolerance, moving=moving)
+        jump = motion._events.cross(before, after, motion._rates, self._tolerance, moving=moving)
         n = len(run.adjoint)
         weights = np.concatenate([run.adjoint, run.slopes])
         found = jump.pull(weights, self._gained(before.time))
         run.adjoint[:], run.slopes[:] = found[:n], found[n:]
+        self.num_events += len(jump.events)
+        return jump.events if jump.crossing is not None else []
 
     def _gained(self, time: float) -> float:
         """Return by how much the number changes while pieces begin and end later at a time."""

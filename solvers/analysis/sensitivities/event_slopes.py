@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +48,7 @@ _GRAZING = 1e2  # errors of a function, by which it has to go beyond zero
 
 #: The derivatives of the states at a time, with the values of the context.
 Rates = Callable[[float, FloatArray], FloatArray]
+_Tolerance = Callable[[FloatArray], FloatArray]
 
 
 class Instant(NamedTuple):
@@ -71,11 +72,14 @@ class Jump:
         By how much later values change while the instant moves by a second.
     crossing : ndarray or None
         By how much the instant moves with states, held values and numbers.
+    events : list of int
+        The state events that take place.
     """
 
     rounds: list[list[tuple[list[int], csc_array]]]
     gain: FloatArray
     crossing: FloatArray | None = None
+    events: list[int] = field(default_factory=list)
 
     def pull(self, weights: FloatArray, gained: float) -> FloatArray:
         """Return weights before the instant of those after it.
@@ -143,7 +147,7 @@ class EventSlopes(SampledSlopes):
         before: Instant,
         after: Instant | None,
         rates: Rates,
-        tolerance: Callable[[FloatArray], FloatArray],
+        tolerance: _Tolerance,
         *,
         moving: bool,
     ) -> Jump:
@@ -174,8 +178,9 @@ class EventSlopes(SampledSlopes):
             slope = rates(time, before.x)
             crossed, found.crossing = self._crossed(before, slope, rates, tolerance)
             self._restore(before)  # rates move what they read
+        found.events += crossed
         if due and crossed:
-            raise self._refusal(time, [*due, *crossed], "events one after the other", "at once")
+            raise self.refusal(time, [*due, *crossed], "events one after the other", "at once")
         values = self._values()
         self._round([*due, *crossed], found)
         self._settle(found)
@@ -188,6 +193,7 @@ class EventSlopes(SampledSlopes):
             ]
             if not jumped:
                 break
+            found.events += [k for k in jumped if k not in found.events]
             self._round(jumped, found)
             self._settle(found)
         if after is not None:
@@ -238,14 +244,33 @@ class EventSlopes(SampledSlopes):
         events = (self._events[k] for k in self._witnesses)
         return [float(np.reshape(_witness(event).calc(leaf), ())) for leaf, event in events]
 
+    def passing(self, instant: Instant, rates: Rates, tolerance: _Tolerance) -> list[int]:
+        """Return which functions cross zero at an instant."""
+        if not self._witnesses:
+            return []
+        self._restore(instant)
+        slope = rates(instant.time, instant.x)
+        self._restore(instant)  # rates move what they read
+        return self._through_zero(instant, slope, rates, tolerance)[0]
+
     def _crossed(
-        self,
-        before: Instant,
-        slope: FloatArray,
-        rates: Rates,
-        tolerance: Callable[[FloatArray], FloatArray],
+        self, before: Instant, slope: FloatArray, rates: Rates, tolerance: _Tolerance
     ) -> tuple[list[int], FloatArray | None]:
         """Return which functions cross zero now, and by how much the instant moves."""
+        time = before.time
+        crossed, ways, grazing = self._through_zero(before, slope, rates, tolerance)
+        if grazing and not crossed:
+            raise self.refusal(
+                time, grazing, "events whose functions pass through zero", "which only graze it"
+            )
+        if any(np.max(np.abs(w - ways[0])) > _ALIKE * np.max(np.abs(ways[0])) for w in ways[1:]):
+            raise self.refusal(time, crossed, "events one after the other", "at once")
+        return crossed, ways[0] if ways else None
+
+    def _through_zero(
+        self, before: Instant, slope: FloatArray, rates: Rates, tolerance: _Tolerance
+    ) -> tuple[list[int], list[FloatArray], list[int]]:
+        """Return which functions cross zero, how that moves the instant, and which only graze."""
         assert self._surfaces is not None
         time, x, n = before.time, before.x, len(before.x)
         matrix = self._surfaces(time, x)
@@ -263,20 +288,14 @@ class EventSlopes(SampledSlopes):
                 continue
             earlier = x - step * slope
             bend = self._surfaces(time - step, earlier)[place]
-            past = bend[:n] @ rates(time - step, earlier) + bend[-1]
-            depth = 0.5 * speed * speed * step / max(abs(speed - past), math.ulp(0.0))
-            if speed == 0.0 or depth < _GRAZING * np.abs(row[:n]) @ tolerance(x):
+            bent = abs(speed - bend[:n] @ rates(time - step, earlier) - bend[-1])
+            least = _GRAZING * np.abs(row[:n]) @ tolerance(x)  # how far beyond zero it has to go
+            if speed == 0.0 or 0.5 * speed * speed * step < least * bent:
                 grazing.append(k)
                 continue
             crossed.append(k)
             ways.append(-row[:-1] / speed)
-        if grazing and not crossed:
-            raise self._refusal(
-                time, grazing, "events whose functions pass through zero", "which only graze it"
-            )
-        if any(np.max(np.abs(w - ways[0])) > _ALIKE * np.max(np.abs(ways[0])) for w in ways[1:]):
-            raise self._refusal(time, crossed, "events one after the other", "at once")
-        return crossed, ways[0] if ways else None
+        return crossed, ways, grazing
 
     def _compare(self, after: Instant, crossed: Sequence[int]) -> None:
         """Refuse updates that do not lead to the values after them."""
@@ -286,11 +305,12 @@ class EventSlopes(SampledSlopes):
         size = np.maximum(np.abs(expected), np.max(np.abs(after.x), initial=0.0))
         if not np.all(np.abs(found - expected) <= _ALIKE * size):
             lead = "updates that lead from the values before to those after"
-            raise self._refusal(after.time, crossed, lead, "which lead elsewhere")
+            raise self.refusal(after.time, crossed, lead, "which lead elsewhere")
 
-    def _refusal(
+    def refusal(
         self, time: float, which: Sequence[int], expected: str, found: str
     ) -> EvaluationError:
+        """Return the error that refuses some events at a time."""
         names = quoted(self._events[k][1].label for k in which) if which else "none"
         return EvaluationError(
             f"{self._attempt} at t = {time:.9g} s",

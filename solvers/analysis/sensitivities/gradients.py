@@ -131,9 +131,9 @@ def gradient(
     TraceError
         When a block cannot be traced; the text names it.
     EvaluationError
-        When the metric has no derivative, an event only grazes its surface, several events coincide
-        whose order depends on the parameters, a parameter moves the time of a jump, an update runs
-        at every step, or a block such as a `Quantizer` has an output that jumps.
+        When the metric has no derivative, an event only grazes its surface, a state event coincides
+        with another event, a tick, or an end of the metric, a parameter moves the time of a jump,
+        an update runs at every step, or a block such as a `Quantizer` has an output that jumps.
     SimulationError
         When the integration cannot go on.
 
@@ -154,7 +154,9 @@ def gradient(
     (discrete adjoint). Each step is repeated backward at a few times its own cost. At an event, the
     weights are multiplied by the transposed saltation matrix, so that the change of the instant
     counts. An event that disappears or changes its order with another one under a small change of
-    the parameters has no derivative; central differences tell more there.
+    the parameters has no derivative; central differences tell more there. Where equations bend
+    without an event, as those of a `Saturation`, the error of the derivatives falls with the square
+    root of ``rtol`` only.
 
     Examples
     --------
@@ -206,7 +208,8 @@ def gradient(
     dense = result._dense_output(metric.signals)
     shapes = {path_of(signal): result.resolve(signal).shape for signal in metric.signals}
     slopes = MetricSlopes.of(metric, Records(dense, columns_of(shapes)))
-    found = motion.gradient(name, result._history, dense, slopes, (relative, absolute))
+    events, tolerances = result.statistics.witness_events, (relative, absolute)
+    found = motion.gradient(name, result._history, dense, slopes, tolerances, events)
     if motion.may_jump and variables:
 
         def moved(step: FloatArray) -> FloatArray:

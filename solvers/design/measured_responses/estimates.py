@@ -91,7 +91,7 @@ def harmonics_of(omega: float, period: float | None) -> FloatArray:
     """Return a frequency and those of its harmonics that samples of a period can show."""
     found = omega * np.arange(1, HARMONICS + 1)
     limit = np.inf if period is None else _BELOW * np.pi / period
-    return found[(found <= limit) | (found == omega)]
+    return np.asarray(found[(found <= limit) | (found == omega)])
 
 
 def images_of(

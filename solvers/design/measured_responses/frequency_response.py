@@ -54,7 +54,7 @@ class FrequencyResponse(Answer):
         Where ``drift`` is within the tolerance.
     drift : ndarray, shape (n, p)
         Largest relative change of the response from the middle of the run, and from three quarters
-        of it, to its end. A transient that decays leaves an error of about its square.
+        of it, to its end. Decaying transients leave a smaller error, often near its square.
     distortion : ndarray, shape (n, p)
         Total harmonic distortion: the amplitude of the harmonics 2 to 9 beside that of the
         response. For a multisine or chirp, the part of the output that is not linear in the input.
@@ -211,10 +211,9 @@ def frequency_response(
     -----
     Complex amplitudes are fitted to the last periods of each run by weighted least squares,
     together with harmonics and a trend. A run is repeated with twice the length until the
-    response is the same in its middle and at its end. With a transient of the relative size r at
-    the end, and of the size of the response at the begin, the two differ by about √r, so that the
-    error is about ``tolerance²``, beside that of the integration. A smaller transient that decays
-    slowly leaves more, up to about ``tolerance``.
+    response is the same in its middle, at three quarters, and at its end. A transient of the
+    relative size r at the end has about √r in the middle, so that the error is below the tolerance,
+    and often near its square. Pass a smaller tolerance for lightly damped systems.
 
     A sampled block inside repeats a sine of frequency ω at the images k ωₛ ± ω of its sampling
     rate ωₛ. They are separated in ``images``; a frequency beyond ωₛ/2 appears as a lower one, and
@@ -244,7 +243,7 @@ def frequency_response(
     start = start_context(system, context, attempt)
     one_of(excitation, EXCITATIONS, "excitation", attempt)
     omega = np.atleast_1d(as_numbers(frequencies, attempt, "frequencies"))
-    fits = omega.ndim == 1 and omega.size and bool(np.isfinite(omega).all())
+    fits = bool(omega.ndim == 1 and omega.size and np.isfinite(omega).all())
     fits = fits and bool(omega[0] > 0.0 and omega[-1] < _HIGHEST and np.all(np.diff(omega) > 0.0))
     wanted = f"one or more ascending frequencies above zero and below {_HIGHEST:g} rad/s"
     require(fits, frequencies, attempt, wanted)
@@ -260,7 +259,7 @@ def frequency_response(
             )
     sizes = as_numbers(amplitude, attempt, "amplitudes")
     shapes = ((), (1,)) if excitation == "chirp" else ((), (1,), omega.shape)
-    fits = sizes.shape in shapes and np.isfinite(sizes).all() and bool(np.all(sizes > 0.0))
+    fits = sizes.shape in shapes and bool(np.isfinite(sizes).all() and np.all(sizes > 0.0))
     require(fits, amplitude, attempt, "a positive amplitude, or one for each frequency of sines")
     plan = Measurement(
         start,

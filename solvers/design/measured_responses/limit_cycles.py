@@ -230,7 +230,7 @@ def limit_cycles(
     require(isinstance(system, Diagram), system, attempt, "a diagram with a loop")
     start = start_context(system, context, attempt)
     sizes = as_numbers(amplitudes, attempt, "amplitudes")
-    fits = sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all()
+    fits = bool(sizes.ndim == 1 and sizes.size > 1 and np.isfinite(sizes).all())
     fits = fits and bool(sizes[0] > 0.0 and np.all(np.diff(sizes) > 0.0))
     require(fits, amplitudes, attempt, "two or more ascending amplitudes above zero")
     simulated = flag(confirm, "confirm", attempt)
@@ -264,7 +264,9 @@ def limit_cycles(
             reached[k], confirmed[k], said = search.confirmed(cycle, omega, bool(stable[k]))
             notes += said
     return LimitCycles(
-        *(freeze(column) for column in found.T),
+        amplitudes=freeze(found[:, 0].copy()),
+        frequencies=freeze(found[:, 1].copy()),
+        biases=freeze(found[:, 2].copy()),
         is_stable=stable,
         simulated_amplitudes=freeze(reached[:, 0].copy()),
         simulated_frequencies=freeze(reached[:, 1].copy()),

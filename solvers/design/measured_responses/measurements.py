@@ -123,7 +123,7 @@ class Measurement:
             return np.linspace(self.start, self.start + span, round(span / step) + 1)
         if self.period is not None:
             clock = self.clocks[-1] if self.clocks else Periodic(self.period)
-            every, middle = max(round(self.period / clock.period), 1), 0.0
+            every, middle = max(float(round(self.period / clock.period)), 1.0), 0.0
         else:
             clock = self.clocks[0]
             parts = np.ceil(min(_HELD * _TURN * clock.period / step, _PARTS))
@@ -289,7 +289,7 @@ def _drift(earlier: Sequence[Responses], last: Responses) -> FloatArray:
     change = np.max([np.abs(last.response - each.response) for each in earlier], axis=0)
     with np.errstate(all="ignore"):
         relative = change / np.maximum(np.abs(last.response), last.level)
-    return np.where(change > 0.0, relative, change)
+    return np.asarray(np.where(change > 0.0, relative, change))
 
 
 def _phases(plan: Measurement, count: int, first: int = 0) -> FloatArray:
@@ -311,7 +311,8 @@ def _chirp(plan: Measurement) -> tuple[float, float, float]:
 def _window(plan: Measurement, omega: FloatArray) -> float:
     """Return the length of a window in s in which all lines of some sines can be told apart."""
     window = _PERIODS * 2.0 * np.pi / omega[0]
-    rates = [2.0 * np.pi / period for period in plan.periods or [plan.period] if period is not None]
+    periods = plan.periods if plan.period is None else [plan.period]
+    rates = [2.0 * np.pi / period for period in periods]
     nearest = min(
         (gap for rate in rates for gap in np.abs(rate - 2.0 * omega) if gap > CLOSE * rate),
         default=np.inf,
@@ -339,7 +340,7 @@ def _by_sine(plan: Measurement, rows: Indices, times: FloatArray, signals: Float
                 k,
                 Responses(
                     response=fit.amplitudes[0, :-1] / given,
-                    drift=np.nan,
+                    drift=np.full(len(first), np.nan),
                     distortion=higher / first,
                     coherence=first**2 / (first**2 + higher**2 + rest**2),
                     leakage=rest / first,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.checks.arguments import check_axes, one_of
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.drawing.formats.new_figures import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.formats.style import COLORS, check_file, tidy
 from flexure.solvers.analysis.frequency.frequency_curves import (
@@ -69,8 +70,6 @@ def plot_frequency_response(
         for label, model in labelled(models, attempt):
             wanted = (count, 1)
             if model.D.shape != wanted:
-                from flexure.diagrams.checks.errors import ValueRefusedError
-
                 raise ValueRefusedError(
                     attempt,
                     expected=f"models with 1 input and {count} outputs, as were measured",
@@ -109,10 +108,11 @@ def plot_frequency_response(
         turn_ticks(lower.yaxis, lower)
     for old in list(figure.legends):
         old.remove()
-    named = [line for line in panels[0].lines if not line.get_label().startswith("_")]
-    labels = ["linear" if not line.get_label() else line.get_label() for line in named]
     if references:
-        panels[0].legend(named, labels, frameon=False)
+        first = panels[0].lines[0]
+        if first.get_label().startswith("_"):
+            first.set_label("linear model")
+        panels[0].legend(frameon=False)
     panels[2 * count - 1].set_xlabel(f"frequency [{units}]")
     return saved(figure, path)
 

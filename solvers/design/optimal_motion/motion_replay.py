@@ -9,8 +9,9 @@ import numpy as np
 
 from flexure.blocks import Trajectory
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.errors import SimulationError
+from flexure.diagrams.checks.errors import ContextError, EvaluationError, SimulationError
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.equations.equations import Variable
 from flexure.solvers.results.records.result import SimulationResult
@@ -18,11 +19,30 @@ from flexure.solvers.simulation.simulation import simulate
 
 
 class Player:
-    """A system with values for all but its free inputs, at which copies of it get sources."""
+    """A system with values for all but its free inputs, at which copies of it get sources.
 
-    def __init__(self, context: Context, inputs: list[Variable]) -> None:
+    Raises
+    ------
+    EvaluationError
+        When a copy of the system does not have equations of its own.
+    """
+
+    def __init__(self, context: Context, inputs: list[Variable], attempt: str) -> None:
         self._context, self._inputs = context, inputs
         self.prefix = context.system.name
+        times = context.time + np.arange(2.0)
+        held = np.zeros((sum(len(each.keys) for each in inputs), 2))
+        _, played = self._bench(times, held, "linear")
+        try:
+            with np.errstate(all="ignore"):
+                played.store.time_derivatives()
+        except ContextError as error:
+            raise EvaluationError(
+                attempt,
+                expected="a system whose copy, which the replay needs, has equations of its own",
+                found=f"one whose copy reads the original: {error}",
+                remedy="Use methods, not lambdas or functions in functions",
+            ) from error
 
     def play(
         self, times: FloatArray, values: FloatArray, kind: str, start: FloatArray, **options: Any
@@ -36,6 +56,12 @@ class Player:
         SimulationError
             When the run cannot go on.
         """
+        whole, played = self._bench(times, values, kind)
+        played[self.prefix].continuous_state = start
+        return simulate(whole, float(times[-1]), context=played, **options)
+
+    def _bench(self, times: FloatArray, values: FloatArray, kind: str) -> tuple[Diagram, Context]:
+        """Return a diagram of a copy of the system and its sources, with a context."""
         context = self._context
         system = copy.deepcopy(context.system)
         builder = DiagramBuilder("replay" if self.prefix != "replay" else "replay_of_motion")
@@ -65,8 +91,7 @@ class Player:
             slot = layout.held[inner]
             if store.holds(slot):
                 played.store.fix(played.store.layout.held[port], store.value(slot))
-        played.find(system).continuous_state = start
-        return simulate(whole, float(times[-1]), context=played, **options)
+        return whole, played
 
 
 def states_of(result: SimulationResult, times: FloatArray) -> FloatArray:

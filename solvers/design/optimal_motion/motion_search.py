@@ -86,7 +86,7 @@ class MotionSearch:
         self._iterations = 0
         self.interrupt = DeferredInterrupt()
         self.functions = NodeFunctions(ca, problem)
-        self._player = Player(problem.context, problem.inputs)
+        self._player = Player(problem.context, problem.inputs, problem.attempt)
         self.found: Found | None = None
 
     def run(self, intervals: int, guess: Plan) -> Found:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from flexure.blocks.signals.recorded import Recorded
 from flexure.diagrams.checks.arguments import count_of, flag, require
-from flexure.diagrams.checks.errors import EvaluationError, warn
+from flexure.diagrams.checks.errors import EvaluationError, quoted, warn
 from flexure.diagrams.contexts.by_path import ByPath
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.updates import initialize
 from flexure.diagrams.contexts.value_places import path_of, several
 from flexure.diagrams.interface.html import heading, lines
 from flexure.diagrams.interface.result_classes import Answer
@@ -340,6 +341,7 @@ def optimal_motion(
     require_system(system, "Cannot optimize a motion")
     attempt = f"Cannot optimize the motion of '{system.label}'"
     base = start_context(system, context, attempt)
+    initialize(base)  # as the replay does
     problem = MotionProblem(
         base,
         attempt,
@@ -396,6 +398,9 @@ def _first_plan(problem: MotionProblem, guess: Any, attempt: str) -> Plan:
     """Return the guess as a plan on a mesh of its own."""
     if isinstance(guess, OptimalMotion):
         require(guess.system is problem.system, guess, attempt, "a motion of the same system")
+        paths = [each.place.path for each in problem.inputs]
+        expected = f"a motion with the same inputs, {quoted(paths)}, as guess"
+        require([*guess.inputs] == paths, quoted(guess.inputs), attempt, expected)
         return guess._plan
     low, high = problem.duration
     duration = 0.5 * (low + high)

@@ -80,13 +80,6 @@ class Transcription:
             (num_states, len(collocation.points)),
             (num_inputs, collocation.inputs),
         )
-        self._shapes = (
-            (len(self.state_scale), len(collocation.points)),
-            (
-                len(self.input_scale),
-                collocation.inputs,
-            ),
-        )
         points, instants, of_stage, blend = collocation.evaluations
         self._at = points, instants
         states, inputs = ca.MX.sym("x", *self._shapes[0]), ca.MX.sym("u", *self._shapes[1])

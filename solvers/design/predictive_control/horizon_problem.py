@@ -13,6 +13,10 @@ from flexure.diagrams.values.arrays import FloatArray
 _ACCURACY = 1e-9  # of solutions, in the units of the scaled program
 _WITHIN = 1e-9  # of a limit: how far rounding may lead beyond it
 _OUT_OF_REACH = 1e6  # weight of a reference that limits keep out of reach, over all others
+_BEYOND = 1e9  # weight of soft limits that no point at rest keeps, over the reference
+_NEGLIGIBLE = 1e-3  # of the room within the bounds: smaller steps need no better accuracy
+_SIZES = np.array([1.0, 1e3, 1e6])  # one after the other, until the solver converges
+_SWEEPS = 20  # of a balance
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,20 @@ class Limits:
         Lower and upper bounds.
     changes : ndarray, shape (m,)
         Largest change of an input from sample to sample.
-    weight : float
-        Cost of an output beyond its bounds, for each unit and unit squared; infinity for hard
+    weights : ndarray, shape (2, q)
+        Costs of outputs beyond their bounds, for each unit and unit squared; infinity for hard
         bounds.
     """
 
     inputs: FloatArray
     outputs: FloatArray
     changes: FloatArray
-    weight: float
+    weights: FloatArray
+
+    @property
+    def soft(self) -> bool:
+        """Whether outputs can be beyond their bounds, at a cost."""
+        return bool(np.isfinite(self.weights).all())
 
     def hold(self, u: FloatArray, y: FloatArray) -> bool:
         """Return whether inputs and outputs, or rows of them, are within the bounds."""
@@ -106,9 +115,10 @@ class HorizonProblem:
             x[k + 1] = A @ x[k] + B @ u[k]
         y = C @ x
         y[:-1] += D @ u
+        y[-1] -= D @ K @ x[-1]
         self._inputs, self._outputs = u, y
         changes = np.diff(u, axis=0, prepend=0.0 * u[:1])
-        soft = (N + 1) * q if np.isfinite(limits.weight) else 0
+        soft = (N + 1) * q if limits.soft else 0
         excess = np.eye((N + 1) * q, soft)
         seen, moved = (each[..., n:].reshape(-1, N * m) for each in (y, u))
         rows = [
@@ -123,9 +133,9 @@ class HorizonProblem:
         kept += [np.tile(np.isfinite(limits.changes), N), limited.ravel()]
         self._kept = np.concatenate(kept)
         self._rows = np.vstack(rows)[self._kept]
-        weight = limits.weight if soft else 0.0
-        squares = [np.kron(np.eye(N), R + B.T @ P @ B), weight * np.eye(soft)]
-        self._cost = 2.0 * block_diag(*squares), np.repeat([0.0, weight], [N * m, soft])
+        first, second = (np.tile(each, N + 1)[:soft] for each in limits.weights)
+        squares = [np.kron(np.eye(N), R + B.T @ P @ B), np.diag(second)]
+        self._cost = 2.0 * block_diag(*squares), np.append(np.zeros(N * m), first)
 
     def solve(
         self, x: FloatArray, before: FloatArray, xs: FloatArray, us: FloatArray, ys: FloatArray
@@ -169,6 +179,7 @@ class PointAtRest:
 
     If there are many such points, the nearest to the point of the model counts, in the norm of Q
     and R. If it is beyond the limits, outputs come as near to the reference as these allow.
+    Soft limits that no point at rest keeps are exceeded as little as possible.
 
     Parameters
     ----------
@@ -194,14 +205,13 @@ class PointAtRest:
         max_iterations: int,
     ) -> None:
         A, B, C, D = model
-        n, m = B.shape
-        self._motion = np.hstack([A - np.eye(n), B])
+        motion = np.hstack([A - np.eye(len(A)), B])
         self._outputs = np.hstack([C, D])
         self._tracked, self._bounded = tracked, bounded
         self._limits, self._most = limits, max_iterations
-        size = float(max(np.abs(each).max() for each in weights))
-        self._weights = block_diag(*weights) + 1e-12 * size * np.eye(n + m)
-        self.conditions = np.vstack([self._motion, self._outputs[tracked]])
+        self.conditions = np.vstack([motion, self._outputs[tracked]])
+        norm = block_diag(*weights)
+        self._exact, self._nearby = (_solutions(each, norm) for each in (self.conditions, motion))
 
     def find(self, f: FloatArray, r: FloatArray) -> FloatArray | None:
         """Return the deviations of states and inputs from the point of the model.
@@ -213,42 +223,60 @@ class PointAtRest:
         r : ndarray, shape (p,)
             Reference, as a deviation.
         """
-        n, rows = len(f), len(self.conditions)
-        system = np.block(
-            [[self._weights, self.conditions.T], [self.conditions, np.zeros((rows, rows))]]
-        )
-        known = np.concatenate([np.zeros(len(self._weights)), -f, r])
-        point: FloatArray = np.linalg.solve(system, known)[: len(self._weights)]
-        limits, shown = self._limits, self._outputs[self._bounded]
+        n, limits, shown = len(f), self._limits, self._outputs[self._bounded]
+        point: FloatArray = self._exact[0] @ np.concatenate([-f, r])
         if limits.hold(point[n:], shown @ point):
             return point
-        soft = len(shown) if np.isfinite(limits.weight) else 0
-        C, excess = self._outputs[self._tracked], np.eye(len(shown), soft)
-        scale = np.abs(self._weights).max() / max(np.abs(C).max(initial=0.0) ** 2, 1e-300)
-        free = null_space(self._motion)  # of all points at rest, point + free @ z
-        C, error = C @ free, C @ point - r
-        weight = limits.weight if soft else 0.0
-        near = free.T @ self._weights
-        square = near @ free + _OUT_OF_REACH * scale * C.T @ C
-        linear = near @ point + _OUT_OF_REACH * scale * C.T @ error
-        inputs, none = point[n:], np.full(len(shown), np.inf)
-        low, high = limits.outputs - shown @ point
+        inverse, free = self._nearby  # all points at rest are point + free @ z
+        point = inverse @ -f
+        C = self._outputs[self._tracked]
+        lengths = _lengths(C @ free)
+        seen, error = (C @ free) / lengths[:, np.newaxis], (C @ point - r) / lengths
+        square = np.eye(free.shape[1]) + _OUT_OF_REACH * seen.T @ seen
+        linear = _OUT_OF_REACH * seen.T @ error
+        moved = shown @ free
+        moved[np.abs(moved) <= 1e-12 * (np.abs(shown) @ np.abs(free))] = 0.0  # by rounding
+        rows = np.vstack([free[n:], moved])
+        low, high = np.hstack([limits.inputs, limits.outputs]) - np.append(point[n:], shown @ point)
         found = quadratic_program(
-            2.0 * block_diag(square, weight * np.eye(soft)),
-            np.concatenate([2.0 * linear, np.full(soft, weight)]),
-            np.block(
-                [
-                    [free[n:], np.zeros((len(inputs), soft))],
-                    [shown @ free, excess],
-                    [shown @ free, -excess],
-                ]
-            ),
-            np.concatenate([limits.inputs[0] - inputs, low, -none]),
-            np.concatenate([limits.inputs[1] - inputs, none, high]),
-            np.repeat([-np.inf, 0.0], [free.shape[1], soft]),
-            self._most,
+            square, linear, rows, low, high, np.full(len(square), -np.inf), self._most
         )
-        return None if found is None else point + free @ found[0][: free.shape[1]]
+        if found is None and limits.soft:
+            count, held = len(shown), len(free) - n
+            excess = np.diag(_lengths(rows))[:, held:]
+            found = quadratic_program(
+                block_diag(square, _BEYOND * np.eye(count)),
+                np.append(linear, np.zeros(count)),
+                np.hstack([np.vstack([rows, rows]), np.vstack([excess, -excess])]),
+                np.append(low, np.full(len(rows), -np.inf)),
+                np.append(np.full(len(rows), np.inf), high),
+                np.repeat([-np.inf, 0.0], [len(square), count]),
+                self._most,
+            )
+        return None if found is None else point + free @ found[0][: len(square)]
+
+
+def balanced(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a matrix in units in which rows and columns are of size 1, and its factors."""
+    left, right = np.ones(len(matrix)), np.ones(matrix.shape[1])
+    for _ in range(_SWEEPS):
+        sizes = np.abs(matrix * left[:, np.newaxis] * right)
+        rows, columns = sizes.max(axis=1), sizes.max(axis=0)
+        left /= np.sqrt(np.where(rows > 0.0, rows, 1.0))
+        right /= np.sqrt(np.where(columns > 0.0, columns, 1.0))
+    return matrix * left[:, np.newaxis] * right, left, right
+
+
+def _solutions(matrix: FloatArray, norm: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the inverse with the least results in a norm, and an orthonormal null space."""
+    scaled, left, right = balanced(matrix)
+    inverse = right[:, np.newaxis] * np.linalg.pinv(scaled) * left
+    free = null_space(scaled)
+    free = right[:, np.newaxis] * np.where(np.abs(free) > 1e-13, free, 0.0)
+    sizes = free.T @ norm @ free
+    sizes += 1e-12 * np.trace(sizes) * np.eye(len(sizes))  # where states have no weight
+    free = np.linalg.solve(np.linalg.cholesky(sizes), free.T).T
+    return inverse - free @ (free.T @ norm @ inverse), free
 
 
 def quadratic_program(
@@ -263,28 +291,55 @@ def quadratic_program(
 ) -> tuple[FloatArray, int] | None:
     """Minimize ½ zᵀ H z + cᵀ z with bounds of rows and of z by PIQP; None if there is no solution.
 
-    A solver is made for each program, since one that is used again keeps a scaling of before: the
+    The diagonal of H is positive. Tolerances of the solver are absolute, so unknowns are in units
+    in which their curvature is 1, rows have the length 1, and all is divided by the size of the
+    step that gradient and bounds ask for at z = 0: units of inputs and outputs do not matter. A
+    solver is made for each program, since one that is used again keeps a scaling of before: the
     answer depends on the numbers alone.
     """
     piqp = import_extra("piqp", "optimal", "Cannot solve a quadratic program")
-    solver = piqp.DenseSolver()
-    settings = solver.settings
-    settings.eps_abs = settings.eps_rel = _ACCURACY
-    settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _ACCURACY
-    settings.max_iter = max_iterations
-    size = np.abs(square).max()
-    solver.setup(
-        square / size,
-        linear / size,
-        G=rows,
-        h_l=lower,
-        h_u=upper,
-        x_l=least,
-        x_u=np.full(len(least), np.inf) if most is None else most,
-    )
-    if solver.solve() != piqp.PIQP_SOLVED:
+    most = np.full(len(least), np.inf) if most is None else most
+    if not all(np.isfinite(each).all() for each in (square, linear, rows)):
         return None
-    return np.array(solver.result.x), int(solver.result.info.iter)
+    unit = np.diag(square) ** -0.5
+    lengths = _lengths(rows * unit)
+    bounds = np.stack([np.append(least / unit, lower / lengths)] * 2)
+    bounds[1] = np.append(most / unit, upper / lengths)
+    penalty = (linear > 0.0) & (least == 0.0)  # of what is zero already
+    steepest = np.abs(np.where(penalty, 0.0, linear) * unit).max()
+    asked = max(steepest, bounds[0].max(), -bounds[1].min(), 0.0)
+    if asked == 0.0:  # z = 0 keeps all bounds, and no step from there costs less
+        return np.zeros(len(least)), 0
+    rooms = np.abs(np.where(np.isfinite(bounds), bounds, 0.0)).max(axis=0)
+    room = rooms[rooms > 0.0].min(initial=np.inf)
+    smallest = max(asked, _NEGLIGIBLE * room) if room < np.inf else asked
+    for size in smallest * _SIZES:
+        solver = piqp.DenseSolver()
+        settings = solver.settings
+        settings.eps_abs = settings.eps_rel = _ACCURACY
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _ACCURACY
+        settings.max_iter = max_iterations
+        solver.setup(
+            square * unit * unit[:, np.newaxis],
+            linear * unit / size,
+            G=rows * unit / lengths[:, np.newaxis],
+            h_l=lower / lengths / size,
+            h_u=upper / lengths / size,
+            x_l=least / unit / size,
+            x_u=most / unit / size,
+        )
+        status = solver.solve()
+        if status == piqp.PIQP_SOLVED:
+            return solver.result.x * unit * size, int(solver.result.info.iter)
+        if status == piqp.PIQP_PRIMAL_INFEASIBLE:
+            break
+    return None
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Return the lengths of rows, 1 for those that are zero."""
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.where(lengths > 0.0, lengths, 1.0)
 
 
 def _within(values: FloatArray, bounds: FloatArray) -> bool:

@@ -177,7 +177,8 @@ class NonlinearPredictiveController(SampledPlan):
             _by_input(change_cost, sizes, 0.0, f"{attempt} with this change_cost"),
             _by_input(change_limits, sizes, np.inf, f"{attempt} with these change_limits"),
         )
-        u, x = problem.held_inputs(), np.array(start.store.x)
+        u = np.clip(problem.held_inputs(), *self._shooting.input_bounds)
+        x = np.array(start.store.x)
         states = [x]
         for k in range(N):
             states.append(self._shooting.move(start.time + k * length, states[-1], u))
@@ -223,7 +224,7 @@ class NonlinearPredictiveController(SampledPlan):
             change = float(np.max(np.abs(found[0] - inputs)))
             inputs, states, violation, iterations = found
             total += iterations
-            if change <= _SETTLED * (1.0 + float(np.max(np.abs(inputs)))):
+            if change <= _SETTLED * float(np.max(np.abs(inputs))):
                 break
         return np.concatenate([inputs.ravel(), states.ravel()]), violation, total
 

@@ -15,6 +15,7 @@ from flexure.solvers.design.predictive_control.horizon_problem import (
     HorizonProblem,
     Limits,
     PointAtRest,
+    balanced,
 )
 from flexure.solvers.design.predictive_control.sampled_plan import Sample, SampledPlan
 from flexure.solvers.design.state_space.feedback import lqr
@@ -60,9 +61,10 @@ class ModelPredictiveController(SampledPlan):
     output_limits : mapping, optional
         Lower and upper bounds by names of outputs, in their units.
     violation_weight : float, optional
-        Cost of an output beyond its limits, for each unit and unit squared. When omitted, it is a
-        thousand times the largest cost of an output of one unit. Infinity makes the limits hard:
-        where they cannot be kept, the previous plan goes on.
+        Cost of an output beyond its limits, for each unit and unit squared. When omitted, the cost
+        is 1000 c (e + e²) for an excess of e times the limit, where c is the largest cost of an
+        output at its limit. Infinity makes the limits hard: where they cannot be kept, the previous
+        plan goes on.
     disturbance_gain : float
         λ from 0 (no disturbances) to 1 (one sample shows them), less with noisy states.
     delay : {0, 1}
@@ -96,9 +98,10 @@ class ModelPredictiveController(SampledPlan):
     Notes
     -----
     Rawlings, Mayne and Diehl, *Model Predictive Control* (2017), chapter 1, give the disturbance
-    model and the point at rest. The block is interpreted, beside native code for all others. The
-    horizon must be long enough for the states to be where -K x keeps the limits from its end on;
-    stability is not proven otherwise.
+    model and the point at rest. If limits keep several references out of reach, the error of each
+    counts by the cost of a change of that output. The block is interpreted, beside native code for
+    all others. The horizon must be long enough for the states to be where -K x keeps the limits
+    from its end on; stability is not proven otherwise.
 
     Examples
     --------
@@ -117,7 +120,7 @@ class ModelPredictiveController(SampledPlan):
     >>> builder.connect_chain("target", "mpc.reference")
     >>> builder.connect_chain("mpc.u", "mass", "mpc.state")
     >>> result = fx.simulate(builder.build(), 4.0)
-    >>> abs(result["mpc.u"]).max().round(6), result["mass.y"][-1].round(3)
+    >>> abs(result["mpc.u"]).max().round(6), result["mass.y"][-1].round(2)
     (np.float64(1.0), array([1., 0.]))
     """
 
@@ -166,7 +169,8 @@ class ModelPredictiveController(SampledPlan):
         assert design.cost is not None
         weights = cost(Q, R, largest, model, attempt)
         given = input_limits, change_limits, output_limits
-        limits, rows = _limits(model, *given, violation_weight, design.cost, attempt)
+        costs = np.append(np.diag(design.cost), np.diag(weights[1]))
+        limits, rows = _limits(model, *given, violation_weight, costs, attempt)
         A, B, C, D = model.A, model.B, model.C, model.D
         self._rest = PointAtRest((A, B, C, D), weights, listed, rows, limits, self._most)
         names = [model.output_names[k] for k in listed]
@@ -216,7 +220,7 @@ def _limits(
     changes: Mapping[str, float] | None,
     outputs: Mapping[str, Any] | None,
     weight: float | None,
-    P: FloatArray,
+    costs: FloatArray,
     attempt: str,
 ) -> tuple[Limits, list[int]]:
     """Return the limits around the point of the model, and which outputs have some."""
@@ -230,14 +234,20 @@ def _limits(
         k = chosen(name, model.input_names, "input", attempt)[0]
         about = f"{attempt} with this change of '{name}'"
         largest[k] = bounded(change, about, lower=0.0, exclusive=True)
+    about_outputs = about_outputs[:, rows]
     if weight is None:
-        C = model.C[rows]
-        costs = [np.abs(np.diag(C @ P @ C.T)).max(initial=0.0), np.abs(P).max()]
-        weight = 1e3 * float(costs[0] or costs[1])
+        sizes = np.abs(np.where(np.isfinite(about_outputs), about_outputs, 0.0)).max(axis=0)
+        sizes[sizes == 0.0] = 1.0
+        # The cost of the one state or input that brings an output to its limit most cheaply.
+        shown = np.hstack([model.C, model.D])[rows][:, costs > 0.0]
+        shares = (shown**2 / costs[costs > 0.0]).max(axis=1, initial=0.0)
+        largest_cost = np.max(sizes[shares > 0.0] ** 2 / shares[shares > 0.0], initial=0.0) or 1.0
+        weights = 1e3 * largest_cost / np.stack([sizes, sizes**2])
     else:
         about = f"{attempt} with this violation_weight"
-        weight = bounded(weight, about, lower=0.0, exclusive=True, allow_infinite=True)
-    return Limits(about_inputs, about_outputs[:, rows], largest, weight), rows
+        number = bounded(weight, about, lower=0.0, exclusive=True, allow_infinite=True)
+        weights = np.full((2, len(rows)), number)
+    return Limits(about_inputs, about_outputs, largest, weights), rows
 
 
 def _bounds(
@@ -272,7 +282,7 @@ def _bounds(
 
 def _require_independent(conditions: FloatArray, names: list[str], attempt: str) -> None:
     """Refuse outputs that no input can hold each at its own reference."""
-    sizes = np.linalg.svd(conditions, compute_uv=False)
+    sizes = np.linalg.svd(balanced(conditions)[0], compute_uv=False)
     fits = len(conditions) <= conditions.shape[1] and sizes[-1] > _DEPENDENT * sizes[0]
     require(
         fits,

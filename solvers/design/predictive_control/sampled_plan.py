@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, is_whole, require
+from flexure.diagrams.checks.errors import TraceError
 from flexure.diagrams.checks.extras import import_extra
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.values.arrays import Array, FloatArray, bounded
@@ -143,7 +144,14 @@ class SampledPlan(LeafSystem):
 
     def _update(self, context: Any) -> dict[Handle, Array]:
         """Find the plan for the state that is measured now."""
-        x = np.asarray(self.state(context), dtype=float)
+        measured = np.asarray(self.state(context))
+        if measured.dtype == object:
+            raise TraceError(
+                f"Cannot trace '{self.label}', which solves a quadratic program at each sample",
+                expected="numbers",
+                found="symbols",
+            )
+        x = measured.astype(float)
         u, plan = self._u(context), self._plan(context)
         violation, iterations, missed, count = self._results(context)
         d = self._d(context)

@@ -95,7 +95,7 @@ class ShootingProblem:
             ]
         )
         x, u, t = (ca.SX.sym(name, size) for name, size in (("x", n), ("u", m), ("t", 1)))
-        rates, along, _ = functions.running(x, u, t)
+        rates, along = functions.running(x, u, t)
         shown = functions.residuals(x, u, t), ca.vertcat(x[states.tolist()], along)
         both = ca.vertcat(x, u)
 

@@ -56,12 +56,15 @@ class MetricSlopes:
         Its derivatives by the signals at the nodes of all pieces.
     begin, end : ndarray, shape (S,)
         Those by the times at which pieces begin and end, while each signal continues smoothly.
+    instants : ndarray
+        Given times at which the metric reads, begins or ends.
     """
 
     value: float
     values: FloatArray
     begin: FloatArray
     end: FloatArray
+    instants: FloatArray
 
     @classmethod
     def of(cls, metric: Metric, records: Records) -> MetricSlopes:
@@ -74,7 +77,7 @@ class MetricSlopes:
         """
         if metric.functions:
             raise _without(metric, "a function of whole results")
-        slopes = cls._nothing(records, float(metric.measure(records)[0]))
+        slopes = cls._nothing(records, float(metric.measure(records)[0]), _instants(metric))
         calc: Any = metric._calc
         kind: Any = getattr(calc, "func", None)
         arguments: tuple[Any, ...] = getattr(calc, "args", ())
@@ -103,9 +106,10 @@ class MetricSlopes:
         return slopes
 
     @classmethod
-    def _nothing(cls, records: Records, value: float) -> MetricSlopes:
+    def _nothing(cls, records: Records, value: float, instants: list[float]) -> MetricSlopes:
         shape = records.dense.values.shape
-        return cls(value, np.zeros(shape), np.zeros(shape[0]), np.zeros(shape[0]))
+        begin, end = np.zeros(shape[0]), np.zeros(shape[0])
+        return cls(value, np.zeros(shape), begin, end, np.array(instants))
 
     def _take(self, records: Records, signal: Any, share: float, found: _Weights) -> None:
         """Add the weights of one signal, times a number."""
@@ -207,6 +211,17 @@ class _Weights:
     def scaled(self, share: float) -> _Weights:
         """Return these times a number."""
         return _Weights(self.curve, *(share * x for x in (self.values, self.begin, self.end)))
+
+
+def _instants(metric: Metric) -> list[float]:
+    """Return the given times at which a metric reads, begins or ends."""
+    calc: Any = metric._calc
+    kind, arguments = getattr(calc, "func", None), getattr(calc, "args", ())
+    if kind is calc_joined:
+        return [t for each in arguments[1] if isinstance(each, Metric) for t in _instants(each)]
+    if kind is calc_at:
+        return [arguments[1]]
+    return [*arguments[3].values()] if kind is calc_reduction else []
 
 
 def _rate(curve: Curve, piece: NDArray[np.intp]) -> FloatArray:

@@ -47,7 +47,8 @@ def load_plan(path: str | Path, paths: Iterable[str] | None = None) -> Plan:
         `Sweep.to_parquet`: in ``.mat``, or in ``.parquet``, ``.arrow`` or ``.feather`` (extra
         ``data``).
     paths : iterable of str, optional
-        Columns to use; all of them when omitted. The table of a study also has its metrics.
+        Columns to use; all of them when omitted. The table of a study also has its metrics. Other
+        columns may have texts.
 
     Returns
     -------
@@ -76,6 +77,7 @@ def load_plan(path: str | Path, paths: Iterable[str] | None = None) -> Plan:
     True
     """
     attempt = f"Cannot load a plan from '{file_path(path, 'Cannot load a plan')}'"
+    kept = None if paths is None else items_of(paths, "paths", attempt)
     try:
         if not Path(path).is_file():
             raise OSError("no file of this name")
@@ -84,8 +86,8 @@ def load_plan(path: str | Path, paths: Iterable[str] | None = None) -> Plan:
             table = read_table(str(path), attempt)
             plan = _listed({bare(name): values for name, values in table.values.items()})
         else:
-            plan = _from_csv(path) if kind == ".csv" else _from_npz(path)
-        return plan if paths is None else _chosen(plan, paths, attempt)
+            plan = _from_csv(path, kept) if kind == ".csv" else _from_npz(path)
+        return plan if kept is None else _chosen(plan, kept, attempt)
     except FlexureError:
         raise
     except Exception as error:  # of whatever a damaged file makes NumPy stumble over
@@ -109,9 +111,8 @@ def _listed(table: Mapping[str, Any]) -> Plan:
     return Plan([Axis(SAMPLE, {name: freeze(np.array(v, float)) for name, v in table.items()})])
 
 
-def _chosen(plan: Plan, paths: Iterable[str], attempt: str) -> Plan:
+def _chosen(plan: Plan, kept: Sequence[str], attempt: str) -> Plan:
     """Return the part of a plan that varies some paths."""
-    kept = items_of(paths, "paths", attempt)
     known = [path for axis in plan.axes for path in axis.columns]
     for path in kept:
         if path not in known:
@@ -127,16 +128,22 @@ def _chosen(plan: Plan, paths: Iterable[str], attempt: str) -> Plan:
     return Plan([Axis(name, columns) for name, columns in parts if columns])
 
 
-def _from_csv(path: str | Path) -> Plan:
+def _from_csv(path: str | Path, kept: Sequence[str] | None) -> Plan:
+    """Return the plan of a table; columns that are not kept are not read and are 0."""
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         names = next(csv.reader([file.readline()]), [])
         if not names or len(set(names)) < len(names) or "" in names:
             raise ValueError(f"a first line without one path for each column: {quoted(names)}")
         rows = file.read().strip()
     lines = rows.splitlines()
-    table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, len(names)))
-    if table.shape[1] != len(names):
-        raise ValueError(f"{len(names)} paths above {table.shape[1]} columns")
+    if kept is None:
+        table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, len(names)))
+        if table.shape[1] != len(names):
+            raise ValueError(f"{len(names)} paths above {table.shape[1]} columns")
+        return _listed(dict(zip(names, table.T, strict=True)))
+    table, read = np.zeros((len(lines), len(names))), [names.index(k) for k in kept if k in names]
+    if lines and read:
+        table[:, read] = np.loadtxt(lines, delimiter=",", usecols=read, ndmin=2, quotechar='"')
     return _listed(dict(zip(names, table.T, strict=True)))
 
 

@@ -100,6 +100,18 @@ def test_crystals_have_the_compliance_of_the_rotated_tensor() -> None:
             fx.Material.silicon(**({"along": (1, 1, 0), "width": (0, 0, 1)} | bad))
     with pytest.raises(ValueRefusedError, match="positive definite"):
         fx.Material.from_stiffness(-np.eye(6), (1, 0, 0), (0, 1, 0), density=1.0)
+    for make in (fx.Material.silicon, fx.Material.quartz):
+        assert make((3e200, 0, 3e200), (0, 1e-200, 0)) == make((1, 0, 1), (0, 1, 0))
+    # Copper in GPa: along <110>, ν of [001] is -s₁₂ E with E of cubic crystals.
+    c11, c12, c44 = 168.4e9, 121.4e9, 75.4e9
+    C = np.diag([c11 - c12] * 3 + [c44] * 3)
+    C[:3, :3] += c12
+    s11, s12, s44 = np.linalg.inv(C)[[0, 0, 3], [0, 1, 3]]
+    E = 1.0 / (s11 - 0.5 * (s11 - s12 - 0.5 * s44))
+    with pytest.raises(ValueRefusedError, match=r"width along \(0, 0, 1\)") as caught:
+        fx.Material.from_stiffness(C, (1, 1, 0), (0, 0, 1), density=8960.0)
+    assert f"{-s12 * E:.6g}" in str(caught.value)
+    assert f"Material({E:.6g}, shear_modulus={c44:.6g}" in str(caught.value)
 
 
 def test_silicon_along_110_has_the_modulus_that_its_cubic_constants_give() -> None:

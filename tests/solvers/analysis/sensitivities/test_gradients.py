@@ -413,6 +413,43 @@ def test_mechanisms_with_stops_friction_and_loops() -> None:
         assert along(found, directions) == pytest.approx(expected, rel=1e-5), constraint
 
 
+class Ramp(fx.LeafSystem):
+    """ẋ = (rate + held, c), where ticks and crossings of x₀ = top run given updates."""
+
+    def __init__(self, events: Sequence[tuple[str, Any]]) -> None:
+        super().__init__("ramp")
+        numbers = {"rate": 1.0, "top": 0.5, "p": 0.0, "c": 0.0}
+        self.p = {k: self.declare_numeric_parameter(k, value) for k, value in numbers.items()}
+        self.x = self.declare_continuous_state(z=2)
+        self.held = self.declare_discrete_state("held", 0.0)
+        watch = fx.Witness(lambda c: self.x(c)[0] - self.p["top"](c), "rising")
+        for when, update in events:
+            trigger = fx.Periodic(0.5, offset=0.5) if when == "tick" else watch
+            self.declare_unrestricted_update(getattr(self, update), trigger)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.p["rate"](context) + self.held(context)[0], self.p["c"](context)]
+
+    def hold(self, context: Any) -> Any:
+        return {self.held: [self.p["p"](context)]}
+
+    def push(self, context: Any) -> Any:
+        x = self.x(context)
+        return {self.x: [x[0], x[1] + self.p["p"](context) * x[0]]}
+
+
+@needs_llvmlite
+def test_events_that_change_no_number_have_derivatives() -> None:
+    """With p = 0 updates leave all values as they are, but not what they depend on."""
+    for update, signal, expected in (("hold", "x[0]", 0.5), ("push", "x[1]", 0.5)):
+        for when in ("tick", "crossing"):
+            ramp = Ramp([(when, update)])
+            found = fx.gradient(m.final(signal), ramp, 1.0, ["p", "top", "rate"])
+            assert found["p"] == pytest.approx(expected, abs=1e-7), (update, when)
+            assert found["top"] == 0.0
+            assert found["rate"] == pytest.approx(float(signal == "x[0]"), abs=1e-9)
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 
@@ -445,6 +482,36 @@ def test_a_grazing_event_is_named() -> None:
     found = fx.gradient(m.final("x[0]"), system, 3.0, "level", context=context)
     expected, _ = differences(m.final("x[0]"), system, 3.0, {"level": 1.0}, context)
     assert found["level"] == pytest.approx(expected, rel=1e-6)
+
+
+@needs_llvmlite
+def test_events_that_coincide_are_refused() -> None:
+    """A small change of a parameter changes their order, or whether they take place."""
+    final = m.final("x[0]")
+    for events, t_final, metric in (
+        ([("tick", "hold"), ("crossing", "push")], 0.8, final),
+        ([("crossing", "push")], 0.5, final),
+        ([("crossing", "hold")], 0.5, final),
+        ([("crossing", "hold")], 0.8, final - m.at("x[0]", 0.5)),
+        ([("crossing", "hold")], 0.8, m.rms("x[0]", start=0.5)),
+    ):
+        ramp = Ramp(events)
+        context = ramp.create_default_context()
+        context.set("p", 0.3)
+        with pytest.raises(EvaluationError, match=r"at t = 0\.5 s: expected events"):
+            fx.gradient(metric, ramp, t_final, ["rate"], context=context)
+
+
+def test_an_integrator_that_begins_at_a_limit() -> None:
+    builder = fx.DiagramBuilder("limited")
+    limits: dict[str, Any] = {"lower": -0.3, "upper": 0.6, "initial": -0.3}
+    builder.add_all(fx.Sine("s", amplitude=2.0, frequency=3.0), fx.Integrator("i", **limits))
+    builder.connect_chain("s", "i")
+    limited = builder.build()
+    found = fx.gradient(m.rms("i.y"), limited, 2.0, "s.amplitude")
+    context = limited.create_default_context()
+    expected, _ = differences(m.rms("i.y"), limited, 2.0, {"s.amplitude": 1.0}, context)
+    assert found["s.amplitude"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_metrics_without_a_derivative_are_named() -> None:

@@ -211,6 +211,47 @@ def with_source() -> fx.Diagram:
     return builder.build()
 
 
+class Prepared(fx.LeafSystem):
+    """ẋ = u, where x becomes p at the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__("prepared")
+        self.p = self.declare_numeric_parameter("p", 0.3)
+        self.x = self.declare_continuous_state(z=1)
+        self.u = self.declare_vector_input("u", 1)
+        self.declare_unrestricted_update(self.begin, fx.Initialization())
+
+    def begin(self, context: Any) -> Any:
+        return {self.x: [self.p(context)]}
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.u(context)
+
+
+def test_initialization_updates_set_the_start() -> None:
+    motion = fx.optimal_motion(
+        Prepared(), None, 1.0, inputs={"u": None}, end={"x": 1.0}, max_refinements=0
+    )
+    assert motion.states[0] == 0.3
+    assert motion.cost == pytest.approx(0.7**2)
+    assert motion.replay_error < 1e-9
+
+
+def test_equations_that_a_copy_does_not_have_are_refused_before_the_search() -> None:
+    class Closed(Prepared):
+        """Prepared, with a lambda that holds on to the block."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.rate = lambda context: 1.0 * self.u(context)
+
+        def calc_time_derivatives(self, context: Any) -> Any:
+            return self.rate(context)
+
+    with pytest.raises(fx.errors.EvaluationError, match=r"reads the original.*Use methods"):
+        fx.optimal_motion(Closed(), None, 1.0, inputs={"u": None}, end={"x": 1.0})
+
+
 def behind(block: fx.System) -> fx.Diagram:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(block, fx.Integrator("position"))
@@ -343,6 +384,11 @@ def test_guesses_of_all_kinds_lead_to_the_same_motion() -> None:
         again = fx.optimal_motion(plant, context, 0.8, guess=guess, **problem)
         assert again.cost == pytest.approx(first.cost, rel=1e-6)
     assert first.inputs["motor"].shape == first.time.shape
+    pair = Equations(2, 2, lambda x, u: [x[1], u[0]])
+    both = fx.optimal_motion(pair, None, 1.0, inputs={"u": None}, end={"x": [1.0, 0.0]})
+    one: dict[str, Any] = {"inputs": {"u[0]": None}, "end": {"x": [1.0, 0.0]}, "guess": both}
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"the same inputs, 'u\[0\]'"):
+        fx.optimal_motion(pair, None, 1.0, **one)
 
 
 def test_costs_follow_targets_and_ends() -> None:

@@ -128,6 +128,75 @@ def test_the_plan_of_a_pendulum_is_that_of_equations_by_hand() -> None:
     assert found == pytest.approx(best.x, abs=2e-3)
 
 
+def test_a_light_pendulum_has_the_plan_of_a_heavy_one() -> None:
+    plans = []
+    for size in (1.0, 1e-9):
+        plant = fx.PlantBuilder("model", gravity=(0.0, 0.0, -9.81))
+        rod = fx.SpatialInertia.solid_box(size, size=(0.02, 0.02, 0.4))
+        link = plant.add_body("link", rod, com=(0.0, 0.0, -0.2))
+        pin = fx.RevoluteJoint("pin", plant.world, link, axis=(0, 1, 0), damping=0.05 * size)
+        plant.add_actuator("motor", plant.add_joint(pin))
+        block = controller(
+            model=plant.build(),
+            horizon=5,
+            inputs={"motor": (-3.0 * size, 3.0 * size)},
+            cost={"pin.angle": 1.0, "motor": 0.01 / size**2},
+        )
+        plans.append(first_plan(block, np.array([0.4, -1.0])) / size)
+    assert plans[1] == pytest.approx(plans[0], abs=1e-5)
+
+
+def test_the_plan_follows_a_disturbance_of_the_model_in_time() -> None:
+    builder = fx.DiagramBuilder("model")
+    builder.add_all(
+        fx.Sine("load", amplitude=1.0, frequency=3.0),
+        fx.Sum("sum"),
+        fx.StateSpace("mass", [[0.0, 1.0], [-1.0, -0.1]], [[0.0], [1.0]], np.eye(2)),
+        fx.Gain("motor", 1.0),
+    )
+    builder.connect("motor.y", "sum.u1")
+    builder.connect("load.y", "sum.u2")
+    builder.connect_chain("sum", "mass")
+    builder.export_input("motor.u", name="f")
+    builder.export_output("mass.y", name="y")
+    model, N, T, begin = builder.build(), 5, 0.1, 0.7
+    context = model.create_default_context()
+    context.set("load.amplitude", 2.0)
+    block = fx.NonlinearPredictiveController(
+        "mpc",
+        model,
+        period=T,
+        horizon=N,
+        inputs={"f": (-1.0, 5.0)},
+        cost={"y": 1.0, "f": 0.01},
+        context=context,
+        substeps=8,
+        offset=begin,
+    )
+    x = np.array([0.3, 0.0])
+    loop = fx.DiagramBuilder("once")
+    loop.add_all(fx.Constant("x", x), block)
+    loop.connect_chain("x", "mpc.state")
+    found = fx.simulate(loop.build(), begin + 0.01).context.get("mpc.plan")[:N]
+
+    # By the response to each input, and to sin = Im exp as states of the model.
+    A = np.zeros((5, 5))
+    A[:2] = [[0.0, 1.0, 0.0, 0.0, 0.0], [-1.0, -0.1, 1.0, 2.0, 0.0]]
+    A[3:] = [[0.0, 0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, -3.0, 0.0]]
+    F, rows, known = expm(T * A), [], []
+    state = np.array([*x, 0.0, np.sin(3.0 * begin), np.cos(3.0 * begin)])
+    effect = np.zeros((5, N))
+    for k in range(N):
+        rows.append(effect[:2].copy())
+        known.append(-state[:2])
+        effect[2] = np.eye(N)[k]
+        effect, state = F @ effect, F @ state
+    rows.append(0.1 * np.eye(N))
+    known.append(np.zeros(N))
+    best = lsq_linear(np.vstack(rows), np.concatenate(known), (-1.0, 5.0), method="bvls").x
+    assert found == pytest.approx(best, abs=1e-4)
+
+
 def test_signals_keep_their_limits() -> None:
     limited = closed(controller(path={"pin.rate": (-2.0, 2.0)}, change_limits={"motor": 0.7}), 1.0)
     free = closed(controller(), 1.0)
@@ -164,6 +233,8 @@ def test_a_delay_waits_one_sample_and_late_plans_are_not_used() -> None:
     late = closed(controller(deadline=1e-9), 0.52)
     assert late["mpc.missed"][-1] == 11.0
     assert not late["mpc.u"].any()
+    late = closed(controller(path={"motor": (1.0, 2.0)}, deadline=1e-9), 0.02)
+    assert late["mpc.u"][-1] == 1.0
 
 
 def test_what_cannot_be_planned_is_refused() -> None:

@@ -2,6 +2,7 @@
 where there is no solution."""
 
 import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -166,6 +167,87 @@ def test_with_limits_it_is_the_optimum_of_other_solvers() -> None:
     assert searched >= 6
 
 
+def test_units_do_not_matter() -> None:
+    for weight, start, expected in (
+        (None, [0.3, -0.1], 0.5),  # the largest change
+        (None, [1.3, 0.1], -0.5),  # beyond a limit, which cannot be kept
+        (np.inf, [0.3, 0.25], None),
+    ):
+        found = []
+        for size in (1.0, 1e-9, 1e-6, 1e9):
+            controller = fx.ModelPredictiveController(
+                "mpc",
+                model(),
+                [1.0, 0.1],
+                0.01,
+                horizon=10,
+                tracked="y[0]",
+                input_limits={"u[0]": (-size, size)},
+                change_limits={"u[0]": 0.5 * size},
+                output_limits={"y[0]": (-size, size), "y[1]": (-0.3 * size, 0.3 * size)},
+                violation_weight=weight,
+            )
+            u = first_inputs(controller, size * np.array(start), 2.0 * size)
+            found.append(float(u) / size)
+        assert found == pytest.approx([found[0] if expected is None else expected] * 4, abs=1e-7)
+
+    # A stiff stage with a short period: 100 g on 1e8 N/m, moved by 1 µm with at most 150 N.
+    stage = fx.StateSpace("stage", [[0.0, 1.0], [-1e9, -1e3]], [[0.0], [10.0]], np.eye(2))
+    context = stage.create_default_context()
+    context.set("u", 0.0)
+    controller = fx.ModelPredictiveController(
+        "mpc",
+        fx.linearize(stage, context, period=1e-5),
+        largest={"x[0]": 1e-6, "x[1]": 1e-2, "u": 100.0},
+        horizon=10,
+        tracked="y[0]",
+        input_limits={"u": (-150.0, 150.0)},
+    )
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(fx.Constant("r", 1e-6), controller, stage)
+    builder.connect_chain("r", "mpc.reference")
+    builder.connect_chain("mpc.u", "stage", "mpc.state")
+    result = fx.simulate(builder.build(), 0.01)
+    assert result["stage.y"][-1, 0] == pytest.approx(1e-6, rel=1e-6)
+    assert result["mpc.u"][-1] == pytest.approx(100.0, rel=1e-6)
+
+
+def test_outputs_with_feedthrough_keep_limits_up_to_the_end_of_the_horizon() -> None:
+    Q, R = np.diag([1.0, 2.0, 0.5]), np.diag([0.1, 0.3])
+    searched = set()
+    for seed in range(8):
+        N = 1 + seed % 3
+        rng = np.random.default_rng(seed)
+        found = dataclasses.replace(random_model(seed), D=rng.normal(size=(2, 2)))
+        x, K = rng.normal(size=3), fx.lqr(found, Q, R).gain
+        S, T, F, g = condensed(found, Q, R, N, x)
+        before = np.vstack([np.eye(3), S[: 3 * (N - 1)]])
+        shown = np.kron(np.eye(N), found.C) @ before @ x
+        moved = np.kron(np.eye(N), found.C) @ np.vstack([np.zeros((3, 2 * N)), T[: 3 * (N - 1)]])
+        moved += np.kron(np.eye(N), found.D)
+        end = found.C - found.D @ K  # with the feedback that follows
+        shown = np.concatenate([shown, end @ S[-3:] @ x])
+        moved = np.vstack([moved, end @ T[-3:]])
+        free = np.linalg.lstsq(F, g, rcond=None)[0]
+        highest = 0.9 * np.abs(shown + moved @ free).max()
+        rows = np.vstack([moved, -moved])
+        other = within_rows(F, g, rows, np.concatenate([highest - shown, highest + shown]))
+        controller = fx.ModelPredictiveController(
+            "mpc",
+            found,
+            Q,
+            R,
+            horizon=N,
+            disturbance_gain=0.0,
+            output_limits=dict.fromkeys(found.output_names, (-highest, highest)),
+            violation_weight=np.inf,
+        )
+        if other is not None:
+            searched.add(N)
+            assert first_inputs(controller, x) == pytest.approx(other[:2], abs=1e-4)
+    assert searched >= {1, 2}
+
+
 def test_constant_disturbances_and_wrong_gains_leave_no_error() -> None:
     controller = fx.ModelPredictiveController(
         "mpc", model(), [1.0, 0.1], 0.01, horizon=15, tracked="y[0]", input_limits={"u[0]": (-3, 3)}
@@ -186,6 +268,53 @@ def test_a_reference_out_of_reach_is_approached_as_far_as_limits_allow() -> None
     result = closed(controller, 20.0)
     assert result["mass.y"][-1, 0] == pytest.approx(0.1 / 0.2, abs=1e-4)
     assert float(result["mpc.u"][-1]) == pytest.approx(0.1, abs=1e-6)
+
+
+def test_two_references_out_of_reach_are_approached_by_their_costs() -> None:
+    A = np.array([[0, 1, 0, 0], [-2, -0.8, 0.5, 0], [0, 0, 0, 1], [0.4, 0, -3, -0.9]])
+    B = np.array([[0, 0], [1, 0.2], [0, 0], [0.1, 2.0]])
+    C = np.array([[1.0, 0, 0, 0], [0, 0, 1e3, 0]])  # in different units
+    plant = fx.StateSpace("p", A, B, np.vstack([C, np.eye(4)]))
+    context = plant.create_default_context()
+    context.set("u", [0.0, 0.0])
+    Q, R = np.diag([1.0, 0.1, 1.0, 0.1]), np.diag([0.1, 0.1])
+    rest = -np.linalg.solve(A, B)
+    root = np.linalg.cholesky(rest.T @ Q @ rest + R).T
+    gains = C @ rest
+    lengths = np.linalg.norm(np.linalg.solve(root.T, gains.T), axis=0)
+    for r in ([3.0, 100.0], [-3.0, 2000.0]):
+        rows = np.vstack([gains / lengths[:, np.newaxis], 1e-3 * root])
+        best = lsq_linear(rows, np.append(r / lengths, [0.0, 0.0]), (-1.0, 1.0), tol=1e-12).x
+        controller = fx.ModelPredictiveController(
+            "mpc",
+            fx.linearize(plant, context, period=0.2),
+            Q,
+            R,
+            horizon=8,
+            tracked=["y[0]", "y[1]"],
+            input_limits={"u[0]": (-1.0, 1.0), "u[1]": (-1.0, 1.0)},
+            change_limits={"u[0]": 0.2},
+            delay=1,
+        )
+        builder = fx.DiagramBuilder("loop")
+        builder.add_all(fx.Constant("r", r), controller, copy.deepcopy(plant))
+        builder.add(fx.MatrixGain("sensors", np.eye(4, 6, k=2)))
+        builder.connect_chain("r", "mpc.reference")
+        builder.connect_chain("mpc.u", "p", "sensors", "mpc.state")
+        result = fx.simulate(builder.build(), 25.0)
+        assert result["mpc.u"][-1] == pytest.approx(best, abs=1e-5)
+        assert result["p.y"][-1, :2] == pytest.approx(gains @ best, rel=1e-3)
+        assert result["mpc.missed"][-1] == 0.0
+
+
+def test_soft_limits_of_tracked_outputs_come_before_the_reference() -> None:
+    controller = fx.ModelPredictiveController(
+        "mpc", model(), [1.0, 0.1], 0.01, horizon=15, tracked="y[0]", violation_weight=1.0,
+        output_limits={"y[0]": (-0.4, 0.4)},
+    )  # fmt: skip
+    result = closed(controller, 20.0)
+    assert result["mass.y"][-1] == pytest.approx([0.4, 0.0], abs=1e-6)
+    assert result["mpc.violation"][-1] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_soft_limits_give_way_and_hard_ones_keep_the_previous_plan() -> None:
@@ -241,6 +370,24 @@ def test_copies_and_pickles_give_the_same_motion() -> None:
     expected = closed(controller, 2.0)["mass.y"]
     for each in copies:
         assert np.array_equal(closed(each, 2.0)["mass.y"], expected)
+
+
+def test_what_needs_equations_names_the_block_that_has_none() -> None:
+    controller = fx.ModelPredictiveController("mpc", model(), [1.0, 0.1], 0.5, horizon=5)
+    diagram = fx.DiagramBuilder("loop")
+    diagram.add_all(controller, fx.Gain("sensors", 1.0, size=2))
+    diagram.connect_chain("sensors", "mpc.state")
+    diagram.export_input("sensors.u", name="x")
+    loop = diagram.build()
+    context = loop.create_default_context()
+    context.set("x", [0.0, 0.0])
+    for attempt in (
+        lambda: fx.linearize(loop, context, "x", "mpc.u", period=PERIOD),
+        lambda: fx.to_c(loop, context),
+        lambda: fx.page(loop, context=context),
+    ):
+        with pytest.raises(fx.errors.FlexureError, match="'mpc', which solves a quadratic"):
+            attempt()
 
 
 def test_what_cannot_be_controlled_is_refused() -> None:

@@ -312,6 +312,22 @@ def test_a_plan_comes_from_the_table_of_a_study(tmp_path: Path) -> None:
             fx.plans.load_plan(file)
 
 
+def test_columns_that_are_not_used_may_have_texts(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text('gain,status,tau\n1,"late, but done",3\n2,failed,4\n')
+    plan = fx.plans.load_plan(file, ["tau", "gain"])
+    assert plan.paths == ("gain", "tau")
+    assert plan["tau"].tolist() == [3.0, 4.0]
+    for paths, text in (
+        (None, "late"),
+        (["status"], "late"),
+        (["taus"], "'tau'"),
+        ("tau", "paths"),
+    ):
+        with pytest.raises(ValueRefusedError, match=text):
+            fx.plans.load_plan(file, paths)
+
+
 # Sweeps of plans ----------------------------------------------------------------------------------
 
 
