@@ -204,6 +204,8 @@ def solved_triangle(T: Curve, away: Curve, right: Curve, *, transposed: bool = F
     """Return (s - T)⁻¹ right for an upper triangle T, given s minus its diagonal."""
     from scipy.linalg.lapack import ztrtrs
 
+    if not len(T):
+        return right  # LAPACK prints a complaint
     matrix = -T
     np.fill_diagonal(matrix, away)
     return np.asarray(ztrtrs(matrix, right, trans=int(transposed))[0]).reshape(right.shape)

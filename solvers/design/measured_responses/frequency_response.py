@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.checks.arguments import one_of, require
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.contexts.value_places import Way, several
 from flexure.diagrams.interface.lazy_names import Deferred
 from flexure.diagrams.interface.option_names import answers_other_words
 from flexure.diagrams.interface.result_classes import Answer
@@ -36,6 +36,8 @@ else:
 #: Kinds of excitations.
 EXCITATIONS = ("sine", "multisine", "chirp")
 _HIGHEST = 1e15  # rad/s
+_COHERENT = 0.98  # below, a response may be that of images
+_NEAR = 0.45  # of a sampling rate: images of higher frequencies overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,8 @@ def frequency_response(
     Warns
     -----
     UserWarning
-        When some responses do not settle, or runs fail: they are NaN.
+        When some responses do not settle, or runs fail: they are NaN. When sampling inside repeats
+        a chirp or a multisine at its own frequencies.
 
     Raises
     ------
@@ -215,8 +218,8 @@ def frequency_response(
     A sampled block inside repeats a sine of frequency ω at the images k ωₛ ± ω of its sampling
     rate ωₛ. They are separated in ``images``; a frequency beyond ωₛ/2 appears as a lower one, and
     a note names it. With ``period``, the response is that of `linearize` with the same period if
-    sampled blocks read the input. Where it acts on continuous dynamics, the sine goes on between
-    instants, while the linear model holds it.
+    blocks that are sampled with it read the input. Where it acts on continuous dynamics, the sine
+    goes on between instants, while the linear model holds it.
 
     Examples
     --------
@@ -268,7 +271,9 @@ def frequency_response(
         options,
         attempt,
     )
-    found, excited = measure(plan, excitation, input, outputs, openings)
+    shown = several(outputs)
+    require(len(shown) > 0, outputs, attempt, "at least one output")
+    found, excited = measure(plan, excitation, input, shown, openings)
     settled = found.drift <= plan.tolerance
     notes = _notes(plan, found, settled, excited.output_names)
     if not settled.any():
@@ -281,6 +286,8 @@ def frequency_response(
         )
     if not settled.all():
         warn(f"{attempt} everywhere: {'; '.join(notes)}. The response is NaN there")
+    if excitation != "sine":
+        _warn_of_images(plan, found, excitation)
     return FrequencyResponse(
         frequencies=freeze(omega),
         response=np.where(settled, found.response, complex(np.nan, np.nan)),
@@ -331,6 +338,27 @@ def _notes(
                 f"Nyquist frequency of {np.pi / each:.6g} rad/s, at lower frequencies (aliasing)"
             )
     return notes
+
+
+def _warn_of_images(plan: Measurement, found: Responses, excitation: str) -> None:
+    """Say where what sampling repeats of an excitation lies on frequencies that are measured."""
+    omega = plan.omega
+    for each in plan.periods:
+        rate = 2.0 * np.pi / each
+        if excitation == "chirp":
+            mixed = omega >= min(_NEAR * rate, rate - omega[-1])
+        else:
+            away = np.hstack([np.add.outer(omega, omega), np.subtract.outer(omega, omega)]) / rate
+            turns = np.round(away)
+            mixed = np.any((turns != 0.0) & (np.abs(away - turns) < CLOSE), axis=1)
+        mixed &= np.any(found.coherence < _COHERENT, axis=1)
+        if mixed.any():
+            warn(
+                f"{plan.attempt} by a {excitation} at {_listed(omega[mixed])}: updates every "
+                f"{each:g} s repeat others of its frequencies there (aliasing, Nyquist frequency "
+                f"{0.5 * rate:.6g} rad/s), as the coherence shows. Use excitation='sine', or other "
+                "frequencies"
+            )
 
 
 def _listed(omega: FloatArray) -> str:

@@ -236,6 +236,7 @@ def limit_cycles(
     simulated = flag(confirm, "confirm", attempt)
     nonlinear: Any = system.get_system(block) if isinstance(block, str) else block
     require_system(nonlinear, attempt)
+    start.find(nonlinear)  # refuses blocks of other systems
     search = _Search(start, nonlinear, attempt)
     curve = search.curve(sizes)
     if not curve:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,14 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Way
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.solvers.analysis.linear_models.poles import Poles
 from flexure.solvers.analysis.linear_models.realizations import HIDDEN, reduction
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen, is_stable
 from flexure.solvers.design.objectives.parametric_models import Realization, Request
 
-_SETTLED = 8.0  # time constants of the slowest pole, after which nothing overshoots
-_SAMPLES = 3000  # of a step response
+_SETTLED = 8.0  # time constants of a pole, after which its motion is over
+_FINE = 0.3  # of the time in which a pole turns by one radian
+_MOST = 2**16  # steps: motions that decay more slowly are highest before
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +27,8 @@ class OvershootMeasure(Measure):
     """The overshoot of the step response of a linear model, in percent of its final value.
 
     With the input as one more state, the response is ``y = c exp(M t) e``. At its highest point,
-    its derivatives by M are those of the exponential (Fréchet). In sampled models, they follow
-    from the adjoint states.
+    its derivatives by M are those of the exponential (Fréchet), in sampled models those of a power.
+    It is looked for on a grid for each pole, as fine and as long as the motion of that pole.
 
     Attributes
     ----------
@@ -44,6 +47,7 @@ class OvershootMeasure(Measure):
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
+        from numpy.linalg import matrix_power
         from scipy.linalg import expm, expm_frechet
 
         model = seen.model
@@ -57,41 +61,60 @@ class OvershootMeasure(Measure):
             return [Piece(math.inf)]
         T, period = model.tangent, model.period
         part = reduction(T.T @ model.A @ T, T.T @ model.B, model.C @ T, HIDDEN)
-        n, h = len(model.A), period or 0.0
+        n = len(model.A)
         final, by_final = _steady(model)
-        if not len(part.A) or final == 0.0:
-            return [Piece(0.0 if final else math.nan)]
-        poles = np.linalg.eigvals(part.A).astype(complex)
+        if final == 0.0:
+            return [Piece(math.nan)]
         row, first = np.append(model.C[0], model.D[0]), np.append(np.zeros(n), 1.0)
         if period is None:
             rates = np.block([[model.A, model.B], [np.zeros((1, n + 1))]])
-            slowest, fastest = np.abs(poles.real).min(), np.abs(poles).max()
-            h = max(0.3 / fastest, _SETTLED / slowest / _SAMPLES)
-            count, whole = math.ceil(_SETTLED / slowest / h), expm(h * rates)
         else:
-            whole = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
-            count = math.ceil(_SETTLED / max(-np.log(np.abs(poles).max()), _SETTLED / _SAMPLES))
-        states = [first]
-        for _ in range(count):
-            states.append(whole @ states[-1])
-        values = np.array(states) @ row / final
-        top = int(np.argmax(values))
-        if values[top] <= 1.0 or top == 0:
+            rates = np.block([[model.A, model.B], [np.zeros((1, n)), np.ones((1, 1))]])
+        best, time, before, h = row @ first / final, 0.0, first, 0.0
+        for step, count in _grids(np.linalg.eigvals(part.A).astype(complex), period):
+            whole = expm(step * rates) if period is None else matrix_power(rates, int(step))
+            states = _states(whole, first, count)
+            values = row @ states / final
+            top = int(np.argmax(values))
+            if values[top] > best:
+                best, time, before, h = values[top], step * top, states[:, top - 1], step
+        if period is not None and h > 1.0:  # the samples between those of the grid
+            near = _states(rates, before, int(2 * h) + 1)
+            time += int(np.argmax(row @ near / final)) - h
+        if best <= 1.0:
             return [Piece(0.0)]
-        total = np.zeros((n + 1, n + 1))
+        seed = np.outer(row, first)
         if period is None:
-            time = h * top + _turn(rates, row @ rates, states[top - 1], h)
-            peak, by = map(np.real, expm_frechet(time * rates.T, np.outer(row, first)))
-            peak_state, total = peak.T @ first, time * by
-        else:
-            peak_state, adjoint = states[top], row
-            for k in range(top - 1, -1, -1):
-                total += np.outer(adjoint, states[k])
-                adjoint = whole.T @ adjoint
+            time += _turn(rates, row @ rates, before, h) if h else 0.0
+            peak, by = map(np.real, expm_frechet(time * rates.T, seed))
+            total = time * by
+        else:  # of the power of a block matrix, the corner is its derivative
+            corner = np.block([[rates.T, seed], [np.zeros_like(rates), rates.T]])
+            peak, total = np.split(matrix_power(corner, int(time))[: n + 1], 2, axis=1)
+        peak_state = peak.T @ first
         value = float(row @ peak_state)
         weights = total / final - value / final**2 * by_final
         weights[n] += peak_state / final
         return [Piece(100.0 * (value / final - 1.0), 100.0 * weights)]
+
+
+def _grids(poles: Poles, period: float | None) -> Iterator[tuple[float, int]]:
+    """Yield a step, in s or in samples, and a number of steps for each pole."""
+    if period is not None:
+        poles = np.log(poles[np.abs(poles) > math.exp(-_SETTLED)])
+        yield 1.0, int(_SETTLED / _FINE) + len(poles)  # what is over soon
+    for pole in np.unique(poles[poles.imag >= 0.0]):
+        step = _FINE / abs(pole)
+        step = step if period is None else max(math.floor(step), 1.0)
+        yield step, min(math.ceil(_SETTLED / -pole.real / step), _MOST)
+
+
+def _states(whole: FloatArray, first: FloatArray, count: int) -> FloatArray:
+    """Return a state and what follows from it by a number of equal steps, as columns."""
+    states = first[:, np.newaxis]
+    while states.shape[1] <= count:
+        states, whole = np.hstack([states, whole @ states]), whole @ whole
+    return states[:, : count + 1]
 
 
 def _turn(rates: FloatArray, slope: FloatArray, start: FloatArray, h: float) -> float:

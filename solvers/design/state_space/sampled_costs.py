@@ -25,7 +25,16 @@ def with_period(model: LinearModel, period: float, attempt: str) -> LinearModel:
     n, m = model.B.shape
     whole = np.zeros((n + m + 1, n + m + 1))
     whole[:n] = np.hstack([model.A, model.B, model.xdot0[:, np.newaxis]])
-    change, _ = accumulated(whole, np.zeros_like(whole), own)
+    with np.errstate(all="ignore"):
+        change, _ = accumulated(whole, np.zeros_like(whole), own)
+        fits = np.isfinite(change @ change).all()
+    if not fits:
+        raise ValueRefusedError(
+            f"{attempt} with this period",
+            expected="one in which modes that grow stay finite",
+            found=f"{own:g} s, with poles at {model.poles[:4]}",
+            remedy="Pass a shorter period",
+        )
     return replace(
         model,
         A=change[:n, :n],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,7 @@ class Tune(Answer):
         for label, value in self.achieved.items():
             where = f" in context {self.worst_context[label]}" * (len(self.contexts) > 1)
             excess = self.excess.get(label, 0.0)
-            missed = f", missed by {100.0 * excess:.3g} %" * bool(excess > _MET)
+            missed = f", missed{_beside(excess)}" * bool(excess > _MET)
             found.append(f"{label:{width}}  {value:.6g}{where}{missed}")
         for name, value in self.values.items():
             text = f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value))
@@ -402,6 +403,11 @@ def _answer(
     )
 
 
+def _beside(excess: float, what: str = "") -> str:
+    """Return by how much a goal is missed, if that is a number."""
+    return f" by {100.0 * excess:.3g} %{what}" * math.isfinite(excess)
+
+
 def _warn(found: Tune, attempt: str) -> None:
     """Say which goals are missed."""
     if not found.is_stable:
@@ -411,7 +417,10 @@ def _warn(found: Tune, attempt: str) -> None:
         )
     missed = {label: excess for label, excess in found.excess.items() if excess > _MET}
     if missed:
-        texts = (f"'{n}' by {100.0 * e:.3g} % of its bound" for n, e in missed.items())
+        texts = (
+            f"'{n}'{_beside(e, ' of its bound') or f', which is {found.achieved[n]:g}'}"
+            for n, e in missed.items()
+        )
         warn(
             f"{attempt} to all goals: missed are {', '.join(texts)}. Relax a goal, widen the "
             "bounds, or add starts"

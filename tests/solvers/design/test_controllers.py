@@ -481,6 +481,14 @@ def test_largest_values_that_do_not_fit_are_refused(options: Any, expected: str)
         fx.lqg(model_of(MASS), **options, W=1.0, V=1.0)
 
 
+def test_a_period_in_which_a_growing_mode_overflows_is_refused() -> None:
+    """The weights contain the square of its growth, exp(2 · 2 · 300)."""
+    model = model_of(([[2.0]], [1.0], [1.0]))
+    for design in (fx.lqr, fx.lqe):
+        with pytest.raises(ValueRefusedError, match="modes that grow stay finite; found 300 s"):
+            design(model, 1.0, 1.0, period=300.0)
+
+
 def test_intensities_of_noise_have_to_be_there() -> None:
     with pytest.raises(ValueRefusedError, match="intensities V of noise; found None"):
         fx.lqg(model_of(MASS), 1.0, 1.0, 1.0)

@@ -114,6 +114,27 @@ def test_continuous_signals_of_a_sampled_loop_show_the_hold_and_its_images() -> 
     assert "314.159 rad/s" in beyond.notes[0]
 
 
+def test_images_of_many_frequencies_are_avoided_or_said() -> None:
+    builder = fx.DiagramBuilder("held")
+    hold, plant = fx.ZeroOrderHold("hold", 0.1), fx.FirstOrderLag("plant", 1.0)
+    builder.add_all(fx.Constant("target", 0.0), hold, plant)
+    builder.connect_chain("target", "hold", "plant")
+    system = builder.build()
+    omega = np.array([5.0, 20.0, 27.0, 40.0])
+    exact = np.sinc(0.05 * omega / np.pi) * np.exp(-0.05j * omega) / (1j * omega + 1.0)
+    found = fx.frequency_response(system, "target.y", "plant.y", omega[:3], excitation="chirp")
+    assert np.max(np.abs(found.response[:, 0] / exact[:3] - 1.0)) < 5e-3
+    mixed = np.array([2.0, 20.0, 20.0 * np.pi - 20.0])  # the last one at the image of the second
+    every: list[tuple[Any, Any, str]] = [
+        ("chirp", omega, r"\[.*40\]"),
+        ("multisine", mixed, r"\[20, 42.8319\]"),
+    ]
+    for excitation, places, where in every:
+        said = rf"by a {excitation} at {where} rad/s: updates every 0.1 s"
+        with pytest.warns(UserWarning, match=said):
+            fx.frequency_response(system, "target.y", "plant.y", places, excitation=excitation)
+
+
 def test_amplitudes_change_the_response_of_a_saturation_as_its_describing_function() -> None:
     limit = fx.Saturation("limit", -1.0, 1.0)
     context = limit.create_default_context()
@@ -187,6 +208,7 @@ def test_bad_arguments_of_measurements_are_refused() -> None:
         *((fx.errors.UnknownNameError, {"input": name}) for name in ("v", "y[3]", "time_constant")),
         *((fx.errors.UnknownNameError, {"outputs": name}) for name in ("z", "time_constant")),
         (fx.errors.UnknownNameError, {"openings": "u"}),
+        (fx.errors.ValueRefusedError, {"outputs": []}),
         (fx.errors.EvaluationError, {"context": None}),
     ]
     for kind, change in refused:
@@ -391,6 +413,8 @@ def test_bad_arguments_of_limit_cycles_are_refused() -> None:
             fx.limit_cycles(system, "relay", sizes)
     with pytest.raises(fx.errors.UnknownNameError):
         fx.limit_cycles(system, "switch", [1.0, 2.0])
+    with pytest.raises(fx.errors.FlexureError, match="'relay'"):
+        fx.limit_cycles(system, relay(), [1.0, 2.0])
     lag = fx.FirstOrderLag("lag", 0.1)
     with pytest.raises(fx.errors.EvaluationError, match="amplitude alone"):
         fx.limit_cycles(third_order(lag), "lag", [1.0, 2.0])

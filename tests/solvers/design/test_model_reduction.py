@@ -156,6 +156,12 @@ def test_static_models_and_models_that_only_grow_have_nothing_to_remove() -> Non
         fx.model_reduction(model_of(np.diag([1.0, -1.0]), [[1.0], [1.0]], [[1.0, 1.0]], [[0.0]]), 0)
 
 
+def test_an_error_without_states_is_zero_and_nothing_complains(capfd: Any) -> None:
+    found = fx.model_reduction(random_model(1, stable=True), tolerance=0.0)
+    assert found.error == 0.0
+    assert "".join(capfd.readouterr()) == ""
+
+
 def test_arguments_that_are_none_are_refused() -> None:
     model = random_model(3)
     calls: list[Any] = [

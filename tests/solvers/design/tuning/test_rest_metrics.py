@@ -148,6 +148,28 @@ def test_derivatives_of_a_loop_are_those_of_differences_and_numbers_those_of_ana
     assert values[10] == pytest.approx(info.overshoot, rel=1e-4)
 
 
+def test_overshoot_is_found_at_once_and_early_and_late() -> None:
+    """Beside a slow tail, in a direct gain, and after thousands of samples."""
+    slow, ring = [1.0, 1e-3], 100.0 * np.exp(-np.pi * 0.2 / np.sqrt(0.96))
+    fast = np.polymul([1e6 / 1.01], [1.0, 1.01e-3]), np.polymul([1.0, 400.0, 1e6], slow)
+    # The slow mode adds 1 / 1.01 - 1 at first, which is 0 at the end.
+    early = 100.0 * ((1.0 + ring / 100.0) / 1.01 - 1.0)
+    late = [0.25], [1.0, 0.2, 0.25]
+    for (numerator, denominator), period, expected in (
+        (fast, None, early),
+        (([2.0, 1.0], [1.0, 1.0]), None, 100.0),
+        (late, None, ring),
+        (late, 1e-3, ring),
+    ):
+        builder = fx.DiagramBuilder("way")
+        plant = fx.TransferFunction("plant", numerator, denominator)
+        builder.add_all(fx.Constant("target", 1.0), fx.Gain("gain", 1.0), plant)
+        builder.connect_chain("target", "gain", "plant")
+        goal = m.overshoot("target.value", "plant.y") <= 200.0
+        found = fx.tune(builder.build(), ["gain.gain"], goal, starts=1, period=period)
+        assert found.achieved[goal.label] == pytest.approx(expected, rel=1e-4), period
+
+
 def test_repeated_poles_and_crossing_modes_have_numbers() -> None:
     """Of two equal frequencies, derivatives are those of one of the modes."""
     builder = fx.PlantBuilder("pair", gravity=(0.0, 0.0, 0.0))

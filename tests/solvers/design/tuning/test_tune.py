@@ -160,6 +160,8 @@ def test_goals_out_of_reach_are_named_and_an_unstable_plant_is_never_called_stab
             alone, {"A[1,1]": (-5.0, -0.5)}, m.gain("u", "y") <= 1.0, contexts=context, starts=1
         )
     assert any("stable in all contexts" in str(each.message) for each in told)
+    assert "missed are 'gain(u, y) <= 1', which is inf." in str(told[-1].message)
+    assert "inf, missed\n" in str(tuned)
     assert not tuned.is_stable
     assert not tuned.is_met
     assert tuned.achieved["gain(u, y) <= 1"] == np.inf
