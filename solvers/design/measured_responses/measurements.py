@@ -302,7 +302,8 @@ def _phases(plan: Measurement, count: int, first: int = 0) -> FloatArray:
 def _chirp(plan: Measurement) -> tuple[float, float, float]:
     """Return the lowest and the highest frequency of a chirp in Hz, and its length in s."""
     low, high = plan.omega[0] / _BEYOND, plan.omega[-1] * _BEYOND
-    limits = [np.pi / period for period in plan.periods or [plan.period] if period is not None]
+    own = [] if plan.period is None else [plan.period]
+    limits = [np.pi / period for period in plan.periods or own]
     high = min([high, *(limit for limit in limits if limit >= plan.omega[-1])])  # without images
     span = _PER_OCTAVE * np.log2(high / low) * 2.0 * np.pi / plan.omega[0]
     return low / (2.0 * np.pi), high / (2.0 * np.pi), float(span)

@@ -287,7 +287,10 @@ def test_svg_draws_shared_pieces_of_wires_once() -> None:
 
 def test_svg_of_a_notebook_is_the_drawing_itself(tmp_path: Path) -> None:
     diagram = loop()
-    assert diagram.to_svg() in (diagram._repr_html_() or "")
+    shown = re.findall(r"<svg.*?</svg>", diagram._repr_html_() or "", re.DOTALL)[0]
+    placed = r' (?:d|x|y|width|height|points)="([^"]*)"'  # colors are those around the drawing
+    assert re.findall(placed, shown) == re.findall(placed, diagram.to_svg())
+    assert svg_texts(shown) == svg_texts(diagram.to_svg())
     diagram.save_svg(tmp_path / "loop.svg")
     assert ET.parse(tmp_path / "loop.svg").getroot().tag == f"{SVG}svg"
 

@@ -191,6 +191,7 @@ def test_a_pole_at_rest_on_the_axis_misses_a_decay_and_hinders_no_other_goal() -
     assert tuned.achieved["decay_rate() >= 1"] == 0.0
 
 
+@pytest.mark.full
 def test_sampled_loops_are_tuned_on_their_sampled_models() -> None:
     builder = fx.DiagramBuilder("loop")
     builder.add_all(
