@@ -100,7 +100,7 @@ class ShootingProblem:
         both = ca.vertcat(x, u)
 
         def with_slopes(*found: Any) -> Any:
-            parts = [part for each in found for part in (each, ca.jacobian(each, both))]
+            parts = [ca.horzcat(each, ca.jacobian(each, both)) for each in found]
             return ca.Function("found", [x, u, t], [ca.densify(part) for part in parts])
 
         self._rates = ca.Function("rates", [x, u, t], [ca.densify(rates)])
@@ -138,10 +138,10 @@ class ShootingProblem:
             for share, weight in ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
                 point, time = x + share * step * rate, times + (k + share) * step
                 if with_slopes:
-                    rate, local = _mapped(self._rates_with_slopes, point, u, time)
-                    rate = rate[..., 0]
+                    (local,) = _mapped(self._rates_with_slopes, point, u, time)
+                    rate = local[..., 0]
                     both = np.concatenate([whole + share * step * slope, inputs], axis=1)
-                    slope = local @ both
+                    slope = local[..., 1:] @ both
                     grown = grown + weight / 6.0 * step * slope
                 else:
                     rate = _mapped(self._rates, point, u, time)[0][..., 0]
@@ -189,8 +189,8 @@ class ShootingProblem:
         times = np.asarray(time + self.period * np.arange(N + 1), dtype=float)
         moved, A = self._moved(times[:-1], states[:-1], inputs, with_slopes=True)
         held = np.vstack([inputs, inputs[-1:]])
-        y, dy, g, dg = _mapped(self._signals, states, held, times)
-        y, g = y[..., 0], g[..., 0]
+        shown = _mapped(self._signals, states, held, times)
+        (y, dy), (g, dg) = ((each[..., 0], each[..., 1:]) for each in shown)
         # States, signals and limits are affine in the steps of all inputs: column 0 is constant.
         x = np.zeros((N + 1, n, 1 + N * m))
         u = np.zeros((N + 1, m, 1 + N * m))
@@ -255,6 +255,6 @@ def _mapped(function: Any, x: FloatArray, u: FloatArray, times: FloatArray) -> l
     found = found if isinstance(found, tuple) else (found,)
     count = len(x)
     return [
-        np.array(each).reshape(each.shape[0], count, each.shape[1] // count).transpose(1, 0, 2)
+        each.full().reshape(each.shape[0], count, each.shape[1] // count).transpose(1, 0, 2)
         for each in found
     ]
