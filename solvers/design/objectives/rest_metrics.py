@@ -46,7 +46,7 @@ def decay_rate(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Poles whose natural frequency |λ| is not between these count for nothing, in rad/s.
+        Poles whose natural frequency ``|λ|`` is not between these count for nothing, in rad/s.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def least_damping(*, lower: float = 0.0, upper: float = math.inf) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Poles whose natural frequency |λ| is not between these count for nothing, in rad/s.
+        Poles whose natural frequency ``|λ|`` is not between these count for nothing, in rad/s.
 
     Raises
     ------
@@ -443,7 +443,7 @@ def stability_margin(
     A disk margin α allows gains from ``(2 - α) / (2 + α)`` to its inverse, or phases up to
     ``2 atan(α / 2)``. An unstable loop has the margin 0. With several wires, the margin is that for
     simultaneous changes of any structure, ``1 / max σ(S - c)``, which is not above
-    `Margins.disk_margin`.
+    ``Margins.disk_margin``.
 
     Parameters
     ----------
