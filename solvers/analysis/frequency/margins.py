@@ -196,7 +196,8 @@ class Margins(Answer):
         yield f"worst factors   {self.worst_disk_margin:.4g}{_at(self.disk_frequency)}"
         for wire, factor in zip(self.wires, self.worst_factors, strict=True):
             phase = math.degrees(np.angle(factor))
-            yield f"  at '{wire}'  gain {abs(factor):.4g}, phase {phase:.4g}°"
+            # A flat peak leaves its frequency, and so the factors there, with fewer digits.
+            yield f"  at '{wire}'  gain {abs(factor):.3g}, phase {phase:.3g}°"
         for wire, loop in zip(self.wires, self.loops, strict=True):
             yield (
                 f"'{wire}' alone  gain {loop.gain_reduction:.4g} to {loop.gain_margin:.4g}, phase "

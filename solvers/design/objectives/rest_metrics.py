@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
 from flexure.diagrams.checks.arguments import is_whole, one_of, require
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.value_places import Way, path_of, several
@@ -181,6 +181,8 @@ def stiffness_at(
     point = as_number(p_FP, (3,), f"{attempt} with this p_FP")
     direction = np.zeros(6)
     direction[slice(3, 6) if name == "along" else slice(0, 3)] = vector / length
+    fits = isinstance(frame, (str, Body, Frame))
+    require(fits, frame, attempt, "a frame or body, or its name")
     where = frame if isinstance(frame, str) else frame.name
     numbers = ", ".join(f"{x:g}" for x in vector)
     measure = StiffnessMeasure(frame, tuple(point.tolist()), tuple(direction.tolist()))
@@ -522,7 +524,7 @@ def _profile(bound: Any, attempt: str) -> Bound:
     """Return a bound over frequency."""
     if callable(bound):
         return bound  # type: ignore[no-any-return]
-    if np.ndim(bound) == 0 and not isinstance(bound, (tuple, list)):
+    if not isinstance(bound, (tuple, list)) and np.ndim(bound) == 0:
         return _positive(bound, f"{attempt} with this bound")
     expected = "a number, frequencies in ascending order with positive values, or a function"
     pair = [as_numbers(each, attempt, expected) for each in bound]
