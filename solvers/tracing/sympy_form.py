@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from flexure.diagrams.checks.errors import MissingExtraError
-from flexure.diagrams.scalars import Symbol
-from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.scalars.derivatives.evaluation import translated
 
 _MOST_DIGITS = 1e16  # beyond, a float no longer counts units
 
@@ -33,33 +32,17 @@ def sympy_expressions(outputs: Iterable[Any], names: Mapping[Any, str]) -> list[
         SymPy is not installed.
     """
     sympy = import_sympy()
-    rules = _rules(sympy)
-    outputs = list(outputs)
-    known: dict[int, Any] = {}
-    for node in reachable(output for output in outputs if isinstance(output, Symbol)):
-        if node.op == "input":
-            known[node.index] = sympy.Symbol(names[node.key], real=True)
-        elif node.op == "constant":
-            known[node.index] = _number(sympy, node.value)
-        else:
-            known[node.index] = rules[node.op](*[known[arg.index] for arg in node.args])
-    return [
-        known[output.index] if isinstance(output, Symbol) else _number(sympy, float(output))
-        for output in outputs
-    ]
+    return translated(
+        outputs,
+        _rules(sympy),
+        lambda key: sympy.Symbol(names[key], real=True),
+        partial(_number, sympy),
+    )
 
 
 def import_sympy() -> Any:
     """Import the optional package."""
-    try:
-        return importlib.import_module("sympy")
-    except ImportError as error:
-        raise MissingExtraError(
-            "Cannot convert the equation with sympy",
-            expected="the package sympy",
-            found="none installed",
-            remedy="Install it with: pip install 'flexure[symbolic]'",
-        ) from error
+    return import_extra("sympy", "symbolic", "Cannot convert the equation")
 
 
 def _number(sympy: Any, value: float) -> Any:

@@ -28,7 +28,7 @@ transcendental functions by other code, with other last bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -157,6 +157,40 @@ def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
                 known[node.index] = OPERATIONS[node.op](*(known[a.index] for a in node.args))
     found = [known[each.index] if isinstance(each, Symbol) else each for each in wanted.flat]
     return array(found).reshape(wanted.shape)
+
+
+def translated(
+    outputs: Iterable[Any],
+    rules: Mapping[str, Callable[..., Any]],
+    read: Callable[[Any], Any],
+    number: Callable[[float], Any],
+) -> list[Any]:
+    """Return expressions of one graph, and numbers, in the terms of another program.
+
+    Parameters
+    ----------
+    outputs : iterable of Symbol or float
+        Expressions and numbers.
+    rules : mapping
+        What each operation is there, by its name.
+    read : callable
+        What an input is there, by its key.
+    number : callable
+        What a number is there.
+    """
+    outputs = list(outputs)
+    known: dict[int, Any] = {}
+    for node in reachable(output for output in outputs if isinstance(output, Symbol)):
+        if node.op == "input":
+            known[node.index] = read(node.key)
+        elif node.op == "constant":
+            known[node.index] = number(node.value)
+        else:
+            known[node.index] = rules[node.op](*[known[arg.index] for arg in node.args])
+    return [
+        known[output.index] if isinstance(output, Symbol) else number(float(output))
+        for output in outputs
+    ]
 
 
 def sources(value: Any) -> set[Hashable]:

@@ -9,8 +9,7 @@ from math import inf, log
 from typing import Any
 
 from flexure.diagrams.checks.extras import import_extra
-from flexure.diagrams.scalars import Symbol
-from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.diagrams.scalars.derivatives.evaluation import translated
 
 
 def import_casadi(attempt: str) -> Any:
@@ -30,17 +29,7 @@ def casadi_expressions(ca: Any, outputs: Iterable[Any], values: Mapping[Any, Any
     values : mapping
         What takes the place of each input, by its key: an SX scalar or a number.
     """
-    rules = _rules(ca)
-    outputs = list(outputs)
-    known: dict[int, Any] = {}
-    for node in reachable(output for output in outputs if isinstance(output, Symbol)):
-        if node.op == "input":
-            known[node.index] = ca.SX(values[node.key])
-        elif node.op == "constant":
-            known[node.index] = ca.SX(node.value)
-        else:
-            known[node.index] = rules[node.op](*[known[arg.index] for arg in node.args])
-    found = [known[each.index] if isinstance(each, Symbol) else float(each) for each in outputs]
+    found = translated(outputs, _rules(ca), lambda key: ca.SX(values[key]), ca.SX)
     return ca.vertcat(ca.SX(0, 1), *found)
 
 
