@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.checks.arguments import count_of, mapping, require, shown
-from flexure.diagrams.checks.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
 from flexure.solvers.analysis.linear_models.linear_model import LinearModel
 from flexure.solvers.design.predictive_control.horizon_problem import (
@@ -258,14 +258,7 @@ def _bounds(
     for name, pair in mapping(
         {} if given is None else given, f"names of {what}s and bounds", attempt
     ).items():
-        if name not in names:
-            raise UnknownNameError(
-                attempt,
-                expected=f"the name of an {what}",
-                found=f"'{name}'",
-                remedy=suggestion(name, names),
-            )
-        k = names.index(name)
+        k = chosen(name, names, what, attempt)[0]
         about = f"{attempt} with these limits of '{name}'"
         numbers = as_numbers(pair, about)
         if numbers.shape != (2,) or not numbers[0] < numbers[1]:

@@ -160,7 +160,8 @@ class SampledPlan(LeafSystem):
         start, begin = x, context.time
         if self._delay:  # what was found before acts now
             u = plan[: len(u)]
-            start, begin = self.predicted(begin, x, u) + d, begin + self.period
+            start = later = self.predicted(begin, x, u) + d
+            begin += self.period
         former = self.shifted(begin, plan) if self._delay or count else plan
         r = np.zeros(0) if self.reference is None else self.reference(context)
         clock = time.perf_counter()
@@ -172,11 +173,13 @@ class SampledPlan(LeafSystem):
             following, iterations, missed = former, float(self._most), missed + 1.0
         else:
             following, violation, iterations = found
-        applied = u if self._delay else following[: len(u)]
+        if not self._delay:
+            u = following[: len(u)]
+            later = self.predicted(begin, x, u) + d
         return {
-            self._u: applied,
+            self._u: u,
             self._plan: following,
-            self._expected: self.predicted(context.time, x, applied) + d,
+            self._expected: later,
             self._d: d,
             self._results: np.array([violation, iterations, missed, count + 1.0]),
         }
