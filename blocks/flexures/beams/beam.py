@@ -21,13 +21,14 @@ from flexure.blocks.flexures.beams.beam_options import (
 from flexure.blocks.flexures.beams.beam_segment import (
     BeamSegment,
     divide,
+    end_offsets,
     end_shares,
     node_joints,
     rigid_halves,
     section_inertia,
 )
 from flexure.blocks.flexures.beams.beam_shapes import (
-    Shape,
+    along_line,
     default_length,
     require_fit,
     require_length,
@@ -57,7 +58,13 @@ from flexure.blocks.flexures.sections.warping import (
     unevenness,
     warping_length,
 )
-from flexure.blocks.math import RigidTransform, relative_pose, rotation_vector_from_rotation
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    invert_transform,
+    relative_pose,
+    rotation_vector_from_rotation,
+)
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
@@ -68,7 +75,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
-from flexure.diagrams.values.arrays import Array, as_number, check_name
+from flexure.diagrams.values.arrays import Array, as_number, check_bounds, check_name
 from flexure.diagrams.values.parameters import NumericParameter
 
 
@@ -171,6 +178,10 @@ class Beam(PresentedBeam):
     planar : bool
         Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
         move in that plane. The plane moves with A, as on a spinning hub.
+    ends : (float, float)
+        How far the ends are from the frames, along x of A and of C, in lengths of the beam. With
+        ``(-0.5, 0.5)`` the frames coincide in its middle, whatever its length is in a context. In
+        all equations and outputs, A and C stand for the ends.
 
     Raises
     ------
@@ -252,10 +263,15 @@ class Beam(PresentedBeam):
         prestressed: bool = False,
         segments: int = 1,
         planar: bool = False,
+        ends: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = checked_segments(segments, name)
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
+        begin, end = as_number(ends, (2,), f"{attempt} with ends").tolist()
+        check_bounds(np.array([begin, end]), f"{attempt} with ends")
+        self.ends = (begin, end)
+        offsets = end_offsets(self._calc_offset, self.ends)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
         self._taper: Taper | None = None
@@ -267,8 +283,10 @@ class Beam(PresentedBeam):
             if end_section is not None:
                 self._taper = Taper(type(end_section), bool(shear), **kind)
                 segment = partial(TaperedSegment, taper=self._taper)
-            inside = divide(name, frame_a, frame_c, count, self.planar, segment)
-        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
+            inside = divide(name, frame_a, frame_c, count, self.planar, self.ends, segment)
+        super().__init__(
+            name, frame_a, frame_c, dissipates=time is not None, inside=inside, offsets=offsets
+        )
         self.num_segments = count
         require_parts(section, end_section, material, attempt)
         self.shear = flag(shear, "shear", attempt, error=DeclarationError)
@@ -445,6 +463,9 @@ class Beam(PresentedBeam):
             return self.section(context)
         return self.section.towards(self.end_section, part, context)
 
+    def _calc_offset(self, part: float, context: Any) -> Array:
+        return part * self.length(context)
+
     def _calc_constants(self, place: int, context: Any) -> Array:
         """Return what makes the law of a segment, from geometry and material."""
         length, material = self.length(context), self.material(context)
@@ -569,8 +590,12 @@ class Beam(PresentedBeam):
             _, y, z = rotation_vector_from_rotation(R).tolist()
             warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
         if not self.prestressed:
-            length, found = float(self.length.default), relative_pose(*poses)
-            require_fit(self, length, wanted=self.default_shape()(length), found=found)
+            shape, length = self.default_shape(), float(self.length.default)
+            begin, end = (along_line(part * length) for part in self.ends)
+            wanted = compose_transforms(
+                begin, compose_transforms(shape(length), invert_transform(end))
+            )
+            require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
 
     @property
     def restricts_starts(self) -> bool:
@@ -589,9 +614,5 @@ class Beam(PresentedBeam):
     def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self.default_shape(), float(self.length.default)
+        poses = [self.default_end(k, RigidTransform(*pose)) for k, pose in enumerate(poses)]
         return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
-
-    def default_shape(self) -> Shape:
-        """Return the shape of the unstressed beam in new contexts."""
-        curvature = None if self.curvature is None else self.curvature.default
-        return unstressed_shape(self.length.default, curvature, self.unstressed_pose)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beams.beam_shapes import Shape
+from flexure.blocks.flexures.beams.beam_shapes import Shape, along_line, unstressed_shape
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
-from flexure.blocks.math import RigidTransform
+from flexure.blocks.math import RigidTransform, compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.force_elements.presentation import Ribbon
 from flexure.diagrams.systems.ports import LeafOutputPort
@@ -29,6 +29,8 @@ class PresentedBeam(HalfwayElement):
     material: MaterialParameters
     end_section: Any
     num_segments: int
+    ends: tuple[float, float]
+    curvature: NumericParameter | None
     unstressed_pose: RigidTransform | None
     stress: LeafOutputPort
 
@@ -36,9 +38,14 @@ class PresentedBeam(HalfwayElement):
     def section_at(self, part: float, context: Any) -> Section:
         """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
 
-    @abstractmethod
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""
+        curvature = None if self.curvature is None else self.curvature.default
+        return unstressed_shape(self.length.default, curvature, self.unstressed_pose)
+
+    def default_end(self, number: int, frame: RigidTransform) -> RigidTransform:
+        """Return the default pose of end A (0) or C (1) from that of its frame."""
+        return compose_transforms(frame, along_line(self.ends[number] * self.length.default))
 
     def ribbon(self, context: Any) -> Ribbon:
         """Return the beam with its sections, bent between its ends and nodes."""
@@ -49,8 +56,10 @@ class PresentedBeam(HalfwayElement):
             chord = np.linalg.norm(rest.p)
             start[1] = rest.p / (chord if chord > 0.0 else 1.0)
             end[1] = rest.R.T @ start[1]
+        first, length = start.copy(), float(self.length.get(context))
+        first[0, 0], end[0, 0] = (part * length for part in self.ends)
         frames: list[tuple[Frame, FloatArray]] = [
-            (self.attachments[0].frame, start),
+            (self.attachments[0].frame, first),
             *((node.frame, start) for node in self.inside.nodes),
             (self.attachments[1].frame, end),
         ]
@@ -59,7 +68,7 @@ class PresentedBeam(HalfwayElement):
             apart = parts[:1] if self.end_section is None else parts
             return np.array([self.section_at(float(each), context).outline() for each in apart])
 
-        length = float(self.length.get(context)) / self.num_segments
+        length /= self.num_segments
         return Ribbon(frames, length, outlines, self.stress, self.material.yield_strength)
 
     def undivided(self: Any) -> Any:
@@ -83,6 +92,7 @@ class PresentedBeam(HalfwayElement):
             plate=self.plate,
             clamped_warping=self.clamped_warping,
             prestressed=self.prestressed,
+            ends=self.ends,
         )
 
     def unstressed_frames(self) -> RigidTransform:

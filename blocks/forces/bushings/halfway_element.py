@@ -76,7 +76,9 @@ class HalfwayElement(BodyForceElement):
             "deformation", self._calc_deformation, prerequisites=[*positions, *given]
         )
         self._frame_motions = self.declare_cache_entry(
-            "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
+            "frame_motions",
+            self._calc_frame_motions,
+            prerequisites=[*positions, *velocities, *given],
         )
         self._rates = self.declare_cache_entry(
             "deformation_rates",

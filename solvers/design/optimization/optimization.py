@@ -374,7 +374,7 @@ def optimize(
         if name not in IntegrationOptions.__optional_keys__:
             raise TypeError(f"optimize() got an unexpected keyword argument {name!r}")
     base = start_context(system, context, attempt)
-    space = SearchSpace(base, bounds, logarithmic, attempt)
+    space = SearchSpace(base, bounds, logarithmic, attempt, starts=t_final is not None)
     wanted = several(signals)
     study = Study(
         system=system,
