@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
+    checked_ends,
     checked_segments,
     require_one_shape,
     require_parts,
@@ -28,7 +29,6 @@ from flexure.blocks.flexures.beams.beam_segment import (
     section_inertia,
 )
 from flexure.blocks.flexures.beams.beam_shapes import (
-    along_line,
     default_length,
     require_fit,
     require_length,
@@ -60,9 +60,6 @@ from flexure.blocks.flexures.sections.warping import (
 )
 from flexure.blocks.math import (
     RigidTransform,
-    compose_transforms,
-    invert_transform,
-    relative_pose,
     rotation_vector_from_rotation,
 )
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
@@ -75,7 +72,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.checks.arguments import flag
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
-from flexure.diagrams.values.arrays import Array, as_number, check_bounds, check_name
+from flexure.diagrams.values.arrays import Array, as_number, check_name
 from flexure.diagrams.values.parameters import NumericParameter
 
 
@@ -268,9 +265,7 @@ class Beam(PresentedBeam):
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = checked_segments(segments, name)
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
-        begin, end = as_number(ends, (2,), f"{attempt} with ends").tolist()
-        check_bounds(np.array([begin, end]), f"{attempt} with ends")
-        self.ends = (begin, end)
+        self.ends = checked_ends(ends, attempt)
         offsets = end_offsets(self._calc_offset, self.ends)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
@@ -301,7 +296,7 @@ class Beam(PresentedBeam):
             require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None
         self.section = ShapeParameters(self, section)
-        self.end_section: ShapeParameters[Section] | None = None
+        self.end_section = None
         if end_section is not None:
             self.end_section = ShapeParameters(self, end_section, prefix="end_")
         self.material = MaterialParameters(self, material)
@@ -457,15 +452,6 @@ class Beam(PresentedBeam):
         kind = BeamLaw if self.end_section is None else TaperedBeamLaw
         return kind.from_constants(self._constants[0](context), self.label)
 
-    def section_at(self, part: float, context: Any) -> Section:
-        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
-        if self.end_section is None:
-            return self.section(context)
-        return self.section.towards(self.end_section, part, context)
-
-    def _calc_offset(self, part: float, context: Any) -> Array:
-        return part * self.length(context)
-
     def _calc_constants(self, place: int, context: Any) -> Array:
         """Return what makes the law of a segment, from geometry and material."""
         length, material = self.length(context), self.material(context)
@@ -590,12 +576,7 @@ class Beam(PresentedBeam):
             _, y, z = rotation_vector_from_rotation(R).tolist()
             warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
         if not self.prestressed:
-            shape, length = self.default_shape(), float(self.length.default)
-            begin, end = (along_line(part * length) for part in self.ends)
-            wanted = compose_transforms(
-                begin, compose_transforms(shape(length), invert_transform(end))
-            )
-            require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
+            require_fit(self, *poses)
 
     @property
     def restricts_starts(self) -> bool:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_shapes import Shape, along_line, unstressed_shape
-from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import RigidTransform, compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.force_elements.presentation import Ribbon
 from flexure.diagrams.systems.ports import LeafOutputPort
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
 
 _BENT = 0.1  # parts of its length by which the end of a beam is moved
@@ -27,16 +26,22 @@ class PresentedBeam(HalfwayElement):
     drawn_as = "ribbon"
     length: NumericParameter
     material: MaterialParameters
-    end_section: Any
+    section: ShapeParameters[Section]
+    end_section: ShapeParameters[Section] | None
     num_segments: int
     ends: tuple[float, float]
     curvature: NumericParameter | None
     unstressed_pose: RigidTransform | None
     stress: LeafOutputPort
 
-    @abstractmethod
     def section_at(self, part: float, context: Any) -> Section:
         """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+        if self.end_section is None:
+            return self.section(context)
+        return self.section.towards(self.end_section, part, context)
+
+    def _calc_offset(self, part: float, context: Any) -> Array:
+        return part * self.length(context)
 
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""

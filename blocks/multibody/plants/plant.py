@@ -26,6 +26,7 @@ from flexure.diagrams.checks.errors import ContextError, UnknownNameError, sugge
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.trees.actuator import Actuator
