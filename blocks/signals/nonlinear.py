@@ -379,6 +379,11 @@ class Relay(LeafSystem):
     DeclarationError
         When ``off_threshold`` is not below ``on_threshold``.
 
+    See Also
+    --------
+    PortSwitch : Choose one of several signals.
+    Quantizer : Round a signal to steps.
+
     Notes
     -----
     A witness function finds the instant at which u, moving continuously, crosses a threshold. A

@@ -150,6 +150,11 @@ class RollPitchYawBushingLaw(BushingLaw):
     energy_consistent : bool
         Whether springs do no work around loops.
 
+    See Also
+    --------
+    flexure.LinearBushing : The element with this law.
+    RotationVectorBushingLaw : A bushing without gimbal lock.
+
     Notes
     -----
     Angles do not wrap: a torque jumps where roll or yaw pass ±180 degrees. `in_range` refuses what

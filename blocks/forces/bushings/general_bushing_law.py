@@ -54,6 +54,10 @@ class GeneralBushingLaw(RotationVectorAngles):
     label : str
         What messages call the bushing.
 
+    See Also
+    --------
+    flexure.GeneralBushing : The element with this law.
+
     Examples
     --------
     >>> import numpy as np

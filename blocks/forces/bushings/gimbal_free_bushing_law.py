@@ -29,6 +29,11 @@ class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
     torque_stiffness, torque_damping, force_stiffness, force_damping
         As in `BushingLaw`, about and along the axes of B.
 
+    See Also
+    --------
+    flexure.LinearBushing : The element with this law.
+    RollPitchYawBushingLaw : A bushing with roll, pitch and yaw.
+
     Notes
     -----
     Valid for all rotations of less than a half turn, with smooth forces, also at θ = 0. At a half

@@ -90,6 +90,10 @@ class FMUBlock(LeafSystem):
     MissingExtraError
         When FMPy is not installed.
 
+    See Also
+    --------
+    to_fmu : Write a diagram as an FMU.
+
     Notes
     -----
     The block is interpreted; other blocks of the diagram are compiled around it. Contexts hold the
