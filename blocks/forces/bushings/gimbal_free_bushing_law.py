@@ -63,6 +63,6 @@ class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
     """
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump: torques do so at a half turn, too."""
+        """Return whether springs are about to jump: torques do so at a half turn, too."""
         is_twisted = np.any(self.torque_stiffness != 0.0)
         return super().is_near_jump(deformation) | (is_far(deformation) & is_twisted)

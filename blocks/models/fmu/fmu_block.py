@@ -371,7 +371,7 @@ class FMUBlock(LeafSystem):
         return {}
 
     def _note_step(self, context: Any) -> dict[Any, Any]:
-        """Tell the FMU that a step is completed."""
+        """Notify the FMU that a step is completed."""
         if self.memory(context) is not None:
             setting = self._setting(context)
             if self._runtime.ask("completed_step", setting):

@@ -190,7 +190,7 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
 
 
 def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
-    """Tell whether the objective changes beside an end by other than its slopes say.
+    """Return whether the objective changes beside an end by other than its slopes say.
 
     Over a short way, the mean of the slopes at both ends foretells the change, but for at most half
     of what the slopes differ by, where there is a kink. A jump has no part in any slope.
@@ -211,7 +211,7 @@ def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
 
 
 def _flat(trials: Trials, end: FloatArray, small: float) -> NDArray[np.bool_]:
-    """Tell along which coordinates candidates beside an end are as good, and keep constraints."""
+    """Return along which coordinates candidates beside an end are as good, and keep constraints."""
     asides = _BESIDE * np.eye(len(end))
     beside = np.concatenate([end + asides, end - asides])
     numbers = trials(np.concatenate([end[np.newaxis], beside]), "polish")
