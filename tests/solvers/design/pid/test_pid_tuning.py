@@ -146,6 +146,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
     assert tuning.at_limits == 0.0
 
 
+@pytest.mark.full
 def test_no_setpoint_is_overshot_by_more_than_is_allowed() -> None:
     options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step_to": {"target.value": 1.0}}
     tight, loose = (
@@ -305,6 +306,7 @@ def door_with_amplifier() -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_tuned_door_is_better_than_with_gains_by_hand_of_the_same_robustness() -> None:
     servo = door_with_amplifier()
     by_hand = servo.create_default_context()

@@ -335,6 +335,7 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
 
 
+@pytest.mark.full
 def test_names_that_c_has_are_no_names_of_models(tmp_path: Path) -> None:
     """Keywords, functions of the C library, and those that every model contains."""
     cases = (("int", "2.0"), ("settle", "2.0"), ("boolean", "3.0"), ("Tür", "3.0"))
