@@ -67,6 +67,7 @@ def test_the_tuned_diagram_has_the_peak_and_the_poles_that_are_told(
     )
 
 
+@pytest.mark.full
 def test_no_pi_controller_within_the_bound_integrates_more() -> None:
     """All proportional gains on a grid, each with the largest integral gain of a fine grid."""
     s = 1j * np.geomspace(0.01, 50.0, 500)
@@ -165,6 +166,7 @@ def test_an_overshoot_that_no_gains_avoid_is_refused() -> None:
         fx.tune_pid(integrator_with_lag(), "pid", goal="setpoint", max_overshoot=0.0)
 
 
+@pytest.mark.full
 def test_an_orientation_is_tuned_as_the_double_integrator_that_it_is() -> None:
     """A quaternion joint about one axis: half the angle is a component of the quaternion."""
     inertia = fx.SpatialInertia.solid_box(2.0, size=(1.0, 0.6, 0.4))
