@@ -407,6 +407,11 @@ def test_costs_follow_targets_and_ends() -> None:
         **moved, t_final=1.0, cost={"u": 1.0}, final_cost={"speed": -3.0}, start={"x[0]": None}
     )
     assert kicked.cost == pytest.approx(-2.25, rel=1e-6)
+    system = moved["system"]
+    force, speed = system.input_port("u"), system.output_port("speed")
+    by_handle = moved | {"inputs": {force: None}}
+    same = fx.optimal_motion(**by_handle, t_final=1.0, cost={force: 1.0}, final_cost={speed: -3.0})
+    assert same.cost == pytest.approx(-2.25, rel=1e-6)
 
 
 def test_a_rotation_of_a_free_body_is_planned_on_quaternions() -> None:
