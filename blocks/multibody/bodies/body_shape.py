@@ -80,6 +80,10 @@ class BodyShape:
     primitives : tuple of Primitive
         What it consists of; ``BodyShape()`` is empty, and nothing is drawn.
 
+    See Also
+    --------
+    PlantBuilder.add_shape : Give a body a shape.
+
     Examples
     --------
     A panel with a knob:

@@ -68,6 +68,10 @@ class SpatialInertia:
         When a number is not finite, the mass is negative, or the inertia is not symmetric, has
         a negative principal moment, violates the triangle inequality, or has no mass.
 
+    See Also
+    --------
+    PlantBuilder.add_body : Add a body with this inertia.
+
     Notes
     -----
     Rounding is tolerated up to 10⁻⁹ of the greatest moment.

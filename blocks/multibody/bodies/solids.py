@@ -153,7 +153,7 @@ def _length(value: float, name: str, what: str) -> float:
 
 
 def _is_axis(axis: str, what: str) -> npt.NDArray[np.bool_]:
-    """Tell of each axis whether it is the one of a shape."""
+    """Return for each axis whether it is the one of a shape."""
     return is_axis(axis, f"Cannot make {what}", "Turn it with rotated() for any other axis")
 
 
