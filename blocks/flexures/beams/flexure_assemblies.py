@@ -346,11 +346,11 @@ class FoldedGuide(FlexureAssembly):
         options = {**dimensions, "material": material, **options}
         leaves = []
         for number, y in ((1, outer), (2, -outer)):
-            frames, place = (frame_a, self.shuttle), (0.0, y, 0.0)
-            leaves.append(self._leaf(number, *frames, place, 0.0, ends=(0.0, 1.0), **options))
+            on, place = (frame_a, self.shuttle), (0.0, y, 0.0)
+            leaves.append(self._leaf(number, *on, place, 0.0, ends=(0.0, 1.0), **options))
         for number, y in ((3, inner), (4, -inner)):
-            frames, place = (self.shuttle, frame_c), (0.0, y, 0.0)
-            leaves.append(self._leaf(number, *frames, place, np.pi, ends=(-1.0, 0.0), **options))
+            back, place = (self.shuttle, frame_c), (0.0, y, 0.0)
+            leaves.append(self._leaf(number, *back, place, np.pi, ends=(-1.0, 0.0), **options))
         self._tie(leaves)
 
 

@@ -73,7 +73,7 @@ class RestCandidates:
     def __init__(self, study: Study, space: SearchSpace) -> None:
         self._study, self._space = study, space
         measures = cast("tuple[Measure | StrokeMeasure, ...]", study.functions)
-        self._numbers = RestNumbers(space.paths, measures, study.attempt)
+        self._numbers = RestNumbers(space.paths, measures, study.attempt, space.spread)
         self._last: tuple[bytes, RestPoint] | None = None
         self.count, self.rtol = 0, 0.0
 
@@ -93,7 +93,7 @@ class RestCandidates:
     def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it."""
         found, study, space = self._at(point), self._study, self._space
-        slopes = found.slopes() @ space.spread * space.slopes(point)
+        slopes = found.slopes() * space.slopes(point)
         constants = self._constants(point)
         numbers = np.concatenate([found.values, constants])
         by_constants = np.zeros((len(constants), len(space)))
