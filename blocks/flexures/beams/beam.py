@@ -44,6 +44,7 @@ from flexure.blocks.flexures.beams.range_checks import (
 )
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.flexures.beams.tapered_segment import Taper, TaperedSegment
+from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -52,7 +53,7 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.section_forces import place_names, section_force_names
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.blocks.flexures.sections.strength import safety, stresses_along
+from flexure.blocks.flexures.sections.strength import StressedElement, stresses_along
 from flexure.blocks.flexures.sections.warping import (
     part_left_by_warping,
     unevenness,
@@ -76,7 +77,7 @@ from flexure.diagrams.values.arrays import Array, as_number, check_name
 from flexure.diagrams.values.parameters import NumericParameter
 
 
-class Beam(PresentedBeam):
+class Beam(PresentedBeam, StressedElement):
     """A slender elastic beam from frame A to frame C, with a section and a material.
 
     The beam is along x, with the thickness of its section along y and the width along z, so that a
@@ -179,6 +180,9 @@ class Beam(PresentedBeam):
         How far the ends are from the frames, along x of A and of C, in lengths of the beam. With
         ``(-0.5, 0.5)`` the frames coincide in its middle, whatever its length is in a context. In
         all equations and outputs, A and C stand for the ends.
+    fatigue : Fatigue, optional
+        What it endures. Its numbers are parameters, such as ``fatigue_cycles``, and the output
+        ``fatigue_safety`` is the safety if the present stress is the extreme of a cycle.
 
     Raises
     ------
@@ -237,7 +241,6 @@ class Beam(PresentedBeam):
     shear_modulus: NumericParameter
     density: NumericParameter
     yield_strength: NumericParameter
-    safety: LeafOutputPort
 
     def __init__(
         self,
@@ -261,6 +264,7 @@ class Beam(PresentedBeam):
         segments: int = 1,
         planar: bool = False,
         ends: tuple[float, float] = (0.0, 0.0),
+        fatigue: Fatigue | None = None,
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = checked_segments(segments, name)
@@ -326,7 +330,7 @@ class Beam(PresentedBeam):
         else:
             self.declare_inertias(self._calc_halves)
             self._declare_outputs()
-        self._declare_stresses()
+        self._declare_stresses(fatigue)
         limits = beam_limits(self.material.yield_strength, material)
         stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
         bending = () if self.inside else BENDING_LIMITS  # segments tell how far they bend
@@ -397,7 +401,7 @@ class Beam(PresentedBeam):
             doc="spatial force on C about Co, expressed in C",
         )
 
-    def _declare_stresses(self) -> None:
+    def _declare_stresses(self, fatigue: Fatigue | None) -> None:
         places = place_names(self.num_segments)
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
@@ -427,21 +431,7 @@ class Beam(PresentedBeam):
             element_names=places,
             doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
-        self.greatest_stress = self.declare_vector_output(
-            "greatest_stress",
-            1,
-            self._calc_greatest_stress,
-            prerequisites=[self._stresses],
-            unit="Pa",
-        )
-        if self.material.yield_strength is not None:
-            self.safety = self.declare_vector_output(
-                "safety",
-                1,
-                self._calc_safety,
-                prerequisites=[self._stresses],
-                doc="yield strength over the greatest stress",
-            )
+        self._declare_stress([self._stresses], fatigue)
 
     # Equations -------------------------------------------------------------------------------
 
@@ -550,12 +540,15 @@ class Beam(PresentedBeam):
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
 
-    def _calc_greatest_stress(self, context: Any) -> Array:
+    def calc_greatest_stress(self, context: Any) -> Array:
+        """Return the greatest equivalent stress in Pa."""
         return np.max(self._stresses(context))
 
-    def _calc_safety(self, context: Any) -> Array:
-        assert self.material.yield_strength is not None
-        return safety(self.material.yield_strength(context), np.max(self._stresses(context)))
+    def calc_notched_stress(self, context: Any, factor: Array) -> Array:
+        """Return the greatest equivalent stress in Pa, with a factor at both ends."""
+        stresses = self._stresses(context)
+        ends = factor * np.maximum(stresses[0], stresses[-1])
+        return np.maximum(ends, np.max(stresses))
 
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the stress for each strength, how thick the beam is, and how far it bends."""

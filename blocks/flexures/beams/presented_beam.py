@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.beams.beam_shapes import Shape, along_line, unstressed_shape
+from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
@@ -32,6 +33,7 @@ class PresentedBeam(HalfwayElement):
     ends: tuple[float, float]
     curvature: NumericParameter | None
     unstressed_pose: RigidTransform | None
+    fatigue: ShapeParameters[Fatigue] | None
     stress: LeafOutputPort
 
     def section_at(self, part: float, context: Any) -> Section:
@@ -98,6 +100,7 @@ class PresentedBeam(HalfwayElement):
             clamped_warping=self.clamped_warping,
             prestressed=self.prestressed,
             ends=self.ends,
+            fatigue=None if self.fatigue is None else self.fatigue.default,
         )
 
     def unstressed_frames(self) -> RigidTransform:
