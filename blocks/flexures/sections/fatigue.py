@@ -69,7 +69,7 @@ class Fatigue:
     -----
     See O. H. Basquin, Proc. ASTM 10 (1910) 625-630, and R. I. Stephens et al., Metal Fatigue in
     Engineering. Equivalent stresses have no sign, so that one component has to prevail, as bending
-    does in leaves. A measured factor of a clamp includes fretting, which often halves the strength.
+    does in leaves. For a clamp, take a measured factor, which includes fretting.
 
     Examples
     --------

@@ -324,7 +324,7 @@ def tolerances(
     with ProgressBar(0.0, float(len(plan)), progress, unit="samples", doing="sampling") as bar:
         trials = Trials(study, space, bar)
         measured = trials(points, "samples")[:, 1:]
-    known = np.isfinite(measured).all(axis=1)
+    known = np.asarray(np.isfinite(measured).all(axis=1))
     if known.sum() < 2:
         raise EvaluationError(
             attempt,

@@ -169,7 +169,7 @@ def test_fatigue_is_basquins_line_and_smiths_diagram() -> None:
         arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
         joint = builder.add_joint(fx.PlanarJoint("arm", builder.world, arm))
         joint.default_pose = np.eye(3), (length, 0.0, 0.0)
-        sizes = {"length": length, "width": width, "thickness": thin}
+        sizes: dict[str, Any] = {"length": length, "width": width, "thickness": thin}
         leaf = fx.LeafSpring(
             *("leaf", builder.world, arm),
             **sizes,
