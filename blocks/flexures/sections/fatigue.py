@@ -22,10 +22,11 @@ def _number(unit: str, doc: str, default: Any = None, **bounds: Any) -> Any:
 
 @dataclass(frozen=True)
 class Fatigue:
-    """What a flexure endures when its stress alternates between that of a context and R times it.
+    """The fatigue strength of a flexure, by Basquin's line and Smith's diagram.
 
-    With the stress σ at the extreme of a cycle, the factor K of stress concentration at the ends,
-    and the ratio R of both extremes, the amplitude and the mean of the cycle are ::
+    The stress alternates between that of a context and R times it. With the stress σ at the
+    extreme of a cycle, and the factor K of stress concentration at the ends, the amplitude and the
+    mean of the cycle are ::
 
         σ_a = K σ (1 - R)/2,    σ_m = K σ (1 + R)/2
 

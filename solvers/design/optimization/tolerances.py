@@ -54,7 +54,7 @@ _EXPLAINED = 0.8  # of the variance: less of it, and shares of first order misle
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tolerances(Answer):
-    """The result of `tolerances`: the yield of a design, and what each tolerance contributes.
+    """The result of `tolerances`: the yield, and what each tolerance contributes.
 
     Attributes
     ----------
