@@ -111,6 +111,8 @@ class CrossPivot(FlexureAssembly):
     ----------
     leaves : tuple of LeafSpring
         The two leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of both leaves in contexts.
 
     Raises
     ------
@@ -193,6 +195,8 @@ class ParallelGuide(FlexureAssembly):
     ----------
     leaves : tuple of LeafSpring
         The two leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of both leaves in contexts.
 
     Raises
     ------
@@ -283,6 +287,9 @@ class FoldedGuide(FlexureAssembly):
     ----------
     leaves : tuple of LeafSpring
         The four leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of all leaves in contexts. The center of mass of the shuttle does not follow the
+        length.
     shuttle : Body
         The body between them.
 
