@@ -87,6 +87,12 @@ class ContactShape:
             return "a last point equal to the first one"
         return None
 
+    def depth(self, size: Array) -> Array:
+        """Return half of the least thickness."""
+        if self.kind == "polyline":
+            return 0.5 * np.min(np.max(size, axis=0) - np.min(size, axis=0))
+        return size[0] if self.is_round else 0.5 * np.min(size)
+
     def points(self, size: Array) -> list[Array]:
         """Return what is tested against solids: centers of round ends, corners, or vertices."""
         if self.kind == "sphere":
