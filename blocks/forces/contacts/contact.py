@@ -25,6 +25,9 @@ from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.events import Witness
 from flexure.diagrams.values.parameters import NumericParameter
 
+#: Part of the thickness of the shapes at which the first step in a contact ends.
+_FIRST = 1e-6
+
 
 class Elastic(Protocol):
     """A material with elastic constants, such as `Material`."""
@@ -98,8 +101,9 @@ class Contact(BodyForceElement):
     box, profile              the corners of each in the other; the edges of two boxes may cross
     ========================  =====================================================================
 
-    No step jumps over a contact: a fall of the smallest gap through zero is an event, found inside
-    of steps, and the next step ends at a small part of the overlap.
+    A fall of the smallest gap through zero is an event, found inside of steps, and the next step ends
+    at 1e-6 of the thickness of the shapes: long steps in free flight do not jump over thin bodies.
+    A loose tolerance may still do so; ``max_step`` below thickness over speed excludes it.
 
     Besides the outputs of every force element it has the smallest ``gap`` in m, and the sum of all
     normal forces, ``load``, in N.
@@ -233,7 +237,7 @@ class Contact(BodyForceElement):
         self.first_break = self.declare_discrete_state(
             "first_break", [0.0], doc="time at which a step ends soon after a contact begins"
         )
-        self.declare_discrete_update(self._begin, Witness(self._smallest_gap, "falling"))
+        self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
 
     @classmethod
     def hertz(
@@ -403,6 +407,14 @@ class Contact(BodyForceElement):
     def _smallest_gap(self, context: Any) -> Array:
         return nearest(self._touches(context)).gap
 
+    def _calc_approach(self, context: Any) -> Array:
+        """Return what falls through zero with the gap: smooth where centers pass each other."""
+        gap = self._smallest_gap(context)
+        if not all(each.is_round for each in self._shapes):
+            return gap
+        radii = sum(size(context)[0] for size in self._sizes if size is not None)
+        return gap * (gap + 2.0 * radii)
+
     def _calc_gap(self, context: Any) -> Array:
         return scalars.array([self._smallest_gap(context)])
 
@@ -410,7 +422,7 @@ class Contact(BodyForceElement):
         return scalars.array([sum(push.load for push in self._pushes(context))])
 
     def _begin(self, context: Any) -> dict[Any, Array]:
-        """Let a step end at 1/40 of the depth at which the shapes would be through each other."""
+        """Let a step end soon, after which the control of errors meets the force as it grows."""
         pushes = self._pushes(context)
         gap, rate = pushes[0].touch.gap, pushes[0].rate
         for push in pushes[1:]:
@@ -420,7 +432,7 @@ class Contact(BodyForceElement):
         sizes = zip(self._shapes, self._sizes, strict=True)
         depth = sum(each.depth(size(context)) for each, size in sizes if size is not None)
         fall = np.maximum(-rate, 0.0)
-        wait = np.where(fall > 0.0, depth / np.where(fall > 0.0, 20.0 * fall, 1.0), 0.0)
+        wait = np.where(fall > 0.0, _FIRST * depth / np.where(fall > 0.0, fall, 1.0), 0.0)
         return {self.first_break: scalars.array([context.time + wait])}
 
     def calc_next_break_time(self, context: Any) -> float:
