@@ -101,8 +101,8 @@ class Contact(BodyForceElement):
     box, profile              the corners of each in the other; the edges of two boxes may cross
     ========================  =====================================================================
 
-    A fall of the smallest gap through zero is an event, found inside of steps, and the next step ends
-    at 1e-6 of the thickness of the shapes: long steps in free flight do not jump over thin bodies.
+    A fall of the smallest gap through zero is an event, found inside of steps, and the next step
+    ends at 1e-6 of the thickness of the shapes: steps in free flight do not jump over thin bodies.
     A loose tolerance may still do so; ``max_step`` below thickness over speed excludes it.
 
     Besides the outputs of every force element it has the smallest ``gap`` in m, and the sum of all
