@@ -25,8 +25,8 @@ from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.events import Witness
 from flexure.diagrams.values.parameters import NumericParameter
 
-#: Part of the thickness of the shapes at which the first step in a contact ends.
-_FIRST = 1e-6
+#: Parts of the thickness of the shapes at which the first steps in a contact end.
+_FIRST = (1e-6, 1e-4, 1e-2)
 
 
 class Elastic(Protocol):
@@ -101,8 +101,8 @@ class Contact(BodyForceElement):
     box, profile              the corners of each in the other; the edges of two boxes may cross
     ========================  =====================================================================
 
-    A fall of the smallest gap through zero is an event, found inside of steps, and the next step
-    ends at 1e-6 of the thickness of the shapes: steps in free flight do not jump over thin bodies.
+    A fall of the smallest gap through zero is an event, found inside of steps, and the next steps
+    end at small parts of the thickness: steps in free flight do not jump over thin bodies.
     A loose tolerance may still do so; ``max_step`` below thickness over speed excludes it.
 
     Besides the outputs of every force element it has the smallest ``gap`` in m, and the sum of all
@@ -234,8 +234,11 @@ class Contact(BodyForceElement):
             unit="N",
             doc="sum of the normal forces",
         )
-        self.first_break = self.declare_discrete_state(
-            "first_break", [0.0], doc="time at which a step ends soon after a contact begins"
+        self.beginning = self.declare_discrete_state(
+            "beginning",
+            [0.0, 0.0],
+            element_names=["time", "passage"],
+            doc="when a contact has begun, and how long passing through each other would take, in s",
         )
         self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
 
@@ -422,7 +425,7 @@ class Contact(BodyForceElement):
         return scalars.array([sum(push.load for push in self._pushes(context))])
 
     def _begin(self, context: Any) -> dict[Any, Array]:
-        """Let a step end soon, after which the control of errors meets the force as it grows."""
+        """Let steps end soon, so that the control of errors meets the force as it grows."""
         pushes = self._pushes(context)
         gap, rate = pushes[0].touch.gap, pushes[0].rate
         for push in pushes[1:]:
@@ -431,14 +434,17 @@ class Contact(BodyForceElement):
             rate = np.where(closer, push.rate, rate)
         sizes = zip(self._shapes, self._sizes, strict=True)
         depth = sum(each.depth(size(context)) for each, size in sizes if size is not None)
-        fall = np.maximum(-rate, 0.0)
-        wait = np.where(fall > 0.0, _FIRST * depth / np.where(fall > 0.0, fall, 1.0), 0.0)
-        return {self.first_break: scalars.array([context.time + wait])}
+        falls = rate < 0.0
+        passage = np.where(falls, depth / np.where(falls, -rate, 1.0), 0.0)
+        return {self.beginning: scalars.array([context.time, passage])}
 
     def calc_next_break_time(self, context: Any) -> float:
-        """Return the end of the first step in a contact that has just begun."""
-        first = self.first_break(context)[0]
-        following: float = np.where(first > context.time, first, np.inf)
+        """Return the end of the next of the first steps in a contact that has just begun."""
+        time, passage = self.beginning(context)
+        following: float = np.inf
+        for part in reversed(_FIRST):
+            end = time + part * passage
+            following = np.where(end > context.time, end, following)
         return following
 
     def calc_spatial_forces(self, context: Any) -> list[Array]:

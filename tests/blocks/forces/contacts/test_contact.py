@@ -259,11 +259,11 @@ def test_no_step_jumps_over_a_thin_body() -> None:
     builder.add_force_element(fx.Contact("c", bodies[0], ball, bodies[1], ball, stiffness=1e9))
     plant = builder.build()
     for speed in (0.01, 1.0, 30.0):
-        for method in ("RK45", "DOP853", "LSODA", "Radau", "Rodas5P"):
+        for method in ("RK45", "DOP853", "LSODA", "Rodas5P"):
             context = plant.create_default_context()
             slides[0].translation.set(context, -7.77 * speed)
             slides[0].rate.set(context, speed)
-            result = fx.simulate(plant, 20.0, context=context, method=method, rtol=1e-6)
+            result = fx.simulate(plant, 20.0, context=context, method=method, rtol=1e-6, atol=1e-9)
             found = result["on_a.rate"][-1], result["on_b.rate"][-1]
             np.testing.assert_allclose(found, [0.0, speed], atol=1e-3 * speed, err_msg=method)
 
