@@ -16,6 +16,7 @@ import flexure as fx
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
 from tests.contracts import parts
+from tests.contracts.contact_recipes import contacts
 from tests.contracts.hinge_recipes import HINGES
 from tests.support.tiers import by_tier
 
@@ -72,11 +73,6 @@ _PLAIN, _ROLLED = (
 )
 _FLYING, _HALF_DRIVEN = parts.flying(), parts.half_driven()
 _CARRYING = parts.slider_on_arm()
-_BALL, _PILL = fx.BodyShape.sphere(radius=1.2), fx.BodyShape.capsule(radius=0.9, length=1.5)
-_BLOCK = fx.BodyShape.box(size=(2.0, 3.0, 2.5)).moved((0.1, 0.2, -0.3))
-_PROFILE = [(-1.5, -1.0), (1.5, -1.5), (1.0, 2.0), (0.0, 0.5), (-1.5, -1.0)]
-_SOFT = {"stiffness": 30.0, "damping": 0.2}
-_RUBBING = {**_SOFT, "friction": 0.4, "transition_velocity": 0.1}
 _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
 
@@ -431,17 +427,7 @@ CATALOG: dict[str, Recipe] = {
     "Bumper, linear": recipe(
         fx.Bumper, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=3.0, stiffness=90.0
     ),
-    "Contact": recipe(fx.Contact, _LEFT, _BALL, _ASKEW, _PILL, exponent=1.5, **_RUBBING),
-    "Contact of capsules": recipe(fx.Contact, _ASKEW, _PILL, _LEFT, _PILL, **_SOFT),
-    "Contact of boxes": recipe(fx.Contact, _LEFT, _BLOCK, _ASKEW, _BLOCK, **_RUBBING),
-    "Contact of a capsule and a box": recipe(
-        fx.Contact, _LEFT, _PILL, _ASKEW, _BLOCK, exponent=1.5, **_RUBBING
-    ),
-    "Contact of profiles": recipe(fx.Contact, _LEFT, _PROFILE, _ASKEW, _PROFILE, **_RUBBING),
-    "Contact of a profile and a capsule": recipe(
-        fx.Contact, _LEFT, _PROFILE, _ASKEW, _PILL, **_SOFT
-    ),
-    "Contact on the ground": recipe(fx.Contact, _WORLD, "half_space", _LEFT, _BLOCK, **_RUBBING),
+    **contacts(_WORLD, _LEFT, _ASKEW),
     "LinearBushingRollPitchYaw": recipe(fx.LinearBushingRollPitchYaw, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushingRollPitchYaw, energy-consistent": recipe(
         fx.LinearBushingRollPitchYaw, _WORLD, _RIGHT, energy_consistent=True, **_BUSHING

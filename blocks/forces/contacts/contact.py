@@ -19,6 +19,7 @@ from flexure.blocks.math import compose_transforms, cross, dot, relative_pose
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
+from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.arrays import Array, bounded
@@ -116,7 +117,7 @@ class Contact(BodyForceElement):
         The body A, or a frame on it; the world, too.
     shape_a : BodyShape, str or array_like
         Its shape, placed in the frame. Lengths are the parameter ``size_a``: the radius of a
-        sphere, radius and length of a capsule, the extents of a box, or the points of a profile.
+        sphere, radius and length of a capsule, or the extents of a box.
     body_b : Body or Frame
         The body B, or a frame on it.
     shape_b : BodyShape, str or array_like
@@ -200,11 +201,8 @@ class Contact(BodyForceElement):
                 remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
             )
         self.exponent = bounded(exponent, f"{attempt} with this exponent", lower=1.0, upper=3.0)
-        self._sizes = [
-            None if each.kind == "half_space" else self._declare_size(f"size_{label}", each)
-            for label, each in zip("ab", self._shapes, strict=True)
-        ]
-        unit = {1.0: "N/m", 1.5: "N/m^1.5"}.get(self.exponent, "")
+        self._sizes = [self._declare_size(*each) for each in zip("ab", self._shapes, strict=True)]
+        unit = "N/m" if self.exponent == 1.0 else ""  # no name for N/m^1.5
         self.stiffness = self.declare_numeric_parameter(
             "stiffness", stiffness, unit=unit, lower=0.0
         )
@@ -238,7 +236,7 @@ class Contact(BodyForceElement):
             "beginning",
             [0.0, 0.0],
             element_names=["time", "passage"],
-            doc="when a contact has begun, and how long passing through each other would take, in s",
+            doc="when a contact has begun, and how long it would take to pass through, in s",
         )
         self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
 
@@ -349,16 +347,17 @@ class Contact(BodyForceElement):
             bounded(speed, f"{attempt} with this speed", lower=0.0, exclusive=True),
         )
 
-    def _declare_size(self, name: str, shape: ContactShape) -> NumericParameter:
-        is_profile = shape.kind == "polyline"
+    def _declare_size(self, label: str, shape: ContactShape) -> NumericParameter | None:
+        """Declare the lengths of a shape but those of profiles, which are structure."""
+        if shape.kind in ("half_space", "polyline"):
+            return None
         return self.declare_numeric_parameter(
-            name,
-            shape.size,
-            unit="m",
-            lower=-np.inf if is_profile else 0.0,
-            problem=shape.size_problem if is_profile else None,
-            doc=f"lengths of the {shape.kind}",
+            f"size_{label}", shape.size, unit="m", lower=0.0, doc=f"lengths of the {shape.kind}"
         )
+
+    def _size(self, k: int, context: Any) -> Array:
+        size = self._sizes[k]
+        return self._shapes[k].size if size is None else size(context)
 
     # Equations -------------------------------------------------------------------------------
 
@@ -370,7 +369,7 @@ class Contact(BodyForceElement):
         A, B = self._shapes
         frames = [each.pose_of_frame(context) for each in self.attachments]
         X_WA, X_WB = (compose_transforms(X, s.pose) for X, s in zip(frames, (A, B), strict=True))
-        sizes = [np.zeros(1) if size is None else size(context) for size in self._sizes]
+        sizes = [self._size(k, context) for k in range(2)]
         found = touches(A, sizes[0], B, sizes[1], relative_pose(X_WB, X_WA))
         if A.is_round and B.is_round:
             found = [self._refuse_meeting(found[0], sizes[0][0] + sizes[1][0])]
@@ -415,7 +414,7 @@ class Contact(BodyForceElement):
         gap = self._smallest_gap(context)
         if not all(each.is_round for each in self._shapes):
             return gap
-        radii = sum(size(context)[0] for size in self._sizes if size is not None)
+        radii = self._size(0, context)[0] + self._size(1, context)[0]
         return gap * (gap + 2.0 * radii)
 
     def _calc_gap(self, context: Any) -> Array:
@@ -432,8 +431,7 @@ class Contact(BodyForceElement):
             closer = push.touch.gap < gap
             gap = np.where(closer, push.touch.gap, gap)
             rate = np.where(closer, push.rate, rate)
-        sizes = zip(self._shapes, self._sizes, strict=True)
-        depth = sum(each.depth(size(context)) for each, size in sizes if size is not None)
+        depth = sum(each.depth(self._size(k, context)) for k, each in enumerate(self._shapes))
         falls = rate < 0.0
         passage = np.where(falls, depth / np.where(falls, -rate, 1.0), 0.0)
         return {self.beginning: scalars.array([context.time, passage])}
@@ -441,11 +439,7 @@ class Contact(BodyForceElement):
     def calc_next_break_time(self, context: Any) -> float:
         """Return the end of the next of the first steps in a contact that has just begun."""
         time, passage = self.beginning(context)
-        following: float = np.inf
-        for part in reversed(_FIRST):
-            end = time + part * passage
-            following = np.where(end > context.time, end, following)
-        return following
+        return first_after(context.time, *(time + part * passage for part in _FIRST))
 
     def calc_spatial_forces(self, context: Any) -> list[Array]:
         """Return the spatial force on both bodies about their origins."""

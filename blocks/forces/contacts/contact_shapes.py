@@ -61,34 +61,24 @@ class ContactShape:
         Lengths in m; zero for a half-space, which has none.
     pose : RigidTransform
         Pose of the shape in the frame.
+    is_closed : bool
+        Whether a line leads from the last point of a profile to the first one.
     """
 
     kind: str
     size: FloatArray
     pose: RigidTransform
+    is_closed: bool = False
 
     @property
     def is_round(self) -> bool:
         """Whether it is a line or a point with a radius."""
         return self.kind in ("sphere", "capsule")
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether a profile ends where it begins."""
-        return bool(np.all(self.size[0] == self.size[-1]))
-
-    def size_problem(self, size: FloatArray) -> str | None:
-        """Say why sizes are none of this shape, or None."""
-        if self.kind != "polyline":
-            return None
-        if not np.all(np.any(np.diff(size, axis=0) != 0.0, axis=1)):
-            return "neighboring points that differ"
-        if self.is_closed and not np.all(size[0] == size[-1]):
-            return "a last point equal to the first one"
-        return None
-
     def depth(self, size: Array) -> Array:
         """Return half of the least thickness."""
+        if self.kind == "half_space":
+            return 0.0
         if self.kind == "polyline":
             return 0.5 * np.min(np.max(size, axis=0) - np.min(size, axis=0))
         return size[0] if self.is_round else 0.5 * np.min(size)
@@ -102,8 +92,7 @@ class ContactShape:
         if self.kind == "box":
             return [np.array(signs) * size for signs in product((-0.5, 0.5), repeat=3)]
         if self.kind == "polyline":
-            last = len(self.size) - self.is_closed
-            return [scalars.array([size[k][0], size[k][1], 0.0]) for k in range(last)]
+            return [scalars.array([size[k][0], size[k][1], 0.0]) for k in range(len(self.size))]
         return []
 
     def distance(self, size: Array, x: Array) -> tuple[Array, Array]:
@@ -116,7 +105,7 @@ class ContactShape:
         normals, corners = self._normals(size)
         found = []
         for k, normal in enumerate(normals):
-            start, end = size[k], size[k + 1]
+            start, end = size[k], size[(k + 1) % len(self.size)]
             along = end - start
             t = dot(x[:2] - start, along) / dot(along, along)
             at_end = t >= 0.5
@@ -137,8 +126,8 @@ class ContactShape:
     def _normals(self, size: Array) -> tuple[list[Array], list[Array]]:
         """Return the outward normals of all lines of a profile, and directions at its vertices."""
         normals = []
-        for k in range(len(self.size) - 1):
-            along = size[k + 1] - size[k]
+        for k in range(len(self.size) - (not self.is_closed)):
+            along = size[(k + 1) % len(self.size)] - size[k]
             normals.append(scalars.array([along[1], -along[0]]) / np.sqrt(dot(along, along)))
         first, last = (normals[-1], normals[0]) if self.is_closed else (normals[0], normals[-1])
         before, after = [first, *normals], [*normals, last]
@@ -174,11 +163,16 @@ def contact_shape(shape: object, attempt: str) -> ContactShape:
         points = as_numbers(shape, attempt)
         check_bounds(points, attempt)
         if points.ndim == 2 and points.shape[1] == 2 and len(points) > 1:
-            made = ContactShape("polyline", points, RigidTransform(np.eye(3), np.zeros(3)))
-            if not made.size_problem(points):
-                return made
+            closed = bool(np.all(points[0] == points[-1]))
+            points = points[: len(points) - closed]
+            following = np.concatenate([points[1:], points[:1]]) if closed else points[1:]
+            if len(following) and np.all(np.any(following != points[: len(following)], axis=1)):
+                pose = RigidTransform(np.eye(3), np.zeros(3))
+                return ContactShape("polyline", points, pose, is_closed=closed)
             raise DeclarationError(
-                attempt, expected="points that differ from their neighbors", found=shown(shape)
+                attempt,
+                expected="points that differ from their neighbors",
+                found=shown(shape),
             )
     raise DeclarationError(
         attempt,

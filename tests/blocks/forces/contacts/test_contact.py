@@ -329,7 +329,3 @@ def test_what_is_no_contact_is_refused() -> None:
     for restitution, speed in ((0.0, 1.0), (1.1, 1.0), (0.5, 0.0), (np.nan, 1.0)):
         with pytest.raises(fx.errors.ValueRefusedError):
             fx.Contact.damping_for(restitution, speed)
-    contact = make(ball, PROFILE)
-    context = contact.create_default_context()
-    with pytest.raises(fx.errors.ValueRefusedError, match="differ"):
-        context.set("size_b", np.zeros_like(PROFILE))
