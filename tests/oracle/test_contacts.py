@@ -35,7 +35,7 @@ def contact_of(case: dict[str, Any], **options: Any) -> tuple[fx.Contact, fx.Con
             fm.RigidTransform(fm.rotation_from_quaternion(each["q"]), np.array(each["p"])),
             np.array(each.get("V", np.zeros(6))),
         )
-        for each in case.get("motions", case.get("poses"))
+        for each in case["motions" if "motions" in case else "poses"]
     ]
     return contact, context_of(contact, *motions), motions
 
