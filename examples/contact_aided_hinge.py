@@ -2,10 +2,9 @@
 
 A leaf spring is clamped where a round cam touches it. A force across its end bends it towards the
 cam, until its curvature at the clamp is that of the cam. From then on it wraps onto the cam, and
-its curvature, hence the stress, grows no further. The leaf is a beam of several segments, and a contact
-at each of its nodes keeps it out of the cam. The force over the deflection is compared with an
-integration of the elastica: an arc on the cam, and from its end a free rod, in which neither angle
-nor moment jumps.
+its curvature, hence the stress, grows no further. The leaf is a beam of several segments, with a
+contact at each of its nodes. The force over the deflection is compared with an integration of the
+elastica: an arc on the cam, and from its end a free rod, in which neither angle nor moment jumps.
 
 Run it with ``python examples/contact_aided_hinge.py``. It saves ``contact_aided_hinge.png``.
 """
@@ -54,9 +53,7 @@ def build(*, cam: bool = True) -> fx.Plant:
         for node in leaf.inside.nodes:
             point = fx.BodyShape.point()
             builder.add_force_element(
-                fx.Contact(
-                    f"cam_{node.name}", node, point, builder.world, round_cam, stiffness=1e6
-                )
+                fx.Contact(f"cam_{node.name}", node, point, builder.world, round_cam, stiffness=1e6)
             )
     return builder.build()
 
