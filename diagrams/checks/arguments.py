@@ -104,9 +104,10 @@ def mapping(
     attempt: str,
     *,
     error: type[FlexureError] = ValueRefusedError,
-) -> dict[str, Any]:
-    """Return a copy of a mapping from texts."""
-    fits = isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+    keys: tuple[type, ...] = (str,),
+) -> dict[Any, Any]:
+    """Return a copy of a mapping from texts, or from other keys."""
+    fits = isinstance(values, Mapping) and all(isinstance(key, keys) for key in values)
     require(fits, values, attempt, expected, error=error)
     return dict(values)
 
