@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,10 @@ def build(friction: float) -> tuple[fx.Diagram, fx.Plant]:
     )
     table = builder.add_frame("table", builder.world, (UP, (0.0, 0.0, 0.0)))
     rubber, pad = fx.BodyShape.sphere(radius=RADIUS), fx.BodyShape.box(size=PAD)
-    others = [("floor", table, "half_space"), *zip(PADS, fingers, (pad, pad), strict=True)]
+    others: list[tuple[str, fx.Body | fx.Frame, Any]] = [
+        ("floor", table, "half_space"),
+        *zip(PADS, fingers, (pad, pad), strict=True),
+    ]
     for name, body, shape in others:
         contact = fx.Contact(
             name,
@@ -114,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the picture")
     folder = parser.parse_args().folder
-    runs: dict[str, fx.Result] = {}
+    runs: dict[str, fx.results.SimulationResult] = {}
     for label, friction in (("rough", 0.5), ("smooth", 0.02)):
         diagram, plant = build(friction)
         runs[label] = fx.simulate(diagram, LAST, rtol=1e-6)
@@ -137,7 +141,10 @@ def main() -> None:
 
 
 def draw(
-    plant: fx.Plant, runs: dict[str, fx.Result], heights: dict[str, NDArray[np.float64]], file: Path
+    plant: fx.Plant,
+    runs: dict[str, fx.results.SimulationResult],
+    heights: dict[str, NDArray[np.float64]],
+    file: Path,
 ) -> None:
     """Save the lifted ball, its height, and the forces of the pads."""
     import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.events import Witness
@@ -30,6 +31,7 @@ from flexure.diagrams.values.parameters import NumericParameter
 _FIRST = (1e-6, 1e-4, 1e-2)
 
 
+@runtime_checkable
 class Elastic(Protocol):
     """A material with elastic constants, such as `Material`."""
 
@@ -276,7 +278,8 @@ class Contact(BodyForceElement):
         Raises
         ------
         DeclarationError
-            When there is no sphere, or another shape is neither sphere, half-space nor box.
+            When there is no sphere, another shape is neither sphere, half-space nor box, or there
+            are not two materials.
 
         Notes
         -----
@@ -306,6 +309,10 @@ class Contact(BodyForceElement):
                 found=" and ".join(kinds),
                 remedy="Pass a stiffness to Contact instead",
             )
+        fits = isinstance(materials, (tuple, list)) and len(materials) == 2
+        fits = fits and all(isinstance(each, Elastic) for each in materials)
+        remedy = "Make them as in fx.Material.common('structural steel S235')"
+        require(fits, materials, attempt, "two materials", error=DeclarationError, remedy=remedy)
         bends = [1.0 / float(each.size[0]) for each in shapes if each.kind == "sphere"]
         soft = sum((1.0 - each.poissons_ratio**2) / each.youngs_modulus for each in materials)
         stiffness = 4.0 / 3.0 / soft / np.sqrt(sum(bends))
