@@ -45,7 +45,7 @@ class Elastic(Protocol):
 
 
 class Push(NamedTuple):
-    """What happens at one touch, in the world.
+    """Motion and forces at one touch, in the world.
 
     Attributes
     ----------
@@ -309,8 +309,9 @@ class Contact(BodyForceElement):
                 found=" and ".join(kinds),
                 remedy="Pass a stiffness to Contact instead",
             )
-        fits = isinstance(materials, (tuple, list)) and len(materials) == 2
-        fits = fits and all(isinstance(each, Elastic) for each in materials)
+        pair: Any = materials
+        fits = isinstance(pair, (tuple, list)) and len(pair) == 2
+        fits = fits and all(isinstance(each, Elastic) for each in pair)
         remedy = "Make them as in fx.Material.common('structural steel S235')"
         require(fits, materials, attempt, "two materials", error=DeclarationError, remedy=remedy)
         bends = [1.0 / float(each.size[0]) for each in shapes if each.kind == "sphere"]
