@@ -36,7 +36,7 @@ def of_drawing(verb: str, **arguments: str) -> Make:
 
 
 def flexure_calls() -> dict[str, Make]:
-    """Constructors of materials, sections and assemblies."""
+    """Constructors of materials, contacts, sections and assemblies."""
     world = fx.PlantBuilder("plant").world
     leaves = {
         "name": "stage",
@@ -47,10 +47,21 @@ def flexure_calls() -> dict[str, Make]:
         "thickness": 5e-4,
         "material": fx.Material.common("structural steel S235"),
     }
+    ball = fx.BodyShape.sphere(radius=0.1)
     return {
         "part_drawing": drawn,
         "PartDrawing.area": of_drawing("area", name="leaf"),
         "PartDrawing.save": of_drawing("save", path="leaf.svg"),
+        "Contact.damping_for": whole(fx.Contact.damping_for, restitution=0.5, speed=1.0),
+        "Contact.hertz": whole(
+            fx.Contact.hertz,
+            name="touch",
+            body_a=world,
+            shape_a="half_space",
+            body_b=leaves["frame_c"],
+            shape_b=ball,
+            materials=(leaves["material"], leaves["material"]),
+        ),
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
         "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
         "EllipticNotch": whole(
