@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         FilletedNotch as FilletedNotch,
         Notch as Notch,
     )
+    from flexure.blocks.flexures.sections.fatigue import Fatigue as Fatigue
     from flexure.blocks.flexures.sections.materials import Material as Material
     from flexure.blocks.flexures.sections.rectangle_section import (
         RectangleSection as RectangleSection,

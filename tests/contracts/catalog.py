@@ -463,6 +463,8 @@ CATALOG: dict[str, Recipe] = {
         clamped_warping=True,
         segments=1,
         planar=True,
+        ends=(-0.25, 0.5),
+        fatigue=fx.Fatigue(3.0, 8.0, cycles=1e5, stress_ratio=0.1, concentration=1.5),
     ),
     "Beam that is tapered": recipe(
         fx.Beam,

@@ -90,6 +90,20 @@ def flexure_calls() -> dict[str, Make]:
             shear_factor_y=0.8,
             shear_factor_z=0.9,
         ),
+        "Fatigue": whole(
+            fx.Fatigue,
+            strength=300e6,
+            static_strength=1e9,
+            cycles=1e5,
+            knee=1e6,
+            exponent=5.0,
+            exponent_beyond=20.0,
+            stress_ratio=0.0,
+            concentration=1.5,
+        ),
+        "Fatigue.weld": whole(
+            fx.Fatigue.weld, fat_class=80e6, cycles=1e6, stress_ratio=0.0, partial_factor=1.1
+        ),
         "Limit": whole(
             fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
         ),
