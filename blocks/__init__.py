@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         StateFeedback as StateFeedback,
     )
     from flexure.blocks.flexures.beams.beam import Beam as Beam
-    from flexure.blocks.flexures.beams.flexure_assemblies import (
+    from flexure.blocks.flexures.assemblies.flexure_assemblies import (
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,
