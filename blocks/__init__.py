@@ -13,12 +13,12 @@ if TYPE_CHECKING:
         LuenbergerObserver as LuenbergerObserver,
         StateFeedback as StateFeedback,
     )
-    from flexure.blocks.flexures.beams.beam import Beam as Beam
     from flexure.blocks.flexures.assemblies.flexure_assemblies import (
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,
     )
+    from flexure.blocks.flexures.beams.beam import Beam as Beam
     from flexure.blocks.flexures.beams.leaf_spring import (
         LeafSpring as LeafSpring,
         WireFlexure as WireFlexure,
