@@ -13,12 +13,30 @@ if TYPE_CHECKING:
         LuenbergerObserver as LuenbergerObserver,
         StateFeedback as StateFeedback,
     )
-    from flexure.blocks.flexures.beams.beam import Beam as Beam
-    from flexure.blocks.flexures.beams.flexure_assemblies import (
+    from flexure.blocks.flexures.assemblies.amplifiers import (
+        BridgeAmplifier as BridgeAmplifier,
+        LeverAmplifier as LeverAmplifier,
+    )
+    from flexure.blocks.flexures.assemblies.compound_guide import CompoundGuide as CompoundGuide
+    from flexure.blocks.flexures.assemblies.flexure_assemblies import (
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,
     )
+    from flexure.blocks.flexures.assemblies.plane_springs import (
+        MembraneFlexure as MembraneFlexure,
+        SpiralFlexure as SpiralFlexure,
+    )
+    from flexure.blocks.flexures.assemblies.remote_pivots import (
+        ButterflyPivot as ButterflyPivot,
+        RemoteCenterHinge as RemoteCenterHinge,
+        RobertsGuide as RobertsGuide,
+    )
+    from flexure.blocks.flexures.assemblies.wire_assemblies import (
+        Bipod as Bipod,
+        Hexapod as Hexapod,
+    )
+    from flexure.blocks.flexures.beams.beam import Beam as Beam
     from flexure.blocks.flexures.beams.leaf_spring import (
         LeafSpring as LeafSpring,
         WireFlexure as WireFlexure,
