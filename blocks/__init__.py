@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Bumper as Bumper,
         Cable as Cable,
     )
+    from flexure.blocks.forces.between_points.piezo_stack import PiezoStack as PiezoStack
     from flexure.blocks.forces.between_points.spring_damper import (
         LinearSpringDamper as LinearSpringDamper,
     )

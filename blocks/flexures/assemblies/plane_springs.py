@@ -105,7 +105,9 @@ class MembraneFlexure(_PlaneSpring):
     --------
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("coil", gravity=(0.0, 0.0, 0.0))
-    >>> hub = builder.add_body("hub", fx.SpatialInertia.solid_cylinder(0.1, 0.01, 0.02))
+    >>> hub = builder.add_body(
+    ...     "hub", fx.SpatialInertia.solid_cylinder(0.1, radius=0.01, length=0.02)
+    ... )
     >>> steel = fx.Material.common("stainless steel 301")
     >>> size = {"width": 0.005, "thickness": 2e-4, "material": steel}
     >>> spring = fx.MembraneFlexure(
@@ -172,7 +174,7 @@ class SpiralFlexure(_PlaneSpring):
     arms : int
         Number n of arms, at least 2; three by default.
     segments : int
-        Segments of each arm, 4 by default, for errors of the stiffness below 0.2 %.
+        Segments of each arm, 4 by default, for errors of the stiffness below 1 %.
     **options
         Further arguments of the arms, such as ``damping_time``.
 
@@ -205,14 +207,16 @@ class SpiralFlexure(_PlaneSpring):
     --------
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("coil", gravity=(0.0, 0.0, 0.0))
-    >>> hub = builder.add_body("hub", fx.SpatialInertia.solid_cylinder(0.1, 0.01, 0.02))
+    >>> hub = builder.add_body(
+    ...     "hub", fx.SpatialInertia.solid_cylinder(0.1, radius=0.01, length=0.02)
+    ... )
     >>> steel = fx.Material.common("stainless steel 301")
     >>> size = {"width": 0.002, "thickness": 2e-4, "material": steel}
     >>> spring = fx.SpiralFlexure(
     ...     "spring", builder.world, hub, inner_radius=0.01, outer_radius=0.03, sweep=2.0, **size
     ... )
     >>> print(f"{spring.radius:.5f} m")
-    0.02215 m
+    0.02253 m
     """
 
     def __init__(

@@ -86,7 +86,7 @@ class Hexapod(_WireAssembly):
     --------
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("mount", gravity=(0.0, 0.0, 0.0))
-    >>> disk = fx.SpatialInertia.solid_cylinder(1.0, 0.05, 0.01)
+    >>> disk = fx.SpatialInertia.solid_cylinder(1.0, radius=0.05, length=0.01)
     >>> platform = builder.add_body("platform", disk)
     >>> hexapod = fx.Hexapod(
     ...     "legs",
@@ -189,7 +189,9 @@ class Bipod(_WireAssembly):
     --------
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("mount", gravity=(0.0, 0.0, 0.0))
-    >>> mirror = builder.add_body("mirror", fx.SpatialInertia.solid_cylinder(1.0, 0.05, 0.01))
+    >>> mirror = builder.add_body(
+    ...     "mirror", fx.SpatialInertia.solid_cylinder(1.0, radius=0.05, length=0.01)
+    ... )
     >>> bipod = fx.Bipod(
     ...     "foot",
     ...     builder.world,

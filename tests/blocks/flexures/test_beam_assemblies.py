@@ -236,6 +236,7 @@ def stiffness_of_arc(radius: float, sweep: float, stiffness: Any) -> float:
     return float(np.linalg.inv(flexible)[0, 0])
 
 
+@pytest.mark.full
 def test_plane_springs_are_as_stiff_as_their_arms() -> None:
     for angle, arms in ((0.0, 3), (0.3, 4)):
         options = RING | SHEET | {"angle": angle, "arms": arms}
@@ -245,15 +246,15 @@ def test_plane_springs_are_as_stiff_as_their_arms() -> None:
         assert spring.leaves[0].length.default == pytest.approx(L)
         assert stiffness[5, 5] == pytest.approx(arms * 12.0 * EI / L**3, rel=1e-6)
     J = float(fx.RectangleSection(WIDTH, THICKNESS).torsion_constant)
-    for sweep in (0.8, 2.5):
-        builder, body, spring = carrying(fx.SpiralFlexure, **RING, **SHEET, sweep=sweep, segments=4)
+    for sweep in (0.8, np.pi):
+        builder, body, spring = carrying(fx.SpiralFlexure, **RING, **SHEET, sweep=sweep, arms=2)
         stiffness = fx.stiffness(builder.build(), body).matrix[5, 5]
         arm = stiffness_of_arc(spring.radius, sweep, np.array([G * J, EI, 1e4 * EI]))
-        assert stiffness == pytest.approx(3.0 * arm, rel=2e-3)
+        assert stiffness == pytest.approx(2.0 * arm, rel=1e-2)
         parts = sweep - np.sin(sweep), sweep + np.sin(sweep)
         inner = parts[0] / (2.0 * EI) + parts[1] / (2.0 * G * J)
         softness = sweep / (G * J) - 4.0 * np.sin(0.5 * sweep) ** 2 / (G * J) ** 2 / inner
-        assert stiffness == pytest.approx(3.0 / (spring.radius**3 * softness), rel=2e-3)
+        assert stiffness == pytest.approx(2.0 / (spring.radius**3 * softness), rel=1e-2)
 
 
 def test_hexapods_and_bipods_are_as_stiff_as_lines_of_springs() -> None:
