@@ -302,6 +302,9 @@ class BodyForceElement(ForceElement):
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
         Sizes of further inputs, by their names.
+    drives : mapping of str to str, optional
+        Units of further inputs of size 1 that are inputs of the plant, ``<name>.<input>``, by their
+        names; they are 0 while nothing is connected.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     offsets : mapping of str to callable, optional
@@ -322,6 +325,8 @@ class BodyForceElement(ForceElement):
         What is inside of an element that is divided; nothing in others.
     given_ports : list of InputPort
         The inputs of ``given``.
+    drive_ports : list of InputPort
+        The inputs of ``drives``.
 
     Raises
     ------
@@ -379,6 +384,7 @@ class BodyForceElement(ForceElement):
         *,
         dissipates: bool = True,
         given: Mapping[str, int] | None = None,
+        drives: Mapping[str, str] | None = None,
         inside: Division | None = None,
         offsets: Mapping[str, Calculation] | None = None,
         states: Mapping[str, Any] | None = None,
@@ -397,9 +403,13 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
+        self.drive_ports = [
+            self.declare_vector_input(each, 1, default=[0.0], unit=unit)
+            for each, unit in (drives or {}).items()
+        ]
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
-        at_rest = [*positions, *self.given_ports, *own]
+        at_rest = [*positions, *self.given_ports, *self.drive_ports, *own]
         calc, both = self._calc_forces, [*at_rest, *velocities]
         reads = both if dissipates else at_rest
         if self.inside:
