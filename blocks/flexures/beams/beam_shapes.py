@@ -108,7 +108,7 @@ def require_length(beam: Beam, context: Any) -> None:
             expected=f"a length that fits between '{beam.frame_a.name}' and"
             f" '{beam.frame_c.name}', to a strain of {_STRAIN:.1%}",
             found=f"{'stretched' if strain > 0.0 else 'squeezed'} by {abs(strain):.2%}, since a"
-            f" length in a context moves no frame, and the plant was built for {built:.6g} m",
+            f" length in a context moves no body, and the plant was built for {built:.6g} m",
             remedy="Build a plant for each length, set positions of joints that fit, such as those"
             " of equilibrium(...).context, or pass prestressed=True",
         )
