@@ -179,7 +179,7 @@ class Beam(PresentedBeam, StressedElement):
     ends : (float, float)
         How far the ends are from the frames, along x of A and of C, in lengths of the beam. With
         ``(-0.5, 0.5)`` the frames coincide in its middle, whatever its length is in a context. In
-        all equations and outputs, A and C stand for the ends.
+        all equations and outputs, A and C are the ends.
     fatigue : Fatigue, optional
         What it endures. Its numbers are parameters, such as ``fatigue_cycles``, and the output
         ``fatigue_safety`` is the safety if the present stress is the extreme of a cycle.
