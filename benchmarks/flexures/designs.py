@@ -95,10 +95,11 @@ def by_hand(kind: str) -> tuple[float, float]:
     left, start = evaluation(kind), time.process_time()
 
     def sizes(u: FloatArray) -> FloatArray:
-        return LOWER + u * (UPPER - LOWER)
+        return np.asarray(LOWER + u * (UPPER - LOWER))
 
     begin = (np.array([*START.values()]) - LOWER) / (UPPER - LOWER)
-    found = optimize.minimize(
+    minimize: Any = optimize.minimize
+    found = minimize(
         lambda u: u[0],
         begin,
         bounds=[(0.0, 1.0)] * 3,
