@@ -447,8 +447,8 @@ class Contact(BodyForceElement):
             gap = np.where(closer, push.touch.gap, gap)
             rate = np.where(closer, push.rate, rate)
         depth = sum(each.depth(self._size(k, context)) for k, each in enumerate(self._shapes))
-        falls = rate < 0.0
-        passage = np.where(falls, depth / np.where(falls, -rate, 1.0), 0.0)
+        rises = rate >= 0.0  # not where it is NaN
+        passage = np.where(rises, 0.0, depth / np.where(rises, 1.0, -rate))
         assert self.beginning is not None  # the event is declared with it
         return {self.beginning: scalars.array([context.time, passage])}
 
