@@ -129,7 +129,12 @@ def test_degenerate_placements() -> None:
 
 def test_forces_by_hand() -> None:
     """Hunt-Crossley and friction of a ball that sinks, slides and spins on the ground."""
-    options = {"stiffness": 5e3, "damping": 0.2, "friction": 0.5, "transition_velocity": 0.3}
+    options: dict[str, Any] = {
+        "stiffness": 5e3,
+        "damping": 0.2,
+        "friction": 0.5,
+        "transition_velocity": 0.3,
+    }
     contact = fx.Contact(
         "c", Body("a"), SHAPES["ball"], world(), "half_space", exponent=1.5, **options
     )
