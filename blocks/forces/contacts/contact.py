@@ -21,11 +21,12 @@ from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.signals.waveforms import first_after
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.arguments import flag, require
 from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.arrays import Array, bounded
 from flexure.diagrams.values.events import Witness
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.state import DiscreteState
 
 #: Parts of the thickness of the shapes at which the first steps in a contact end.
 _FIRST = (1e-6, 1e-4, 1e-2)
@@ -134,6 +135,9 @@ class Contact(BodyForceElement):
         Coefficient of friction μ >= 0. By default there is none, and no such parameter.
     transition_velocity : float, optional
         Velocity v_s > 0 in m/s up to which friction grows; required with friction.
+    watched : bool
+        Whether its beginning is an event. Diagrams with more than 60 events of this kind have no
+        native code: with more contacts, pass False for those of slow or thick bodies.
 
     Raises
     ------
@@ -189,6 +193,7 @@ class Contact(BodyForceElement):
         damping: float = 0.0,
         friction: float | None = None,
         transition_velocity: float | None = None,
+        watched: bool = True,
     ) -> None:
         super().__init__(name, {"A": body_a, "B": body_b})
         attempt = f"Cannot make contact '{name}'"
@@ -234,13 +239,15 @@ class Contact(BodyForceElement):
             unit="N",
             doc="sum of the normal forces",
         )
-        self.beginning = self.declare_discrete_state(
-            "beginning",
-            [0.0, 0.0],
-            element_names=["time", "passage"],
-            doc="when a contact has begun, and how long it would take to pass through, in s",
-        )
-        self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
+        self.beginning: DiscreteState | None = None
+        if flag(watched, "watched", attempt):
+            self.beginning = self.declare_discrete_state(
+                "beginning",
+                [0.0, 0.0],
+                element_names=["time", "passage"],
+                doc="when a contact has begun, and how long it would take to pass through, in s",
+            )
+            self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
 
     @classmethod
     def hertz(
@@ -268,7 +275,7 @@ class Contact(BodyForceElement):
         materials : tuple of Material, Material
             The materials of both shapes.
         **options
-            ``damping``, ``friction`` and ``transition_velocity``.
+            ``damping``, ``friction``, ``transition_velocity`` and ``watched``.
 
         Returns
         -------
@@ -385,9 +392,9 @@ class Contact(BodyForceElement):
 
     def _refuse_meeting(self, touch: Touch, radii: Array) -> Touch:
         """Return the touch of round shapes, unless their axes meet."""
-        gap = scalars.refuse_where(
+        gap, *normal = scalars.refuse_where(
             touch.gap + radii <= 0.0,
-            touch.gap,
+            scalars.array([touch.gap, *touch.normal]),
             lambda: EvaluationError(
                 f"Cannot evaluate the force of '{self.label}'",
                 expected="round shapes whose axes do not meet",
@@ -395,7 +402,7 @@ class Contact(BodyForceElement):
                 remedy="Place the bodies apart, or make the contact stiffer",
             ),
         )
-        return touch._replace(gap=gap)
+        return touch._replace(gap=gap, normal=scalars.array(normal))
 
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []
@@ -440,12 +447,15 @@ class Contact(BodyForceElement):
             gap = np.where(closer, push.touch.gap, gap)
             rate = np.where(closer, push.rate, rate)
         depth = sum(each.depth(self._size(k, context)) for k, each in enumerate(self._shapes))
-        falls = rate < 0.0
-        passage = np.where(falls, depth / np.where(falls, -rate, 1.0), 0.0)
+        rises = rate >= 0.0  # not where it is NaN
+        passage = np.where(rises, 0.0, depth / np.where(rises, 1.0, -rate))
+        assert self.beginning is not None  # the event is declared with it
         return {self.beginning: scalars.array([context.time, passage])}
 
     def calc_next_break_time(self, context: Any) -> float:
         """Return the end of the next of the first steps in a contact that has just begun."""
+        if self.beginning is None:
+            return np.inf
         time, passage = self.beginning(context)
         return first_after(context.time, *(time + part * passage for part in _FIRST))
 
