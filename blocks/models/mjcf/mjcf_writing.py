@@ -16,6 +16,7 @@ from flexure.blocks.math import (
     quaternion_from_rotation,
 )
 from flexure.blocks.models.writing.plant_writer import (
+    Axis,
     JointKind,
     PlantWriter,
     color_shares,
@@ -25,7 +26,6 @@ from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
-from flexure.blocks.multibody.constraints.gearing import Coordinate
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
 from flexure.blocks.multibody.joints.ball_rpy import BallRpyJoint
@@ -233,7 +233,7 @@ class _Writer(PlantWriter):
         return None
 
     def _add_site(self, name: str, body: Body, X_BF: RigidTransform) -> None:
-        ET.SubElement(self._bodies[body.number], "site", {"name": name, **_pose(X_BF)})
+        ET.SubElement(self._bodies[self.number(body)], "site", {"name": name, **_pose(X_BF)})
 
     # Joints ----------------------------------------------------------------------------------
 
@@ -352,7 +352,7 @@ class _Writer(PlantWriter):
         return True
 
 
-def _axis_name(coordinate: Coordinate) -> str:
+def _axis_name(coordinate: Axis) -> str:
     """Return the name of the element for one coordinate of a joint."""
     joint, k = coordinate
     return joint.name if joint.num_positions == 1 else f"{joint.name}_{joint.position_suffix(k)}"

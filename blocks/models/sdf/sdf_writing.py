@@ -343,7 +343,7 @@ class _Writer(PlantWriter):
         if kind is None or kind.name == "floating" or loop.name in self._taken_names():
             return False
         poses = self._poses_at_zero()
-        X_WF, X_WM = (compose_transforms(poses[f.body.number], f.X_BF) for f in (F, M))
+        X_WF, X_WM = (compose_transforms(poses[self.number(f.body)], f.X_BF) for f in (F, M))
         X_FM = relative_pose(X_WF, X_WM)
         q = loop.nearest_positions(X_FM)
         nearest = loop.calc_pose(q)
@@ -354,7 +354,7 @@ class _Writer(PlantWriter):
         is_turned = kind.name in ("screw", "universal") and np.max(np.abs(q)) > _CLOSED
         if error > _CLOSED or is_turned:
             return False
-        X_PM = relative_pose(poses[F.body.number], X_WM)
+        X_PM = relative_pose(poses[self.number(F.body)], X_WM)
         self._joint_element(self._model, loop, F.body, M.body, X_PM)
         return True
 

@@ -252,7 +252,7 @@ class _Writer(PlantWriter):
     def _other_frames(self) -> Iterator[ET.Element]:
         """Yield the frames that are not those of joints, as Drake has them."""
         for frame in self.other_frames():
-            X_LB = self._frames[frame.body.number]
+            X_LB = self._frames[self.number(frame.body)]
             element = _origin(compose_transforms(X_LB, frame.X_BF))
             element.tag = "frame"
             element.attrib = {"name": frame.name, "link": frame.body.name, **element.attrib}

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -22,7 +22,6 @@ from flexure.blocks.multibody.bodies.body_shape import Primitive
 from flexure.blocks.multibody.bodies.meshes import write_stl
 from flexure.blocks.multibody.constraints import Coupling
 from flexure.blocks.multibody.constraints.constraint import Constraint
-from flexure.blocks.multibody.constraints.gearing import Coordinate
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.plants.plant import Plant
@@ -39,6 +38,10 @@ def numbers_text(numbers: npt.ArrayLike) -> str:
     """Return numbers that are read back as they are, with a large number for infinity."""
     finite = np.clip(np.atleast_1d(np.asarray(numbers, dtype=float)) + 0.0, -BOUNDLESS, BOUNDLESS)
     return " ".join(repr(float(each)) for each in finite)
+
+
+#: A joint, and the number of one of its coordinates.
+Axis: TypeAlias = tuple[Joint, int]
 
 
 class JointKind(NamedTuple):
@@ -210,7 +213,7 @@ class PlantWriter(ABC):
             if not self.write_constraint(each):
                 self.left_out.add(f"the {type(each).__name__} '{each.name}'")
 
-    def coupled(self, constraint: Coupling) -> tuple[Coordinate, Coordinate, float, float] | None:
+    def coupled(self, constraint: Coupling) -> tuple[Axis, Axis, float, float] | None:
         """Return q', q, a and b of a coupling q' = a q + b of two axes; None of other couplings."""
         pair = constraint.gearing.coordinates
         if len(pair) != 2 or not all(self.kind(joint).has_axes for joint, _ in pair):
@@ -220,6 +223,12 @@ class PlantWriter(ABC):
         return pair[0], pair[1], -second / first, float(offset) / first
 
     # Bodies ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def number(body: Body) -> int:
+        """Return the number of a body of the plant."""
+        assert body.number is not None  # bodies of plants have one
+        return body.number
 
     def inertia(self, body: Body, X_LB: RigidTransform) -> tuple[float, FloatArray, FloatArray]:
         """Return the mass, its center in L, and the six moments about it along the axes of L.

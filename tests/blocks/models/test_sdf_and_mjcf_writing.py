@@ -244,7 +244,9 @@ def test_what_formats_cannot_hold_is_listed_or_refused(tmp_path: Path) -> None:
     pivots[0].set_velocity_limits(-1.0, 2.0)
     pivots[1].set_acceleration_limits(-1.0, 1.0)
     builder.add_actuator("drive", pivots[0])
-    builder.add_force_element(fx.JointStop("stop", pivots[1], lower=-1.0, stiffness=1e3, damping=0.1))
+    builder.add_force_element(
+        fx.JointStop("stop", pivots[1], lower=-1.0, stiffness=1e3, damping=0.1)
+    )
     builder.add_constraint(fx.Coupling("sum", dict.fromkeys(pivots, 1.0)))
     builder.add_external_force("push", bodies[2])
     builder.add_shape(bodies[0], fx.BodyShape.tube(inner_radius=1, outer_radius=2, length=3))
