@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import file_path, shown
+from flexure.diagrams.checks.arguments import file_path, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
 from flexure.diagrams.files.atomic_files import replacing
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
 
 _READ = "Cannot read a mesh"
 #: Of a file: 4 million triangles, more than any picture shows.
@@ -121,6 +121,37 @@ def checked_mesh(vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> Mesh:
             found=f"{shown(vertices)} and {shown(triangles)}",
         )
     return Mesh(points, corners.astype(np.intp))
+
+
+def scaled_mesh(
+    source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike], scale: npt.ArrayLike
+) -> Mesh:
+    """Return the mesh of an STL file, or of vertices and triangles, with checked factors."""
+    attempt = "Cannot make a mesh with scale"
+    factors = as_numbers(scale, attempt)
+    check_bounds(factors, attempt, lower=-1e6, upper=1e6)
+    fits = factors.shape in ((), (3,)) and np.all(factors != 0.0)
+    require(fits, scale, attempt, "one factor or three, which are not zero")
+    factors = np.broadcast_to(factors, 3)
+    if isinstance(source, tuple) and len(source) == 2:
+        mesh = checked_mesh(*source)
+    elif isinstance(source, (str, Path)):
+        if Path(source).suffix.lower() != ".stl":
+            raise DeclarationError(
+                "Cannot make a mesh",
+                expected="the name of a file that ends in .stl",
+                found=shown(source),
+                remedy="Convert it to STL, or pass (vertices, triangles)",
+            )
+        mesh = read_stl(source)
+    else:
+        raise DeclarationError(
+            "Cannot make a mesh",
+            expected="the name of an STL file, or (vertices, triangles)",
+            found=shown(source),
+        )
+    order = slice(None) if np.prod(np.sign(factors)) > 0 else slice(None, None, -1)
+    return Mesh(mesh.vertices * factors, mesh.triangles[:, order])
 
 
 def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:

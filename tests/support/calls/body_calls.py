@@ -18,6 +18,9 @@ from tests.support.calls.public_calls import (
     whole,
 )
 
+#: Vertices and triangles of a closed surface.
+TETRAHEDRON = np.vstack([np.zeros(3), np.eye(3)]), [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+
 
 def new_plant() -> tuple[Any, Any]:
     made = plant_builder()
@@ -167,6 +170,7 @@ def body_calls() -> dict[str, Make]:
         "SpatialInertia.solid_capsule": whole(
             inertia.solid_capsule, mass=1.0, radius=0.1, length=0.2
         ),
+        "SpatialInertia.solid_mesh": whole(inertia.solid_mesh, mass=1.0, source=TETRAHEDRON),
         "SpatialInertia.solid_cylinder": whole(
             inertia.solid_cylinder, mass=1.0, radius=0.1, length=0.2
         ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -432,3 +434,52 @@ def test_other_axes_are_reached_by_turning() -> None:
 def test_matrix_that_is_no_rotation_turns_nothing() -> None:
     with pytest.raises(DeclarationError, match="Cannot move SpatialInertia"):
         some_body().rotated(2.0 * np.eye(3))
+
+
+def box_mesh() -> tuple[np.ndarray, np.ndarray]:
+    """Return the surface of a box of 0.1 by 0.2 by 0.3, turned and moved, facing outwards."""
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * (0.05, 0.1, 0.15)
+    faces = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    triangles = np.array([f[i : i + 1] + f[j : j + 2] for f in faces for i, j in ((0, 1), (0, 2))])
+    return corners @ TURN.T + [3.0, -2.0, 1.0], triangles
+
+
+TURN = fm.rotation_from_rpy(np.array([0.4, -0.7, 1.1]))
+
+
+def test_a_closed_mesh_is_the_solid_inside(tmp_path: Path) -> None:
+    points, triangles = box_mesh()
+    box = SpatialInertia.solid_box(density=500.0, size=(0.1, 0.2, 0.3))
+    expected = box.moved((TURN, (3.0, -2.0, 1.0)))
+    made = [SpatialInertia.solid_mesh(source=(points, triangles), density=500.0)]
+    made.append(SpatialInertia.solid_mesh(3.0, source=(1e3 * points, triangles), scale=1e-3))
+    odd = triangles.copy()
+    odd[[2, 7]] = odd[[2, 7], ::-1]
+    for wrong, told in ((odd, "2 of the 12"), (triangles[:, ::-1], "12 of the 12")):
+        with pytest.warns(UserWarning, match=f"{told} triangles of a mesh face inwards"):
+            made.append(SpatialInertia.solid_mesh(3.0, source=(points, wrong)))
+    for solid in made:
+        assert solid.mass == pytest.approx(3.0, rel=1e-12)
+        np.testing.assert_allclose(solid.com, expected.com, atol=1e-12)
+        np.testing.assert_allclose(solid.inertia, expected.inertia, atol=1e-13)
+    holed = np.concatenate([triangles, 8 + triangles[:, ::-1]])  # a box with a cavity
+    shell = SpatialInertia.solid_mesh(
+        source=(np.concatenate([points, points.mean(0) + 0.5 * (points - points.mean(0))]), holed),
+        density=500.0,
+    )
+    assert shell.mass == pytest.approx(3.0 * 7 / 8)
+    np.testing.assert_allclose(shell.inertia, expected.inertia * 31 / 32, atol=1e-12)
+    for wrong, told in ((triangles[1:], "3 of 18 edges"), (triangles[:1], "3 of 3 edges")):
+        with pytest.raises(DeclarationError, match=f"closed surface.*{told}"):
+            SpatialInertia.solid_mesh(3.0, source=(points, wrong))
+    with pytest.raises(DeclarationError, match="encloses a volume"):
+        SpatialInertia.solid_mesh(3.0, source=(np.eye(3), [[0, 1, 2], [0, 2, 1]]))
+    trimesh = pytest.importorskip("trimesh", reason="the package trimesh is missing")
+    ball = trimesh.creation.annulus(0.1, 0.2, 0.5)
+    ball.apply_translation([1.0, 2.0, 3.0])
+    ball.export(tmp_path / "ring.stl")
+    ring = SpatialInertia.solid_mesh(source=tmp_path / "ring.stl", density=7800.0)
+    ball.density = 7800.0
+    assert ring.mass == pytest.approx(ball.mass, rel=1e-6)
+    np.testing.assert_allclose(ring.com, ball.center_mass, rtol=1e-6)
+    np.testing.assert_allclose(ring.inertia, ball.moment_inertia, rtol=1e-5, atol=1e-5 * ball.mass)
