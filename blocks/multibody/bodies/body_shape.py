@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies import solids
-from flexure.blocks.multibody.bodies.meshes import Mesh, scaled_mesh, simplified
+from flexure.blocks.multibody.bodies.meshes import Mesh, read_mesh, simplified
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.signals.coordinate_axes import Axis
 from flexure.diagrams.checks.arguments import require, shown
@@ -169,7 +169,7 @@ class BodyShape:
         The file is read at once. If it has more than 4000 triangles, neighbors are joined until
         there are fewer.
         """
-        mesh = simplified(scaled_mesh(source, scale))
+        mesh = simplified(read_mesh(source, scale))
         return cls((Primitive("mesh", (), np.eye(3), np.zeros(3), None, mesh),))
 
     # Others made from it ---------------------------------------------------------------------

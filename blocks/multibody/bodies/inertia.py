@@ -12,8 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies import solids
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, require_shape, shape_of
-from flexure.blocks.multibody.bodies.mesh_solids import mesh_solid
-from flexure.blocks.multibody.bodies.meshes import scaled_mesh
+from flexure.blocks.multibody.bodies.meshes import read_mesh
 from flexure.blocks.multibody.bodies.poses import checked_pose
 from flexure.blocks.multibody.bodies.unit_inertia import (
     checked_inertia,
@@ -152,16 +151,14 @@ class SpatialInertia:
 
     @classmethod
     def _uniform(
-        cls, solid: solids.Solid, mass: float | None, density: float | None = None
+        cls,
+        solid: solids.Solid,
+        mass: float | None,
+        density: float | None = None,
+        shape: BodyShape | None = None,
     ) -> SpatialInertia:
         """Return a solid that has the mass or the density."""
         attempt = f"Cannot make {solid.what}"
-        m = cls._mass_of(solid.volume, mass, density, attempt)
-        return cls._of(m, np.zeros(3), solid.moments, shape_of(solid), attempt)
-
-    @staticmethod
-    def _mass_of(volume: float, mass: float | None, density: float | None, attempt: str) -> float:
-        """Return the mass of a solid that has the mass or the density."""
         if (mass is None) == (density is None):
             raise DeclarationError(
                 attempt,
@@ -171,8 +168,10 @@ class SpatialInertia:
         if mass is None:
             what = f"{attempt} with the density"
             rho = bounded(density, what, lower=0.0, unit="kg/m^3")
-            mass = rho * volume
-        return checked_mass(mass, attempt)
+            mass = rho * solid.volume
+        m = checked_mass(mass, attempt)
+        shape = shape_of(solid) if shape is None else shape
+        return cls._of(m, np.array(solid.center), solid.moments, shape, attempt)
 
     # Particles and solids --------------------------------------------------------------------
 
@@ -334,61 +333,6 @@ class SpatialInertia:
         return cls._uniform(solids.cylinder(radius, length, axis), mass, density)
 
     @classmethod
-    def solid_mesh(
-        cls,
-        mass: float | None = None,
-        *,
-        source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike],
-        scale: npt.ArrayLike = 1.0,
-        density: float | None = None,
-    ) -> SpatialInertia:
-        """Return what a closed surface of triangles encloses, at its place in the file.
-
-        Parameters
-        ----------
-        mass : float
-            Mass >= 0 in kg.
-        source : str, Path, or tuple of array_like, shapes (n, 3) and (m, 3)
-            Name of an STL file, or vertices and the corners of triangles, as for `BodyShape.mesh`.
-        scale : float or array_like, shape (3,)
-            Meters for one unit of the source: 0.001 for files in millimeters, which STL does not
-            state.
-        density : float
-            Density >= 0 in kg/m³, in place of the mass.
-
-        Returns
-        -------
-        SpatialInertia
-
-        Raises
-        ------
-        DeclarationError
-            When the surface is not closed, has a single side, or encloses no volume, or the file
-            cannot be read.
-
-        Warns
-        -----
-        UserWarning
-            When triangles face inwards. Neighbors are turned to the side of the majority, and all
-            of them outwards. Surfaces of cavities face into the cavity.
-
-        Examples
-        --------
-        >>> corners = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
-        >>> faces = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-        >>> corner = SpatialInertia.solid_mesh(source=(corners, faces), density=600.0)
-        >>> print(round(corner.mass, 9), corner.com)
-        100.0 [0.25 0.25 0.25]
-        """
-        attempt = "Cannot make a solid of a mesh"
-        mesh = scaled_mesh(source, scale)
-        solid = mesh_solid(mesh, attempt)
-        m = cls._mass_of(solid.volume, mass, density, attempt)
-        shape = BodyShape.mesh((mesh.vertices, mesh.triangles)).moved(-solid.center)
-        made = cls._of(m, np.zeros(3), solid.inertia, shape, attempt)
-        return made.shifted(solid.center)
-
-    @classmethod
     def hollow_cylinder(
         cls,
         mass: float | None = None,
@@ -451,6 +395,50 @@ class SpatialInertia:
         SpatialInertia
         """
         return cls._uniform(solids.capsule(radius, length, axis), mass, density)
+
+    @classmethod
+    def solid_mesh(
+        cls,
+        mass: float | None = None,
+        *,
+        source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike],
+        scale: npt.ArrayLike = 1.0,
+        density: float | None = None,
+    ) -> SpatialInertia:
+        """Return what a closed surface of triangles encloses, with the surface as its shape.
+
+        Parameters
+        ----------
+        mass : float
+            Mass >= 0 in kg.
+        source, scale
+            As for `BodyShape.mesh`, such as an STL file, with ``scale=1e-3`` for millimeters.
+        density : float
+            Density >= 0 in kg/m³, in place of the mass.
+
+        Returns
+        -------
+        SpatialInertia
+
+        Raises
+        ------
+        DeclarationError
+            When the file cannot be read, or the surface is not closed or is inside out.
+
+        Examples
+        --------
+        A tetrahedron with edges of 1 m along the axes:
+
+        >>> corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+        >>> sides = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+        >>> SpatialInertia.solid_mesh(source=(corners, sides), density=600.0).com
+        array([0.25, 0.25, 0.25])
+        """
+        surface = read_mesh(source, scale)
+        solid = solids.mesh(surface)
+        return cls._uniform(
+            solid, mass, density, BodyShape.mesh((surface.vertices, surface.triangles))
+        )
 
     # What it holds ---------------------------------------------------------------------------
 

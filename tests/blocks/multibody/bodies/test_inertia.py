@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.bodies.meshes import Mesh, write_stl
 from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
@@ -436,50 +436,57 @@ def test_matrix_that_is_no_rotation_turns_nothing() -> None:
         some_body().rotated(2.0 * np.eye(3))
 
 
-def box_mesh() -> tuple[np.ndarray, np.ndarray]:
-    """Return the surface of a box of 0.1 by 0.2 by 0.3, turned and moved, facing outwards."""
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * (0.05, 0.1, 0.15)
-    faces = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    triangles = np.array([f[i : i + 1] + f[j : j + 2] for f in faces for i, j in ((0, 1), (0, 2))])
-    return corners @ TURN.T + [3.0, -2.0, 1.0], triangles
+# Solids of closed surfaces -----------------------------------------------------------------------
 
 
-TURN = fm.rotation_from_rpy(np.array([0.4, -0.7, 1.1]))
+def box_surface(size: Any, center: Any) -> tuple[Any, Any]:
+    """Return twelve triangles around a box, with corners counter-clockwise seen from outside."""
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    triangles = [(a, b, c) for side in sides for a, b, c in (side[:3], (side[0], *side[2:]))]
+    return corners * size + center, np.array(triangles)
 
 
-def test_a_closed_mesh_is_the_solid_inside(tmp_path: Path) -> None:
-    points, triangles = box_mesh()
-    box = SpatialInertia.solid_box(density=500.0, size=(0.1, 0.2, 0.3))
-    expected = box.moved((TURN, (3.0, -2.0, 1.0)))
-    made = [SpatialInertia.solid_mesh(source=(points, triangles), density=500.0)]
-    made.append(SpatialInertia.solid_mesh(3.0, source=(1e3 * points, triangles), scale=1e-3))
-    odd = triangles.copy()
-    odd[[2, 7]] = odd[[2, 7], ::-1]
-    for wrong, told in ((odd, "2 of the 12"), (triangles[:, ::-1], "12 of the 12")):
-        with pytest.warns(UserWarning, match=f"{told} triangles of a mesh face inwards"):
-            made.append(SpatialInertia.solid_mesh(3.0, source=(points, wrong)))
-    for solid in made:
-        assert solid.mass == pytest.approx(3.0, rel=1e-12)
-        np.testing.assert_allclose(solid.com, expected.com, atol=1e-12)
-        np.testing.assert_allclose(solid.inertia, expected.inertia, atol=1e-13)
-    holed = np.concatenate([triangles, 8 + triangles[:, ::-1]])  # a box with a cavity
-    shell = SpatialInertia.solid_mesh(
-        source=(np.concatenate([points, points.mean(0) + 0.5 * (points - points.mean(0))]), holed),
-        density=500.0,
-    )
-    assert shell.mass == pytest.approx(3.0 * 7 / 8)
-    np.testing.assert_allclose(shell.inertia, expected.inertia * 31 / 32, atol=1e-12)
-    for wrong, told in ((triangles[1:], "3 of 18 edges"), (triangles[:1], "3 of 3 edges")):
-        with pytest.raises(DeclarationError, match=f"closed surface.*{told}"):
-            SpatialInertia.solid_mesh(3.0, source=(points, wrong))
-    with pytest.raises(DeclarationError, match="encloses a volume"):
-        SpatialInertia.solid_mesh(3.0, source=(np.eye(3), [[0, 1, 2], [0, 2, 1]]))
-    trimesh = pytest.importorskip("trimesh", reason="the package trimesh is missing")
-    ball = trimesh.creation.annulus(0.1, 0.2, 0.5)
-    ball.apply_translation([1.0, 2.0, 3.0])
-    ball.export(tmp_path / "ring.stl")
-    ring = SpatialInertia.solid_mesh(source=tmp_path / "ring.stl", density=7800.0)
-    ball.density = 7800.0
-    assert ring.mass == pytest.approx(ball.mass, rel=1e-6)
-    np.testing.assert_allclose(ring.com, ball.center_mass, rtol=1e-6)
-    np.testing.assert_allclose(ring.inertia, ball.moment_inertia, rtol=1e-5, atol=1e-5 * ball.mass)
+def test_a_closed_surface_has_the_inertia_of_what_it_encloses(tmp_path: Path) -> None:
+    size, center = np.array([0.3, 0.2, 0.05]), np.array([1.0, -2.0, 0.5])
+    surface = box_surface(size, center)
+    found = SpatialInertia.solid_mesh(source=surface, density=2700.0)
+    box = SpatialInertia.solid_box(size=size, density=2700.0).shifted((1.0, -2.0, 0.5))
+    assert found.mass == pytest.approx(box.mass, rel=1e-12)
+    np.testing.assert_allclose(found.com, center, rtol=1e-12)
+    np.testing.assert_allclose(found.inertia, box.inertia, rtol=1e-10, atol=1e-12)
+    assert SpatialInertia.solid_mesh(3.0, source=surface).mass == 3.0
+    # In millimeters and mirrored, as a file.
+    write_stl(tmp_path / "box.stl", Mesh(1e3 * surface[0], surface[1]))
+    source = tmp_path / "box.stl"
+    scaled = SpatialInertia.solid_mesh(source=source, scale=(1e-3, -1e-3, 1e-3), density=2700.0)
+    np.testing.assert_allclose(scaled.com, center * [1.0, -1.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(scaled.inertia, found.inertia, rtol=1e-5, atol=1e-7)
+
+
+def test_surfaces_that_enclose_nothing_are_refused() -> None:
+    corners, triangles = box_surface(1.0, 0.0)
+    turned = triangles.copy()
+    turned[3] = turned[3, ::-1]
+    for broken, text in (
+        (triangles[:-1], "3 of 33 sides"),
+        (turned, "6 of 36 sides"),
+        (np.vstack([triangles, triangles[:1]]), "of 39 sides"),
+        (triangles[:, ::-1], "a volume of -1 m"),
+    ):
+        with pytest.raises(DeclarationError, match=f"a solid of a mesh: .*{text}"):
+            SpatialInertia.solid_mesh(source=(corners, broken), density=1.0)
+
+
+@pytest.mark.full
+def test_random_solids_have_the_inertia_that_trimesh_finds() -> None:
+    trimesh = pytest.importorskip("trimesh")
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        ball = trimesh.creation.icosphere(subdivisions=2)
+        scale = rng.uniform(0.5, 2.0, 3) * (1.0 + 0.2 * rng.uniform(size=(len(ball.vertices), 1)))
+        ball.vertices = ball.vertices * scale + rng.normal(size=3)
+        found = SpatialInertia.solid_mesh(source=(ball.vertices, ball.faces), density=500.0)
+        assert found.mass == pytest.approx(500.0 * ball.volume, rel=1e-12)
+        np.testing.assert_allclose(found.com, ball.center_mass, atol=1e-12)
+        np.testing.assert_allclose(found.inertia, 500.0 * ball.moment_inertia, rtol=1e-9)
