@@ -105,7 +105,9 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.models.fmu.fmu_block import FMUBlock as FMUBlock
     from flexure.blocks.models.mjcf.mjcf import load_mjcf as load_mjcf
+    from flexure.blocks.models.mjcf.mjcf_writing import save_mjcf as save_mjcf
     from flexure.blocks.models.sdf.sdf import load_sdf as load_sdf
+    from flexure.blocks.models.sdf.sdf_writing import save_sdf as save_sdf
     from flexure.blocks.models.urdf.urdf import load_urdf as load_urdf
     from flexure.blocks.models.urdf.urdf_writing import save_urdf as save_urdf
     from flexure.blocks.multibody import (

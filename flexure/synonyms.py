@@ -134,6 +134,8 @@ load_mjcf: MjModel MJCF from_xml_path
 FMUBlock: load_fmu from_fmu ModelExchange CoSimulation ModelicaFMU
 load_sdf: SDF
 save_urdf: to_urdf write_urdf
+save_sdf: to_sdf write_sdf
+save_mjcf: to_mjcf write_mjcf mj_saveLastXML
 SpatialInertia: Inertia UnitInertia RotationalInertia InertiaTensor InertiaCuboid
 WeldJoint: FixedJoint Weld Fixed Rigid RigidJoint
 RevoluteJoint: HingeJoint Revolute RotaryJoint PinJoint Hinge Pivot Revolute2D GenericJoint

@@ -248,12 +248,17 @@ def _let_strike(
     """Let coordinates strike their stops; return the state of these, struck or not.
 
     Those that strike and those that rest take part with impulses Λ, so that 0 <= Λ ⊥ ġ⁺ - r >= 0
-    with the rebound r of each. Which impulses are zero is found by pivoting.
+    with the rebound r of each. Which impulses are zero is found by pivoting. In sequential impacts
+    only the first one that strikes takes part; the next round lets the next one strike.
     """
     equations = UpheldEquations(
         tree.articulation(context), tree.conditions(context), tree.regularization(context)
     )
-    taking_part = [np.logical_or(each.strikes, each.held > 0.0) for each in contacts]
+    if tree.impacts_are_sequential:
+        first = _First(np.True_)
+        taking_part = [first.of(each.strikes) for each in contacts]
+    else:
+        taking_part = [_any([each.strikes, each.held > 0.0, each.rests]) for each in contacts]
     jumps = [each.rebound - each.rate for each in contacts]
     wanted = _by_constraint(tree, contacts, jumps)
 

@@ -87,6 +87,7 @@ class ConstrainedTree(TreeBase):
     conditions: CacheEntry
     multipliers: CacheEntry
     rates: CacheEntry
+    impacts_are_sequential: bool
 
     @property
     @abstractmethod

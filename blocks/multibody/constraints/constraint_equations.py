@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.constraints.coordinate_constraints import CoordinateConstraint
 from flexure.blocks.multibody.joints.base.joint import Joint
-from flexure.diagrams.checks.errors import DeclarationError, quoted
+from flexure.diagrams.checks.errors import DeclarationError, quoted, warn
 from flexure.diagrams.values.arrays import FloatArray
 
 _DEPENDENT = 1e-9  # what is left of an equation that follows from others, as a part of it
 _EQUAL = 1e-9
 
 
-def refuse_dependent(constraints: Sequence[Constraint]) -> None:
-    """Refuse couplings and prescribed motions that follow from others, or contradict them.
+def check_dependent(constraints: Sequence[Constraint]) -> None:
+    """Refuse couplings and prescribed motions that contradict others; warn of redundant couplings.
 
-    Couplings that together leave no motion at all are refused, too. Constraints between bodies may
-    be redundant without harm, since reactions are shared. If two couplings are equal, one is a
-    mistake, and a coordinate cannot follow two motions.
+    Couplings that together leave no motion at all, and coordinates that follow two motions, are
+    refused, too. Redundant constraints share their multipliers, as those between bodies do.
 
     Parameters
     ----------
@@ -31,7 +31,12 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
     Raises
     ------
     DeclarationError
-        When there is one, with the names and numbers of both.
+        When there is a contradiction, with the names and numbers of both.
+
+    Warns
+    -----
+    UserWarning
+        When a coupling follows from others, with the names of all.
     """
     equations = [
         (constraint, row, value)
@@ -49,10 +54,24 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
         for key, factor in row.items():
             A[number, coordinates[key]] = factor
     A /= np.max(np.abs(A), axis=1, keepdims=True, initial=0.0)
-    if np.linalg.matrix_rank(A, rtol=_DEPENDENT) == len(A):
-        coupled = [k for k, (_, row, _) in enumerate(equations) if len(row) > 1]
-        _refuse_locked([equations[k][0] for k in coupled], A[coupled], list(coordinates))
-        return
+    redundant = {}
+    if np.linalg.matrix_rank(A, rtol=_DEPENDENT) < len(A):
+        redundant = _redundant(equations, A)
+    coupled = [k for k, (_, row, _) in enumerate(equations) if len(row) > 1 and k not in redundant]
+    _refuse_locked([equations[k][0] for k in coupled], A[coupled], list(coordinates))
+    if redundant:
+        warn(
+            f"Couplings are redundant: {'; '.join(redundant.values())}. The motion is that of the"
+            " others alone, and all of them share the load as evenly as the equations determine."
+            " For shares that follow from stiffness, make one compliant with a CompliantCoupling"
+        )
+
+
+def _redundant(
+    equations: Sequence[tuple[Constraint, Mapping[Any, float], float | None]], A: FloatArray
+) -> dict[int, str]:
+    """Return the equations that follow from those before, and refuse contradictions."""
+    redundant = {}
     sizes = [max(map(abs, row.values())) for _, row, _ in equations]
     for number in range(1, len(A)):
         weights, *_ = np.linalg.lstsq(A[:number].T, A[number], rcond=None)
@@ -61,24 +80,26 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
         others = [k for k in range(number) if abs(weights[k]) > _DEPENDENT]
         names = quoted(dict.fromkeys(equations[k][0].name for k in others))
         constraint, _, value = equations[number]
-        found = f"'{constraint.name}', which follows from {names}"
         given = [equations[k][2] for k in others]
         if value is None or None in given:
             found = f"'{constraint.name}' and {names}, which prescribe one coordinate twice"
         else:
             sums = [weights[k] * equations[k][2] / sizes[k] for k in others]
             wanted = float(sum(sums)) * sizes[number]
-            if abs(wanted - value) > _EQUAL * max(1.0, abs(value)):
-                found = (
-                    f"'{constraint.name}' with an offset of {value:g}, which contradicts {names}: "
-                    f"with these it is {wanted:g}"
-                )
+            if abs(wanted - value) <= _EQUAL * max(1.0, abs(value)):
+                redundant[number] = f"'{constraint.name}' follows from {names}"
+                continue
+            found = (
+                f"'{constraint.name}' with an offset of {value:g}, which contradicts {names}: "
+                f"with these it is {wanted:g}"
+            )
         raise DeclarationError(
             f"Cannot add constraint '{constraint.name}'",
-            expected="independent couplings and prescribed motions",
+            expected="couplings and prescribed motions that agree",
             found=found,
             remedy="Remove one of them, or make one compliant with a CompliantCoupling",
         )
+    return redundant
 
 
 def _refuse_locked(

@@ -35,8 +35,9 @@ class RigidStop(SwitchedConstraint):
     λ is the generalized force of the stop, which pushes and never pulls. At an impact an impulse
     acts along the coordinate, which the mass of the whole mechanism takes up, loops and couplings
     included. Where several coordinates strike, or rest on a stop, at one instant, their impulses
-    are such that ``0 <= Λ ⊥ ġ⁺ + e ġ⁻ >= 0`` for each. Rebounds come closer and closer together;
-    one that is slower than the ``rest_velocity`` does not take place, and contact begins. While it
+    are such that ``0 <= Λ ⊥ ġ⁺ + e ġ⁻ >= 0`` for each; with ``impacts="sequential"`` of the
+    `PlantBuilder`, they strike one after the other. Rebounds come closer and closer together; one
+    that is slower than the ``rest_velocity`` does not take place, and contact begins. While it
     lasts, the coordinate is at its limit to the last bit.
 
     An impact takes the energy ``Λ (1 - e) |ġ⁻|/2`` away, which the output

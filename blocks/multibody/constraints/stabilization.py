@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
-from flexure.blocks.multibody.constraints.constraint_equations import refuse_dependent
+from flexure.blocks.multibody.constraints.constraint_equations import check_dependent
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
@@ -75,13 +75,13 @@ def declare_constraints(
     Raises
     ------
     DeclarationError
-        When a coupling follows from others, or contradicts them.
+        When a coupling or a prescribed motion contradicts others.
     """
     if not constraints:
         return None
     for constraint in constraints:
         constraint.declare(tree)
-    refuse_dependent(constraints)
+    check_dependent(constraints)
     length = longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.joint_graph import JointGraph, bodies_in_plane, default_poses
 from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.arguments import items_of
+from flexure.diagrams.checks.arguments import items_of, one_of
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values.arrays import as_number, bounded, check_bounds, check_name
 from flexure.diagrams.values.tied_parameters import TiedParameter
@@ -61,6 +61,9 @@ class PlantBuilder:
         Name of the plant.
     gravity : array_like, shape (3,)
         Acceleration of free fall in the world in m/s².
+    impacts : {"simultaneous", "sequential"}
+        The law of impacts in which several coordinates touch a `RigidStop`: all of them at once, or
+        one after the other until none approaches its stop, in the order of the stops.
 
     Attributes
     ----------
@@ -83,8 +86,16 @@ class PlantBuilder:
     array([ 0.  , -9.81])
     """
 
-    def __init__(self, name: str = "plant", *, gravity: npt.ArrayLike = (0.0, 0.0, -9.81)) -> None:
+    def __init__(
+        self,
+        name: str = "plant",
+        *,
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        impacts: Literal["simultaneous", "sequential"] = "simultaneous",
+    ) -> None:
         self.name = check_name(name, "a plant", WiringError)
+        attempt = f"Cannot set the impacts of '{name}'"
+        self.impacts = one_of(impacts, ("simultaneous", "sequential"), "impacts", attempt)
         attempt = f"Cannot set the gravity of '{name}'"
         self.gravity = as_number(gravity, (3,), attempt)
         check_bounds(self.gravity, attempt)
@@ -474,6 +485,7 @@ class PlantBuilder:
             constraints=tuple(self._constraints.values()),
         )
         tree.start_assembly = self._assembled
+        tree.impacts_are_sequential = self.impacts == "sequential"
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)

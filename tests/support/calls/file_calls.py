@@ -39,10 +39,14 @@ def stored() -> fx.results.StoredResult:
     return fx.load_result("lag.npz")
 
 
-def saved_plant() -> Call:
+def saved_plant(save: Callable[..., Any]) -> Callable[[], Call]:
     """A plant to be written."""
-    made, context = plant()
-    return Call(fx.save_urdf, {"plant": made, "path": "robot.urdf", "context": context})
+
+    def made() -> Call:
+        system, context = plant()
+        return Call(save, {"plant": system, "path": "robot.xml", "context": context})
+
+    return made
 
 
 def file_calls() -> dict[str, Callable[[], Call]]:
@@ -54,7 +58,9 @@ def file_calls() -> dict[str, Callable[[], Call]]:
         "load_mjcf": whole(fx.load_mjcf, source="<mujoco/>"),
         "load_sdf": whole(fx.load_sdf, source=f"<sdf version='1.7'>{MODEL}</sdf>"),
         "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
-        "save_urdf": saved_plant,
+        "save_urdf": saved_plant(fx.save_urdf),
+        "save_sdf": saved_plant(fx.save_sdf),
+        "save_mjcf": saved_plant(fx.save_mjcf),
         "StoredResult.context": lambda: Call(stored().context, {"system": lag()[0]}),
         "StoredResult.unit_of": lambda: Call(stored().unit_of, {"signal": "lag.y"}),
         "StoredResult.__getitem__": lambda: Call(stored().__getitem__, {}, lambda: None),

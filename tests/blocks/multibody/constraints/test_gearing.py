@@ -223,12 +223,10 @@ GEARS: list[Make] = [
 @pytest.mark.parametrize(
     ("more", "found"),
     [
-        ([lambda a, b, c, s: fx.GearPair("g", b, a, 0.5)], "'g', which follows from 'first'"),
         (
             [lambda a, b, c, s: fx.GearPair("g", a, b, 2.0, 0.1)],
             "'g' with an offset of 0.1, which contradicts 'first': with these it is 0",
         ),
-        ([lambda a, b, c, s: fx.GearPair("g", a, c, 6.0)], "follows from 'first', 'second'"),
         (
             [lambda a, b, c, s: fx.GearPair("g", a, c, 5.0)],
             "'first', 'second', 'g' that allow no motion of 'a', 'b', 'c'",
@@ -246,9 +244,34 @@ GEARS: list[Make] = [
         ),
     ],
 )
-def test_couplings_that_repeat_or_contradict_others_are_named(more: list[Make], found: str) -> None:
+def test_couplings_that_contradict_others_are_named(more: list[Make], found: str) -> None:
     with pytest.raises(DeclarationError, match=found):
         machine(*GEARS, *more)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (lambda a, b, c, s: fx.GearPair("g", b, a, 0.5), "'g' follows from 'first'"),
+        (lambda a, b, c, s: fx.GearPair("g", a, c, 6.0), "'g' follows from 'first', 'second'"),
+    ],
+)
+def test_a_redundant_coupling_is_said_and_shares_the_load(more: Make, told: str) -> None:
+    with pytest.warns(UserWarning, match=told):
+        twice = machine(*GEARS, more)
+    once = machine(*GEARS)
+    ends, shares = [], []
+    for plant in (once, twice):
+        context = plant.create_default_context()
+        for number, name in enumerate("abc", start=1):
+            plant.input_port(f"on_{name}").fix(context, number)
+        rates = plant.calc_vdot(context)
+        shares.append(float(context.get("first.multipliers")[0]))
+        result = fx.simulate(plant, 0.3, context=context)
+        ends.append([*rates, *(result[f"{name}.angle"][-1] for name in "abc")])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-8, atol=1e-11)
+    if "second" not in told:  # two equal gears carry half of the load each
+        assert shares[1] == pytest.approx(0.5 * shares[0], rel=1e-6)
 
 
 def test_a_second_path_of_power_may_give_way() -> None:

@@ -360,3 +360,46 @@ def test_contacts_and_what_sticks_do_not_hinder_assembling() -> None:
     shaft.rate.set(context, 2.0)
     plant.assemble(context, fixed=shaft)
     assert abs(plant.get_velocities(context)[1]) > 0.1
+
+
+def row_of_balls(impacts: Any, e: float, masses: Any = (1.0, 1.0, 1.0)) -> tuple[Any, Any]:
+    """Return velocities of balls in a row after the first one has arrived with 1, and losses."""
+    builder = fx.PlantBuilder("row", gravity=(0, 0, 0), impacts=impacts)
+    before = builder.world
+    for k, mass in enumerate(masses):
+        body = builder.add_body(f"ball{k}", fx.SpatialInertia.point_mass(mass))
+        gap = builder.add_joint(fx.PrismaticJoint(f"gap{k}", before, body, axis=(1, 0, 0)))
+        if k:
+            builder.add_constraint(fx.RigidStop(f"stop{k}", gap, restitution=e, lower=0.0))
+        before = body
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joint("gap1").positions.set(context, [0.1])
+    plant.joint("gap0").velocities.set(context, [1.0])
+    plant.joint("gap1").velocities.set(context, [-1.0])
+    result = fx.simulate(plant, 0.2, context=context)
+    v = np.cumsum([result[f"gap{k}.rate"][-1] for k in range(len(masses))])
+    lost = sum(result[f"stop{k}.dissipated_energy"][-1] for k in range(1, len(masses)))
+    np.testing.assert_allclose(0.5 * np.dot(masses, v**2) + lost, 0.5 * masses[0], rtol=1e-9)
+    assert lost >= -1e-12
+    return v, plant
+
+
+def test_the_law_of_impacts_in_a_row_of_balls_is_chosen() -> None:
+    for impacts, e, expected in (
+        ("sequential", 1.0, [0.0, 0.0, 1.0]),  # Newton's cradle
+        ("simultaneous", 1.0, [-1 / 3, 2 / 3, 2 / 3]),
+        ("sequential", 0.5, [0.203125, 0.234375, 0.5625]),  # three blows, by hand
+        ("simultaneous", 0.5, [0.0, 0.5, 0.5]),
+    ):
+        np.testing.assert_allclose(row_of_balls(impacts, e)[0], expected, atol=1e-9)
+    found, _ = row_of_balls("sequential", 1.0, (3.0, 2.0, 1.0, 1.0, 1.0))
+    v = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # blow after blow, by momentum and energy
+    m = np.array([3.0, 2.0, 1.0, 1.0, 1.0])
+    while (approaching := np.flatnonzero(np.diff(v) < -1e-12)).size:
+        pair = slice(approaching[0], approaching[0] + 2)
+        v[pair] = 2.0 * np.dot(m[pair], v[pair]) / np.sum(m[pair]) - v[pair]
+    np.testing.assert_allclose(found, v, atol=1e-9)
+    with pytest.raises(ValueRefusedError, match=r"impacts.*'simultaneous', 'sequential'"):
+        fx.PlantBuilder(impacts="both")  # type: ignore[arg-type]

@@ -1,0 +1,309 @@
+"""The base class of writers of model files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeAlias
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.forces.on_joints.joint_friction import JointFriction
+from flexure.blocks.forces.on_joints.joint_spring import JointSpring
+from flexure.blocks.math import RigidTransform, compose_transforms
+from flexure.blocks.models.reading.ignored_elements import LeftOut
+from flexure.blocks.models.reading.joint_parts import BOUNDLESS, TRANSITION_VELOCITY
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.body_shape import Primitive
+from flexure.blocks.multibody.bodies.meshes import write_stl
+from flexure.blocks.multibody.constraints import Coupling
+from flexure.blocks.multibody.constraints.constraint import Constraint
+from flexure.blocks.multibody.force_elements.force_element import ForceElement
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.plants.plant import Plant
+from flexure.blocks.multibody.trees.topology import Mobilizer
+from flexure.diagrams.checks.arguments import file_path, require
+from flexure.diagrams.checks.errors import DeclarationError, quoted, warn
+from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.files.atomic_files import replacing
+from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.handles import start_context
+
+
+def numbers_text(numbers: npt.ArrayLike) -> str:
+    """Return numbers that are read back as they are, with a large number for infinity."""
+    finite = np.clip(np.atleast_1d(np.asarray(numbers, dtype=float)) + 0.0, -BOUNDLESS, BOUNDLESS)
+    return " ".join(repr(float(each)) for each in finite)
+
+
+#: A joint, and the number of one of its coordinates.
+Axis: TypeAlias = tuple[Joint, int]
+
+
+class JointKind(NamedTuple):
+    """How a kind of joint is written.
+
+    Attributes
+    ----------
+    name : str
+        Its type in the format.
+    can_turn_around : bool
+        Whether it is the same joint from the child to the parent, with the opposite axis.
+    has_axes : bool
+        Whether each of its coordinates has an axis with limits, friction and, where the format has
+        them, a spring.
+    """
+
+    name: str
+    can_turn_around: bool = False
+    has_axes: bool = False
+
+
+@dataclass
+class Carried:
+    """What acts along the coordinates of a joint, each an array with one number per velocity."""
+
+    damping: FloatArray
+    friction: FloatArray
+    stiffness: FloatArray
+    spring_reference: FloatArray
+
+
+class PlantWriter(ABC):
+    """Makes the elements of a file, and lists what the format cannot express.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Its values.
+    path : Path
+        The file, beside which meshes are saved.
+    """
+
+    FORMAT: ClassVar[str]
+    KINDS: ClassVar[Mapping[type[Joint], JointKind]]
+    HAS_SPRINGS: ClassVar[bool] = True
+
+    def __init__(self, plant: Plant, context: Context, path: Path) -> None:
+        self.plant, self.context, self.path = plant, context, path
+        self.left_out = LeftOut()
+        self.mobilizers = [
+            each
+            for each in plant.tree.topology.mobilizers
+            if not plant.bodies[each.outboard].is_node
+        ]
+        self.carried: dict[Joint, Carried] = {}
+
+    @classmethod
+    def save(cls, plant: Plant, path: str | Path, context: Context | None) -> tuple[str, ...]:
+        """Save a plant, warn of what is left out, and return it."""
+        attempt = f"Cannot save a plant as {cls.FORMAT}"
+        require(
+            isinstance(plant, Plant), plant, attempt, "a plant, as PlantBuilder.build() returns it"
+        )
+        name = Path(file_path(path, attempt))
+        writer = cls(plant, start_context(plant, context, attempt), name)
+        writer._refuse()
+        writer._carry()
+        root = writer.root()
+        for text in writer.rest():
+            writer.left_out.add(text)
+        ET.indent(root)
+        with replacing(name) as stream:
+            stream.write('<?xml version="1.0"?>\n')
+            stream.write(ET.tostring(root, encoding="unicode") + "\n")
+        if writer.left_out.texts:
+            left_out = writer.left_out.summary()
+            warn(f"{cls.FORMAT} cannot hold all of '{plant.name}'. Left out: {left_out}.")
+        return writer.left_out.texts
+
+    @abstractmethod
+    def root(self) -> ET.Element:
+        """Return the whole file."""
+
+    @abstractmethod
+    def shape(self, part: Primitive, file: str) -> ET.Element | None:
+        """Return a shape, whose mesh is in a file beside; None if the format lacks it."""
+
+    @abstractmethod
+    def write_constraint(self, constraint: Constraint) -> bool:
+        """Write a constraint into the elements that exist; return whether that is possible."""
+
+    # What stops a plant from being written ---------------------------------------------------
+
+    def kind(self, joint: Joint) -> JointKind:
+        """Return how a joint is written."""
+        return self.KINDS[type(joint)]
+
+    def problems(self, mobilizer: Mobilizer) -> Iterator[str]:
+        """Yield why a joint cannot be written."""
+        joint, kind = mobilizer.joint, self.KINDS.get(type(mobilizer.joint))
+        if kind is None:
+            yield f"the {joint.type_name} joint '{joint.name}'"
+        elif mobilizer.is_reversed and not kind.can_turn_around:
+            yield f"the {joint.type_name} joint '{joint.name}' from child to parent"
+        elif self.plant.bodies[mobilizer.inboard].is_node:
+            yield f"joint '{joint.name}' on the inside of a force element"
+
+    def _refuse(self) -> None:
+        """Refuse joints that the format cannot hold, all of them at once."""
+        wrong = [text for each in self.mobilizers for text in self.problems(each)]
+        if wrong:
+            names = quoted(dict.fromkeys(kind.TYPE_NAME for kind in self.KINDS))
+            raise DeclarationError(
+                f"Cannot save '{self.plant.name}' as {self.FORMAT}",
+                expected=f"joints that {self.FORMAT} has: {names}",
+                found="; ".join(wrong),
+                remedy="Replace them, such as a ball joint by three revolute ones",
+            )
+
+    # What joints carry -----------------------------------------------------------------------
+
+    def _carry(self) -> None:
+        """Collect what acts along joints, and list all other force elements."""
+        for each in self.mobilizers:
+            joint = each.joint
+            count = joint.num_velocities
+            damping = joint.damping.get(self.context) if count else np.zeros(0)
+            zeros = (np.zeros(count) for _ in range(3))
+            self.carried[joint] = Carried(np.array(damping, dtype=float), *zeros)
+        for element in self.plant.force_elements:
+            if not self._is_carried(element):
+                self.left_out.add(f"the {type(element).__name__} '{element.name}'")
+
+    def _is_carried(self, element: ForceElement) -> bool:
+        """Add friction or a spring to its joint; return whether that is possible."""
+        joint = getattr(element, "joint", None)
+        if joint not in self.carried or not self.kind(joint).has_axes:
+            return False
+        carried = self.carried[joint]
+        if type(element) is JointFriction and not np.any(carried.friction):
+            law = element.law(self.context)
+            carried.friction = carried.friction + law.coulomb_friction
+            carried.damping = carried.damping + law.viscous_friction
+            what = f"the {type(element).__name__} '{element.name}'"
+            if np.any(law.static_friction != law.coulomb_friction):
+                self.left_out.add(f"static friction of {what}")
+            if np.any(law.transition_velocity != TRANSITION_VELOCITY):
+                self.left_out.add(f"the transition velocity of {what}")
+            return True
+        if type(element) is JointSpring and self.HAS_SPRINGS and not np.any(carried.stiffness):
+            spring = element.law(self.context)
+            stiffness = carried.stiffness + spring.stiffness
+            if np.any((stiffness == 0.0) & (np.asarray(spring.preload) != 0.0)):
+                return False
+            shift = np.divide(
+                spring.preload, stiffness, out=np.zeros_like(stiffness), where=stiffness != 0.0
+            )
+            carried.stiffness = stiffness
+            carried.spring_reference = spring.nominal_position + shift
+            carried.damping = carried.damping + spring.damping
+            return True
+        return False
+
+    def list_constraints(self) -> None:
+        """Write constraints, and list those that the format lacks."""
+        for each in self.plant.constraints:
+            if not self.write_constraint(each):
+                self.left_out.add(f"the {type(each).__name__} '{each.name}'")
+
+    def coupled(self, constraint: Coupling) -> tuple[Axis, Axis, float, float] | None:
+        """Return q', q, a and b of a coupling q' = a q + b of two axes; None of other couplings."""
+        pair = constraint.gearing.coordinates
+        if len(pair) != 2 or not all(self.kind(joint).has_axes for joint, _ in pair):
+            return None
+        factors, offset = constraint.equation(self.context[self.plant.tree.name])
+        first, second = map(float, factors)
+        return pair[0], pair[1], -second / first, float(offset) / first
+
+    # Bodies ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def number(body: Body) -> int:
+        """Return the number of a body of the plant."""
+        assert body.number is not None  # bodies of plants have one
+        return body.number
+
+    def inertia(self, body: Body, X_LB: RigidTransform) -> tuple[float, FloatArray, FloatArray]:
+        """Return the mass, its center in L, and the six moments about it along the axes of L.
+
+        They are in the order xx, yy, zz, xy, xz, yz.
+        """
+        mass = float(body.mass.get(self.context))
+        xx, yy, zz, xy, xz, yz = mass * body.unit_inertia.get(self.context)
+        I_B = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        I_L = X_LB.R @ I_B @ X_LB.R.T
+        center = X_LB.R @ body.com.get(self.context) + X_LB.p
+        return mass, center, I_L[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+    def shapes(
+        self, body: Body, X_LB: RigidTransform
+    ) -> Iterator[tuple[ET.Element, RigidTransform, str | None]]:
+        """Yield what a body looks like: shapes, their poses in L and colors; save its meshes."""
+        for number, each in enumerate(body.shape.primitives, start=1):
+            name = f"{self.path.stem}_{body.name}_{number}.stl"
+            shape = self.shape(each, name)
+            if shape is None:
+                self.left_out.add(f"the {each.kind} in what '{body.name}' looks like", "shapes")
+                continue
+            if each.mesh is not None:
+                write_stl(self.path.with_name(name), each.mesh)
+            pose = compose_transforms(X_LB, RigidTransform(each.R, each.p))
+            yield shape, pose, each.color
+
+    def other_frames(self) -> Iterator[Frame]:
+        """Yield the frames that are not those of joints."""
+        of_joints = {each.frame_on_parent for each in self.plant.joints}
+        of_joints |= {each.frame_on_child for each in self.plant.joints}
+        for frame in self.plant.frames:
+            if frame not in of_joints and not frame.body.is_node:
+                yield frame
+
+    # What is left ----------------------------------------------------------------------------
+
+    def rest(self) -> Iterator[str]:
+        """Yield what no element can hold."""
+        for each in self.mobilizers:
+            joint = each.joint
+            if not self.has_start(joint) and not np.array_equal(
+                joint.default_positions, joint.zero_positions()
+            ):
+                yield f"the positions at which joint '{joint.name}' starts"
+            if joint.num_velocities and joint.locked.get(self.context):
+                yield f"that joint '{joint.name}' is locked"
+        actuators = {each.name for each in self.plant.actuators}
+        for port in self.plant.input_ports:
+            if port.name not in actuators and port.name != "generalized_force":
+                yield f"the input '{port.name}'"
+
+    def has_start(self, joint: Joint) -> bool:
+        """Return whether the format holds the positions at which a joint starts."""
+        return False
+
+    def effort(self, joint: Joint) -> float:
+        """Return the greatest force of the motors on a joint."""
+        efforts = {each.effort_limit for each in self.plant.actuators if each.joint is joint}
+        if len(efforts) > 1:
+            self.left_out.add(f"that the motors on joint '{joint.name}' have different limits")
+        return max(efforts, default=np.inf)
+
+    def magnitude(self, joint: Joint, what: str) -> float:
+        """Return the limit of the magnitude of a velocity or an acceleration of one coordinate."""
+        (lower,), (upper,) = (
+            getattr(joint, f"{what}_{side}_limits") for side in ("lower", "upper")
+        )
+        if lower != -upper:
+            pair = float(lower), float(upper)
+            self.left_out.add(f"that the {what} of joint '{joint.name}' is limited to {pair}")
+        return float(max(abs(lower), abs(upper)))
+
+
+def color_shares(color: str) -> str:
+    """Return the shares of red, green, blue and opacity of ``"#rrggbb"``."""
+    return numbers_text([*(int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)), 1.0])
