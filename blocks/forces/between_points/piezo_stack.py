@@ -110,7 +110,7 @@ class PiezoStack(PointToPointElement):
     Raises
     ------
     DeclarationError
-        When a body is missing.
+        When a body is missing, or F exceeds F_b.
     ValueRefusedError
         When a number is out of its range or not finite.
     EvaluationError
