@@ -145,8 +145,11 @@ def main() -> None:
     slow.connect("voltage.y", "stage.stack.drive")
     result = fx.simulate(slow.build(), END)
     times = np.linspace(0.5 * END, END, 401)
-    volts, moved = (result.at(times, each) for each in ("voltage.y", "stage.table.q[y]"))
-    volts, moved = np.ravel(volts), np.ravel(moved) - HEIGHT
+    volts, moved = (
+        np.interp(times, result.time, np.ravel(result[each]))
+        for each in ("voltage.y", "stage.table.q[y]")
+    )
+    moved = moved - HEIGHT
     width = np.ptp(moved[np.abs(volts) < 2.0]) / np.ptp(moved)
     print(f"the loop is {100.0 * width:.1f} % of the stroke wide")
     draw(stage, path, volts, moved, folder / "amplifier_stage.png")
