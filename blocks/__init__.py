@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         FilletedNotch as FilletedNotch,
         Notch as Notch,
     )
+    from flexure.blocks.flexures.sections.fatigue import Fatigue as Fatigue
     from flexure.blocks.flexures.sections.materials import Material as Material
     from flexure.blocks.flexures.sections.rectangle_section import (
         RectangleSection as RectangleSection,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.bushings.general_bushing import GeneralBushing as GeneralBushing
     from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
+    from flexure.blocks.forces.contacts.contact import Contact as Contact
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         OptimalMotion as OptimalMotion,
     )
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
+    from flexure.solvers.design.optimization.tolerances import Tolerances as Tolerances
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
     from flexure.solvers.design.state_space.feedback import FeedbackDesign as FeedbackDesign
     from flexure.solvers.design.state_space.observers import ObserverDesign as ObserverDesign
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from flexure.solvers.export.javascript.javascript_model import (
         JavaScriptModel as JavaScriptModel,
     )
+    from flexure.solvers.export.part_drawings import PartDrawing as PartDrawing
     from flexure.solvers.live_runs.live_page import LivePage as LivePage
     from flexure.solvers.live_runs.live_report import LiveReport as LiveReport
     from flexure.solvers.live_runs.live_run import Live as Live

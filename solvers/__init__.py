@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         optimal_motion as optimal_motion,
     )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
+    from flexure.solvers.design.optimization.tolerances import tolerances as tolerances
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
     from flexure.solvers.design.predictive_control.nonlinear_controller import (
         NonlinearPredictiveController as NonlinearPredictiveController,
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from flexure.solvers.export.c.c_model import to_c as to_c
     from flexure.solvers.export.fmi.fmu import to_fmu as to_fmu
     from flexure.solvers.export.javascript.javascript_model import to_javascript as to_javascript
+    from flexure.solvers.export.part_drawings import part_drawing as part_drawing
     from flexure.solvers.live_runs.buses import CAN as CAN, Serial as Serial
     from flexure.solvers.live_runs.live import live as live
     from flexure.solvers.live_runs.partners import UDP as UDP

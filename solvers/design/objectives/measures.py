@@ -21,7 +21,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.contexts.value_places import Way, untied
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
@@ -224,7 +224,7 @@ class ValueMeasure(Measure):
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
-        return Request(outputs=(self.signal,))
+        return Request(outputs=tuple(untied(context, self.signal)[:1]))
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""
@@ -423,7 +423,7 @@ def _zoomed(
 
 
 def is_stable(model: Realization) -> bool:
-    """Tell whether all motions decay that inputs move and outputs show, and no other one grows."""
+    """Return whether all controllable and observable motions decay, and no other one grows."""
     T = model.tangent
     A = T.T @ model.A @ T
     poles = np.linalg.eigvals(A).astype(complex)

@@ -15,8 +15,28 @@ def limits_of_lag() -> Call:
     return Call(fx.check_limits, {"of": diagram, "context": context}, context.to_dict)
 
 
+def drawn() -> Call:
+    """A drawing of a leaf."""
+    builder = fx.PlantBuilder("hinge")
+    arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
+    joint = builder.add_joint(fx.RpyFloatingJoint("pose", builder.world, arm))
+    joint.default_pose = np.eye(3), (0.05, 0.0, 0.0)
+    steel = fx.Material.common("structural steel S235")
+    size = {"length": 0.05, "width": 0.01, "thickness": 4e-4}
+    leaf = fx.LeafSpring("leaf", builder.world, arm, material=steel, **size)
+    builder.add_force_element(leaf)
+    plant = builder.build()
+    context = plant.create_default_context()
+    return Call(fx.part_drawing, {"plant": plant, "context": context}, context.to_dict)
+
+
+def of_drawing(verb: str, **arguments: str) -> Make:
+    """Return what calls a method of that drawing."""
+    return lambda: Call(getattr(fx.part_drawing(**drawn().arguments), verb), arguments)
+
+
 def flexure_calls() -> dict[str, Make]:
-    """Constructors of materials, sections and assemblies."""
+    """Constructors of materials, contacts, sections and assemblies."""
     world = fx.PlantBuilder("plant").world
     leaves = {
         "name": "stage",
@@ -27,12 +47,26 @@ def flexure_calls() -> dict[str, Make]:
         "thickness": 5e-4,
         "material": fx.Material.common("structural steel S235"),
     }
+    ball = fx.BodyShape.sphere(radius=0.1)
     flat = {name: each for name, each in leaves.items() if name != "length"}
     wire = {name: each for name, each in flat.items() if name not in ("width", "thickness")}
     wire |= {"diameter": 1e-3, "height": 0.05}
     mass = fx.SpatialInertia.point_mass(0.02)
     folded = {"outer_distance": 0.06, "inner_distance": 0.02, "shuttle": mass}
     return {
+        "part_drawing": drawn,
+        "PartDrawing.area": of_drawing("area", name="leaf"),
+        "PartDrawing.save": of_drawing("save", path="leaf.svg"),
+        "Contact.damping_for": whole(fx.Contact.damping_for, restitution=0.5, speed=1.0),
+        "Contact.hertz": whole(
+            fx.Contact.hertz,
+            name="touch",
+            body_a=world,
+            shape_a="half_space",
+            body_b=leaves["frame_c"],
+            shape_b=ball,
+            materials=(leaves["material"], leaves["material"]),
+        ),
         "BridgeAmplifier": whole(
             fx.BridgeAmplifier,
             **leaves,
@@ -105,6 +139,20 @@ def flexure_calls() -> dict[str, Make]:
             torsion_modulus=4e-10,
             shear_factor_y=0.8,
             shear_factor_z=0.9,
+        ),
+        "Fatigue": whole(
+            fx.Fatigue,
+            strength=300e6,
+            static_strength=1e9,
+            cycles=1e5,
+            knee=1e6,
+            exponent=5.0,
+            exponent_beyond=20.0,
+            stress_ratio=0.0,
+            concentration=1.5,
+        ),
+        "Fatigue.weld": whole(
+            fx.Fatigue.weld, fat_class=80e6, cycles=1e6, stress_ratio=0.0, partial_factor=1.1
         ),
         "Limit": whole(
             fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
