@@ -203,7 +203,7 @@ class PiezoStack(PointToPointElement):
             "force",
             1,
             self._calc_force,
-            prerequisites=[self._line, self.drive, self.continuous_state],
+            prerequisites=reads,
             unit="N",
         )
 
