@@ -62,6 +62,7 @@ ROUNDED = {
     fx.MultibodyTree,
     fx.NotchHinge,
     fx.PadeDelay,
+    fx.PiezoStack,
     fx.LuenbergerObserver,
     fx.StateFeedback,
     fx.StateSpace,

@@ -27,14 +27,13 @@ class BeamAssembly(FlexureAssembly):
         name: str,
         frame_a: FrameLike,
         frame_c: FrameLike,
-        at: npt.ArrayLike = (0.0, 0.0, 0.0),
         *,
         leaves: type[Any] = LeafSpring,
         **options: Any,
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         self.leaves, self._kind, self._options = (), leaves, options
-        self._origins = {id(self.frame_a): np.zeros(3), id(self.frame_c): np.asarray(at)}
+        self._origins = {id(frame): np.zeros(3) for frame in (self.frame_a, self.frame_c)}
 
     @property
     def _attempt(self) -> str:
@@ -58,7 +57,7 @@ class BeamAssembly(FlexureAssembly):
         joint = QuaternionFloatingJoint(body.name, self.frame_a, body)
         joint.default_pose = np.eye(3), at
         self.bodies, self.joints = (*self.bodies, body), (*self.joints, joint)
-        self._origins[id(body)] = np.asarray(at)
+        self._origins[id(body)] = np.asarray(at, dtype=float)
         return body
 
     def _beam(
@@ -79,8 +78,8 @@ class BeamAssembly(FlexureAssembly):
         name = f"{self.name}_leaf{len(self.leaves) + 1}"
         chord = np.subtract(end, start)
         length = float(np.linalg.norm(chord))
-        x = chord / length
-        R = np.column_stack([x, np.cross(across, x), across])
+        x, z = chord / length, np.asarray(across, dtype=float)
+        R = np.column_stack([x, np.cross(z, x), z])
         ends = [R, R] if turned is None else [turned.T @ R, turned @ R]
         frames = [
             Frame(f"{name}_{label}", on, (rotation, np.asarray(p) - self._origins[id(on)]))

@@ -60,7 +60,7 @@ class Rings(NamedTuple):
         crosses = (a[:, 1] > level) != (b[:, 1] > level)
         rise = np.where(crosses, b[:, 1] - a[:, 1], 1.0)
         at = a[:, 0] + (level - a[:, 1]) / rise * (b[:, 0] - a[:, 0])
-        return np.sum(crosses & (y < at), axis=1) % 2 == 1
+        return np.asarray(np.sum(crosses & (y < at), axis=1) % 2 == 1)
 
     def shear_factor(self, axis: int) -> float:
         """Return I²/(A ∫ Q²/b ds) along an axis, with the width b and the static moment Q."""
@@ -263,4 +263,4 @@ def _distance_to_notches(rings: Rings, points: FloatArray) -> FloatArray:
     corners = np.concatenate(notches)
     if not len(corners):
         return np.full(len(points), np.inf)
-    return np.min(np.linalg.norm(points[:, np.newaxis] - corners, axis=2), axis=1)
+    return np.asarray(np.min(np.linalg.norm(points[:, np.newaxis] - corners, axis=2), axis=1))

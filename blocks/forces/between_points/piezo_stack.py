@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.between_points.point_to_point import PointToPointElement
@@ -103,14 +104,15 @@ class PiezoStack(PointToPointElement):
     damping : float
         Damping constant c >= 0 in N s/m.
     hysteresis_force : float
-        Greatest force F of the friction, >= 0 and at most F_b, in N; without hysteresis by default.
+        Greatest force F of the friction, >= 0 and at most F_b, in N. At 0, the default,
+        there is no hysteresis, no state and no parameter of it.
     hysteresis_stroke : float, optional
         Elongation h > 0 from rest at which half of it is there, in m; x_0 when omitted.
 
     Raises
     ------
     DeclarationError
-        When a body is missing.
+        When a body is missing, or F exceeds F_b.
     ValueRefusedError
         When a number is out of its range or not finite.
     EvaluationError
@@ -166,8 +168,15 @@ class PiezoStack(PointToPointElement):
     ) -> None:
         unit = one_of(drive_unit, ("V", "C"), "drive_unit", f"Cannot make PiezoStack '{name}'")
         slip = {"name": "z", "z": 1, "element_names": ["slip"], "doc": "of the friction, in m"}
+        slips = hysteresis_force != 0.0
         ends = body_a, p_AP, body_b, p_BQ
-        super().__init__(name, *ends, free_length=free_length, states=slip, drives={"drive": unit})
+        super().__init__(
+            name,
+            *ends,
+            free_length=free_length,
+            states=slip if slips else None,
+            drives={"drive": unit},
+        )
         (self.drive,) = self.drive_ports
 
         def declare(what: str, value: float, unit: str, *, exclusive: bool = True) -> Any:
@@ -179,11 +188,14 @@ class PiezoStack(PointToPointElement):
         self.free_stroke = declare("free_stroke", free_stroke, "m")
         self.full_drive = declare("full_drive", full_drive, unit)
         self.damping = declare("damping", damping, "N s/m", exclusive=False)
-        self.hysteresis_force = declare("hysteresis_force", hysteresis_force, "N", exclusive=False)
-        half = free_stroke if hysteresis_stroke is None else hysteresis_stroke
-        self.hysteresis_stroke = declare("hysteresis_stroke", half, "m")
-        assert self.continuous_state is not None
-        self.declare_relation(self.hysteresis_force, "<=", self.blocking_force)
+        self.hysteresis_force = self.hysteresis_stroke = None
+        reads: list[Any] = [self._line, self.drive]
+        if slips:
+            half = free_stroke if hysteresis_stroke is None else hysteresis_stroke
+            self.hysteresis_force = declare("hysteresis_force", hysteresis_force, "N")
+            self.hysteresis_stroke = declare("hysteresis_stroke", half, "m")
+            self.declare_relation(self.hysteresis_force, "<=", self.blocking_force)
+            reads.append(self.continuous_state)
         self.elongation = self.declare_vector_output(
             "elongation", 1, self._calc_elongation, prerequisites=[self._separation], unit="m"
         )
@@ -191,25 +203,30 @@ class PiezoStack(PointToPointElement):
             "force",
             1,
             self._calc_force,
-            prerequisites=[self._line, self.drive, self.continuous_state],
+            prerequisites=reads,
             unit="N",
         )
 
     def law(self, context: Any) -> _PiezoLaw:
         """Return the law with the constants, the drive and the slip of a context."""
         blocked, stroke = self.blocking_force(context), self.free_stroke(context)
-        limit, half = self.hysteresis_force(context), self.hysteresis_stroke(context)
-        assert self.continuous_state is not None
+        limit, half, slip = np.zeros(1), stroke, np.zeros(1)
+        if self.hysteresis_force is not None and self.continuous_state is not None:
+            assert self.hysteresis_stroke is not None
+            limit = scalars.array([self.hysteresis_force(context)])
+            half, slip = self.hysteresis_stroke(context), self.continuous_state(context)
         return _PiezoLaw(
             self.free_length(context),
-            (blocked - limit * stroke / (half + stroke)) / stroke,
+            (blocked - limit[0] * stroke / (half + stroke)) / stroke,
             self.damping(context),
             blocked * self.drive(context)[0] / self.full_drive(context),
-            FrictionBranch((0,), scalars.array([limit]), half, self.continuous_state(context)),
+            FrictionBranch((0,), limit, half, slip),
         )
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return how fast the friction slips in m/s."""
+        if self.continuous_state is None:
+            return np.zeros(0)
         line = self._line(context)
         return self.law(context).flow(line.length, line.rate)
 
