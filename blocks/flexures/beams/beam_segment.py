@@ -73,7 +73,7 @@ class BeamSegment(HalfwayElement):
         planar: bool = False,
     ) -> None:
         self.planar = planar
-        given = {"constants": num_constants}
+        given = {"constants": {"size": num_constants}}
         super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
         (self.constants,) = self.given_ports
         self.lumps = self.declare_vector_input("lumps", 2 * INERTIA_SIZE)

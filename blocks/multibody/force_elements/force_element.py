@@ -289,8 +289,9 @@ class BodyForceElement(ForceElement):
     dissipates : bool
         Whether there are other forces than those of the stored energy. Otherwise forces read no
         velocities, and ``non_conservative_power`` is zero and reads nothing.
-    given : mapping of str to int, optional
-        Sizes of further inputs, by their names.
+    given : mapping of str to dict, optional
+        Further inputs by their names: the arguments of ``declare_vector_input``. The plant exports
+        those with a default, as ``<element>.<input>``.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     states : mapping of str, optional
@@ -359,7 +360,7 @@ class BodyForceElement(ForceElement):
         frames: Mapping[str, FrameLike],
         *,
         dissipates: bool = True,
-        given: Mapping[str, int] | None = None,
+        given: Mapping[str, Mapping[str, Any]] | None = None,
         inside: Division | None = None,
         states: Mapping[str, Any] | None = None,
         memory: Mapping[str, npt.ArrayLike] | None = None,
@@ -374,7 +375,7 @@ class BodyForceElement(ForceElement):
         velocities = [each.velocity for each in self.attachments if each.velocity is not None]
         self.position_ports, self.velocity_ports = positions, velocities
         self.given_ports = [
-            self.declare_vector_input(each, size) for each, size in (given or {}).items()
+            self.declare_vector_input(each, **options) for each, options in (given or {}).items()
         ]
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]

@@ -177,11 +177,19 @@ def export_ports(
     for constraint in tree.constraints:
         _export_constraint(wiring, constraint)
     for element in elements:
-        for port in element.output_ports:
-            wiring.export_output(port, f"{element.name}.{port.name}")
+        _export_element(wiring, element)
     for block, names in OUTPUTS.items():
         for name in names:
             wiring.export_output(f"{block}.{name}", name)
+
+
+def _export_element(wiring: DiagramBuilder, element: ForceElement) -> None:
+    """Export the outputs of an element, and the inputs that nothing in the plant feeds."""
+    for port in element.output_ports:
+        wiring.export_output(port, f"{element.name}.{port.name}")
+    for given in element.given_ports if isinstance(element, BodyForceElement) else ():
+        if given.default is not None:
+            wiring.export_input(given, name=f"{element.name}.{given.name}")
 
 
 def _export_joint(wiring: DiagramBuilder, tree: MultibodyTree, joint: Joint) -> None:
