@@ -84,7 +84,8 @@ class MultibodyTree(TreeDynamics):
     Notes
     -----
     Parameters: ``gravity``; ``spin`` if there is any; for each body ``<body>_mass`` in kg,
-    ``<body>_com``, the position of the center of mass in the body frame in m, and ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
+    ``<body>_com``, the position of the center of mass in the body frame in m, and
+    ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
     about the center of mass, per mass, in m²); for each joint ``<joint>_damping`` and
     ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
     ``<motor>_rotor_inertia`` in kg m² (or kg).
