@@ -285,9 +285,9 @@ def _steady_motions(
     q: Array,
     v: Array,
     gravity: Array,
-    spin: Array | None,
+    spin: Array | None = None,
 ) -> list[_Steady]:
-    """Return how all bodies move while no velocity changes."""
+    """Return how all bodies move while no velocity changes; in the world, without its spin."""
     none, w_W = np.zeros((6, 0)), np.zeros(3) if spin is None else spin
     world = _Steady(none, none, w_W, np.concatenate([np.zeros(3), -gravity]))
     bodies = [world] * len(topology.bodies)
