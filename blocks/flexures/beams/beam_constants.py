@@ -1,4 +1,4 @@
-"""What the law of a beam is made of in a context: geometry, material, and free strain."""
+"""Constants of the law of a beam in a context: geometry, material, and free strain."""
 
 from __future__ import annotations
 
