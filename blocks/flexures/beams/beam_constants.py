@@ -65,7 +65,7 @@ class FreeStrainInputs:
         self, material: Material, reference: float | None, free: bool, attempt: str
     ) -> None:
         self._names: list[str] = []
-        self.given: dict[str, dict[str, Any]] = {}
+        self.drives: dict[str, dict[str, Any]] = {}
         if reference is not None:
             T = bounded(reference, f"{attempt} with reference_temperature", lower=0.0, unit="K")
             if material.thermal_expansion is None:
@@ -87,8 +87,8 @@ class FreeStrainInputs:
         self._names.append(name)
         size, per = np.size(default), {"K": "K/s", "K/m": "K/(m s)"}.get(unit, "")
         common = {"size": size, "element_names": names}
-        self.given[name] = {**common, "default": default, "unit": unit, "doc": doc}
-        self.given[f"{name}_rate"] = {
+        self.drives[name] = {**common, "default": default, "unit": unit, "doc": doc}
+        self.drives[f"{name}_rate"] = {
             **common,
             "default": np.zeros(size),
             "unit": per,

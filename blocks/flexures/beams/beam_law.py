@@ -115,10 +115,8 @@ class BeamLaw(RotationVectorAngles):
     of q, u* and w*, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, the term with GJ in its denominator is
     that of EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y, and q_x² - q_x⁰² is in place of q_x².
 
-    Free strain, as of heat, moves q⁰ and l⁰: stress belongs to what is strained beyond it.
-
-    Dampers are in proportion to the stiffness: with a time τ, they add τ times the rates of q - q⁰,
-    u*, w*, q_x² and of l + Q - l⁰ - Q⁰, each times its stiffness, to the loads.
+    Free strain, as of heat, moves q⁰ and l⁰. Dampers add τ, a time, times the rates of q - q⁰, u*,
+    w*, q_x² and of l + Q - l⁰ - Q⁰, each times its stiffness, to the loads.
 
     Attributes
     ----------
@@ -402,11 +400,10 @@ class BeamLaw(RotationVectorAngles):
         strains, (_, dy, dz, *_) = self.strains(deformation), self.rest_rate
         (_, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
         (my, _), (mz, _) = Y.stiffness.slopes(qy, -w), Z.stiffness.slopes(qz, u)
-        torque, softness = self._relaxation(strains)
-        (_, arc_y, arc_z) = strains.turns
+        (_, arc_y, arc_z), (torque, softness) = strains.turns, self._relaxation(strains)
         unwound = self.bending_stiffness_y * dy * arc_z - self.bending_stiffness_z * dz * arc_y
-        stretching = strains.force * self._free_rate(Y, Z)
-        return power - my * dy - mz * dz - stretching + softness * torque * unwound
+        power = power - my * dy - mz * dz + softness * torque * unwound
+        return power - strains.force * self._free_rate(Y, Z)
 
     def _free_rate(self, Y: Bending, Z: Bending) -> Array:
         """Return the rate of l⁰ + Q⁰."""

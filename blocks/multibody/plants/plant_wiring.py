@@ -184,12 +184,11 @@ def export_ports(
 
 
 def _export_element(wiring: DiagramBuilder, element: ForceElement) -> None:
-    """Export the outputs of an element, and the inputs that nothing in the plant feeds."""
+    """Export the outputs of a force element, and the inputs that drive it."""
     for port in element.output_ports:
         wiring.export_output(port, f"{element.name}.{port.name}")
-    for given in element.given_ports if isinstance(element, BodyForceElement) else ():
-        if given.default is not None:
-            wiring.export_input(given, name=f"{element.name}.{given.name}")
+    for drive in element.drive_ports if isinstance(element, BodyForceElement) else ():
+        wiring.export_input(drive, name=f"{element.name}.{drive.name}")
 
 
 def _export_joint(wiring: DiagramBuilder, tree: MultibodyTree, joint: Joint) -> None:
