@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.flexures.beams.beam_constants import FreeStrainInputs, beam_constants
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
     checked_ends,
@@ -42,7 +42,7 @@ from flexure.blocks.flexures.beams.range_checks import (
     bending_measures,
     slenderness,
 )
-from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
+from flexure.blocks.flexures.beams.tapered_beam_law import TaperedBeamLaw
 from flexure.blocks.flexures.beams.tapered_segment import Taper, TaperedSegment
 from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import (
@@ -55,7 +55,6 @@ from flexure.blocks.flexures.sections.section_forces import place_names, section
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.flexures.sections.strength import StressedElement, stresses_along
 from flexure.blocks.flexures.sections.warping import (
-    part_left_by_warping,
     unevenness,
     warping_length,
 )
@@ -176,6 +175,13 @@ class Beam(PresentedBeam, StressedElement):
     planar : bool
         Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
         move in that plane. The plane moves with A, as on a spinning hub.
+    reference_temperature : float, optional
+        Temperature in K at which the beam is unstressed, a parameter beside ``thermal_expansion``
+        of the material. The beam then has the inputs ``temperature`` in K and
+        ``temperature_gradient`` along y and z in K/m.
+    free_strain : bool
+        Whether there is an input ``free_strain`` of axial strain and of curvature about y and z in
+        1/m that the beam would have without stress, as by piezo layers or shape memory.
     ends : (float, float)
         How far the ends are from the frames, along x of A and of C, in lengths of the beam. With
         ``(-0.5, 0.5)`` the frames coincide in its middle, whatever its length is in a context. In
@@ -209,8 +215,13 @@ class Beam(PresentedBeam, StressedElement):
     Timoshenko and S. Woinowsky-Krieger, Theory of Plates and Shells, and for the warping of leaves
     V. Z. Vlasov, Thin-Walled Elastic Beams, with the warping constant w³ t³/144.
 
-    Dampers act on the rates of the strains, so that rigid motions are not damped, and they only
-    dissipate.
+    Dampers act on the rates of the elastic strains, so that rigid motions are not damped, and they
+    only dissipate.
+
+    Free strain changes the unstressed arc, q⁰ and l⁰ of `BeamLaw`; E, sections and mass stay. The
+    ledger balances while they move if their rates come in at ``temperature_rate``,
+    ``temperature_gradient_rate`` and ``free_strain_rate``, zero by default: their work is in
+    ``non_conservative_power``. The plant exports these inputs as ``<name>.temperature`` and so on.
 
     Examples
     --------
@@ -241,6 +252,8 @@ class Beam(PresentedBeam, StressedElement):
     shear_modulus: NumericParameter
     density: NumericParameter
     yield_strength: NumericParameter
+    reference_temperature: NumericParameter | None = None
+    thermal_expansion: NumericParameter | None = None
 
     def __init__(
         self,
@@ -263,6 +276,8 @@ class Beam(PresentedBeam, StressedElement):
         prestressed: bool = False,
         segments: int = 1,
         planar: bool = False,
+        reference_temperature: float | None = None,
+        free_strain: bool = False,
         ends: tuple[float, float] = (0.0, 0.0),
         fatigue: Fatigue | None = None,
     ) -> None:
@@ -272,22 +287,34 @@ class Beam(PresentedBeam, StressedElement):
         self.ends = checked_ends(ends, attempt)
         offsets = end_offsets(self._calc_offset, self.ends)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
-        kind = {"damped": time is not None, "curved": curvature is not None}
-        self._taper: Taper | None = None
+        require_parts(section, end_section, material, attempt)
+        is_free = flag(free_strain, "free_strain", attempt, error=DeclarationError)
+        self.free_strain = FreeStrainInputs(material, reference_temperature, is_free, attempt)
+        strained, curved = bool(self.free_strain), curvature is not None
+        kind = {"damped": time is not None, "curved": curved, "strained": strained}
+        self.taper: Taper | None = None
         inside = None
         if count > 1:
             segment: Any = partial(
-                BeamSegment, damped=time is not None, num_constants=num_constants(**kind)
+                BeamSegment,
+                damped=time is not None or strained,
+                num_constants=num_constants(**kind),
             )
             if end_section is not None:
-                self._taper = Taper(type(end_section), bool(shear), **kind)
-                segment = partial(TaperedSegment, taper=self._taper)
+                self.taper = Taper(type(end_section), bool(shear), **kind)
+                segment = partial(TaperedSegment, taper=self.taper)
             inside = divide(name, frame_a, frame_c, count, self.planar, self.ends, segment)
+        works, drives = time is not None or strained, self.free_strain.drives
         super().__init__(
-            name, frame_a, frame_c, dissipates=time is not None, inside=inside, offsets=offsets
+            name,
+            frame_a,
+            frame_c,
+            dissipates=works,
+            drives=drives,
+            inside=inside,
+            offsets=offsets,
         )
         self.num_segments = count
-        require_parts(section, end_section, material, attempt)
         self.shear = flag(shear, "shear", attempt, error=DeclarationError)
         self.plate = flag(plate, "plate", attempt, error=DeclarationError)
         self.clamped_warping = flag(
@@ -304,6 +331,7 @@ class Beam(PresentedBeam, StressedElement):
         if end_section is not None:
             self.end_section = ShapeParameters(self, end_section, prefix="end_")
         self.material = MaterialParameters(self, material)
+        self.free_strain.declare(self)
         self.length = self.declare_numeric_parameter(
             "length",
             default_length(length, self.frame_a, self.frame_c, is_straight, attempt),
@@ -318,10 +346,12 @@ class Beam(PresentedBeam, StressedElement):
                 "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
             )
         self._declare_state_at_rest(curvature, unstressed_pose, attempt)
-        kinds = count if self._taper else 1  # each segment has its part of a taper
+        kinds = count if self.taper else 1  # each segment has its part of a taper
         self._constants = [
             self.declare_cache_entry(
-                f"constants_{k}", partial(self._calc_constants, k - 1), prerequisites=[]
+                f"constants_{k}",
+                partial(beam_constants, self, k - 1),
+                prerequisites=self.drive_ports,
             )
             for k in range(1, kinds + 1)
         ]
@@ -334,7 +364,7 @@ class Beam(PresentedBeam, StressedElement):
         limits = beam_limits(self.material.yield_strength, material)
         stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
         bending = () if self.inside else BENDING_LIMITS  # segments tell how far they bend
-        needs = stressed if self.inside else [self._deformation, *stressed]
+        needs = stressed if self.inside else [self._deformation, *self.drive_ports, *stressed]
         self.declare_limits([*limits, *bending], self._calc_limited, prerequisites=needs)
 
     # Declarations ----------------------------------------------------------------------------
@@ -343,7 +373,7 @@ class Beam(PresentedBeam, StressedElement):
         """Declare how the beam stands while it is unstressed."""
         self.curvature: NumericParameter | None = None
         self.unstressed_pose: RigidTransform | None = None
-        require_one_shape(curvature, pose, self.num_segments, attempt)
+        require_one_shape(curvature, pose, self.num_segments, attempt, bool(self.free_strain))
         if curvature is not None:
             self.curvature = self.declare_numeric_parameter(
                 "curvature",
@@ -408,9 +438,9 @@ class Beam(PresentedBeam, StressedElement):
             self._calc_forces_of_sections,
             prerequisites=self._sections
             if self.inside
-            else [self._frame_forces, self._deformation],
+            else [self._frame_forces, self._deformation, *self.drive_ports],
         )
-        wound = self._winding_inputs if self.inside else [self._deformation]
+        wound = self._winding_inputs if self.inside else [self._deformation, *self.drive_ports]
         self._stresses = self.declare_cache_entry(
             "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections, *wound]
         )
@@ -437,46 +467,10 @@ class Beam(PresentedBeam, StressedElement):
 
     def law(self, context: Any, segment: int = 1) -> BeamLaw:
         """Return the law with the constants of a context, of a segment if it is divided."""
-        if self._taper:
-            return self._taper.law(self._constants[segment - 1](context), self.label)
+        if self.taper:
+            return self.taper.law(self._constants[segment - 1](context), self.label)
         kind = BeamLaw if self.end_section is None else TaperedBeamLaw
         return kind.from_constants(self._constants[0](context), self.label)
-
-    def _calc_constants(self, place: int, context: Any) -> Array:
-        """Return what makes the law of a segment, from geometry and material."""
-        length, material = self.length(context), self.material(context)
-        h = length / self.num_segments
-        factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
-        options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
-        curved: list[Array] = []
-        if self.curvature is not None:
-            y, z = self.curvature(context)
-            curved = [0.0, h * y, h * z, 0.0, 0.0, h * scalars.sinc(0.5 * h * np.hypot(y, z))]
-        if self._taper:
-            constants = [h, *material[:3], factor]
-            if self.damping_time is not None:
-                constants.append(self.damping_time(context))
-            ends = (self.section_at((place + k) / self.num_segments, context) for k in (0, 1))
-            dimensions = [number for each in ends for number in astuple(each)]
-            return scalars.array([*constants, *curved, *dimensions])
-        law = BeamLaw.of(h, self.section(context), material, **options)
-        if self.end_section is not None:
-            sections = [self.section_at(part, context) for part in STATIONS]
-            law = TaperedBeamLaw.between(h, sections, material, **options)
-        if self.clamped_warping:
-            x = warping_length(length, self.section(context), material)
-            law = replace(
-                law,
-                torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x),
-                wagner_stiffness=law.wagner_stiffness * unevenness(x)[0],
-            )
-        if self.damping_time is not None:
-            law = replace(law, damping_time=self.damping_time(context))
-        if curved:
-            law = replace(law, rest=scalars.array(curved))
-        if self.unstressed_pose is not None:
-            law = replace(law, rest=law.rest_at(self.unstressed_pose))
-        return law.constants()
 
     def _calc_line(self, context: Any, part: float) -> Array:
         """Return mass and moments of inertia about x, y, z per length, at a part of the length."""

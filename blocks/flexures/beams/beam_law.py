@@ -36,14 +36,14 @@ from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.values.arrays import Array
 
 _OF_ALL = 9  # constants that all have, and
-_STATE_AT_REST = 6  # those of a state at rest
-_OTHERS = ("rest", "label", "planar")  # fields that are not numbers
+_STATE_AT_REST = 6  # those of a state at rest, and as many of its rate
+_OTHERS = ("rest", "rest_rate", "label", "planar")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
-def num_constants(*, damped: bool, curved: bool) -> int:
+def num_constants(*, damped: bool, curved: bool, strained: bool = False) -> int:
     """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
-    return _OF_ALL + damped + _STATE_AT_REST * curved
+    return _OF_ALL + damped + _STATE_AT_REST * (2 if strained else curved)
 
 
 class BeamStrains(NamedTuple):
@@ -115,8 +115,8 @@ class BeamLaw(RotationVectorAngles):
     of q, u* and w*, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, the term with GJ in its denominator is
     that of EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y, and q_x² - q_x⁰² is in place of q_x².
 
-    Dampers are in proportion to the stiffness: with a time τ, they add τ times the rates of q, u*,
-    w*, q_x² and of l + Q, each times its stiffness, to the loads. They only dissipate.
+    Free strain, as of heat, moves q⁰ and l⁰. Dampers add τ, a time, times the rates of q - q⁰, u*,
+    w*, q_x² and of l + Q - l⁰ - Q⁰, each times its stiffness, to the loads.
 
     Attributes
     ----------
@@ -138,6 +138,8 @@ class BeamLaw(RotationVectorAngles):
         The time τ >= 0 in s; None without dampers.
     rest : array, shape (6,), or None
         q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
+    rest_rate : array, shape (6,), or None
+        Rates of q⁰ and l⁰ by free strain, those of q_x⁰, u⁰ and w⁰ being zero; None without.
     label : str
         What messages call the beam.
     planar : bool
@@ -196,6 +198,7 @@ class BeamLaw(RotationVectorAngles):
     wagner_stiffness: Any = field(default=0.0, kw_only=True)
     damping_time: Any = None
     rest: Any = None
+    rest_rate: Any = field(default=None, kw_only=True)
     label: str = field(default="beam", kw_only=True)
     planar: bool = field(default=False, kw_only=True)
 
@@ -249,16 +252,22 @@ class BeamLaw(RotationVectorAngles):
     @classmethod
     def from_constants(cls, constants: Array, label: str = "beam") -> Self:
         """Return the law of an array of `constants`."""
-        is_curved = len(constants) >= _OF_ALL + _STATE_AT_REST  # damped or not
-        end = len(constants) - _STATE_AT_REST * is_curved
+        states = (len(constants) - _OF_ALL) // _STATE_AT_REST  # damped or not
+        end = len(constants) - _STATE_AT_REST * states
         law = cls(**dict(zip(_NAMES, constants[:end], strict=False)), label=label)
-        return replace(law, rest=constants[end:]) if is_curved else law
+        return law.with_rest(constants[end:])
+
+    def with_rest(self, states: Array) -> Self:
+        """Return the law with what is in an array of nothing, of `rest`, or of its rate as well."""
+        both = [states[k : k + _STATE_AT_REST] for k in range(0, len(states), _STATE_AT_REST)]
+        return replace(self, **dict(zip(("rest", "rest_rate"), both, strict=False)))
 
     def constants(self) -> Array:
         """Return all constants in one array, in the order of the attributes, but for None."""
         numbers = [getattr(self, name) for name in _NAMES]
         known = [number for number in numbers if number is not None]
-        return scalars.array([*known, *([] if self.rest is None else self.rest)])
+        states = [each for each in (self.rest, self.rest_rate) if each is not None]
+        return scalars.array([*known, *(number for each in states for number in each)])
 
     def rest_at(self, X_AC: RigidTransform) -> Array:
         """Return the state at rest of a beam that is unstressed while C has a pose in A."""
@@ -373,12 +382,34 @@ class BeamLaw(RotationVectorAngles):
         by_z, by_u = Z.shortening.slopes(qz, u)
         shortening = self._twist_shortening() * strains.turns[0] * dqx
         shortening = shortening + by_y * dqy - by_w * dw + by_z * dqz + by_u * du
+        if self.rest_rate is not None:
+            dqy, dqz = dqy - self.rest_rate[1], dqz - self.rest_rate[2]
+            rate = rate - self._free_rate(Y, Z)
         my, mw = Y.stiffness.slopes(dqy, -dw)
         mz, mu = Z.stiffness.slopes(dqz, du)
         k, _ = self.twist(strains)
         mx = (self.torsion_stiffness + self.wagner_stiffness * k * k) / self.length * dqx
         N = (rate + shortening) / strains.compliance
         return self._loads(deformation, *(tau * each for each in (mx, my, mz, mu, mw, N)))
+
+    def non_conservative_power(self, deformation: Deformation, rates: DeformationRates) -> Array:
+        """Return the power of the dampers and the work rate of free strain, ∂V/∂t, in W."""
+        power = super().non_conservative_power(deformation, rates)
+        if self.rest_rate is None:
+            return power
+        strains, (_, dy, dz, *_) = self.strains(deformation), self.rest_rate
+        (_, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
+        (my, _), (mz, _) = Y.stiffness.slopes(qy, -w), Z.stiffness.slopes(qz, u)
+        (_, arc_y, arc_z), (torque, softness) = strains.turns, self._relaxation(strains)
+        unwound = self.bending_stiffness_y * dy * arc_z - self.bending_stiffness_z * dz * arc_y
+        power = power - my * dy - mz * dz + softness * torque * unwound
+        return power - strains.force * self._free_rate(Y, Z)
+
+    def _free_rate(self, Y: Bending, Z: Bending) -> Array:
+        """Return the rate of l⁰ + Q⁰."""
+        (_, qy, qz, u, w, _), (_, dy, dz, *_, longer) = self.rest, self.rest_rate
+        (by_y, _), (by_z, _) = Y.shortening.slopes(qy, -w), Z.shortening.slopes(qz, u)
+        return longer + by_y * dy + by_z * dz
 
     def _loads(
         self, deformation: Deformation, mx: Any, my: Any, mz: Any, mu: Any, mw: Any, N: Any

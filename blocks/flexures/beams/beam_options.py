@@ -75,11 +75,20 @@ def require_warping(section: Section, end_section: Section | None, attempt: str)
         )
 
 
-def require_one_shape(curvature: Any, pose: Any, segments: int, attempt: str) -> None:
-    """Refuse an unstressed shape that is given twice, or does not tell where nodes are."""
+def require_one_shape(
+    curvature: Any, pose: Any, segments: int, attempt: str, strained: bool
+) -> None:
+    """Refuse an unstressed shape that is given twice, or says too little of what is between."""
     if curvature is not None and pose is not None:
         raise DeclarationError(
             attempt, expected="curvature or unstressed_pose", found="both of them"
+        )
+    if pose is not None and strained:
+        raise DeclarationError(
+            attempt,
+            expected="curvature, which free strain changes",
+            found="unstressed_pose of a beam with reference_temperature or free_strain",
+            remedy="Pass curvature, or join several beams, each with its own curvature",
         )
     if pose is not None and segments > 1:
         raise DeclarationError(

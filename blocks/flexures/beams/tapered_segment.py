@@ -26,14 +26,16 @@ class Taper:
         What kind of section they have.
     shear : bool
         Whether shear forces deflect them.
-    damped, curved : bool
-        Whether there are dampers, and whether they are curved while they are unstressed.
+    damped, curved, strained : bool
+        Whether there are dampers, whether they are curved while they are unstressed, and whether
+        free strain changes that.
     """
 
     section: type[Section]
     shear: bool
     damped: bool
     curved: bool
+    strained: bool = False
 
     @property
     def num_numbers(self) -> int:
@@ -42,7 +44,7 @@ class Taper:
 
     @property
     def _first_dimension(self) -> int:
-        others = num_constants(damped=self.damped, curved=self.curved)
+        others = num_constants(damped=self.damped, curved=self.curved, strained=self.strained)
         return _GIVEN + others - num_constants(damped=False, curved=False)
 
     def law(self, numbers: Array, label: str) -> BeamLaw:
@@ -64,9 +66,7 @@ class Taper:
         )
         if self.damped:
             law = replace(law, damping_time=rest[0])
-        if self.curved:
-            law = replace(law, rest=rest[int(self.damped) :])
-        return replace(law, label=label)
+        return replace(law.with_rest(rest[int(self.damped) :]), label=label)
 
 
 class TaperedSegment(BeamSegment):
@@ -98,7 +98,7 @@ class TaperedSegment(BeamSegment):
             name,
             frame_a,
             frame_c,
-            damped=taper.damped,
+            damped=taper.damped or taper.strained,
             num_constants=taper.num_numbers,
             **options,
         )

@@ -175,7 +175,7 @@ class PiezoStack(PointToPointElement):
             *ends,
             free_length=free_length,
             states=slip if slips else None,
-            drives={"drive": unit},
+            drives={"drive": {"unit": unit}},
         )
         (self.drive,) = self.drive_ports
 

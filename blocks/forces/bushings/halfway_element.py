@@ -71,7 +71,7 @@ class HalfwayElement(BodyForceElement):
 
     def _declare_kinematics(self) -> None:
         positions, velocities = self.position_ports, self.velocity_ports
-        given = self.given_ports
+        given = [*self.given_ports, *self.drive_ports]
         motions = [*positions, *velocities, *given]
         self._deformation = self.declare_cache_entry(
             "deformation", self._calc_deformation, prerequisites=[*positions, *given]
@@ -104,7 +104,7 @@ class HalfwayElement(BodyForceElement):
             "frame_forces",
             self._calc_frame_forces,
             prerequisites=[
-                *(self._deformation, *self.given_ports, *self._own_state),
+                *(self._deformation, *self.given_ports, *self.drive_ports, *self._own_state),
                 *([self._rates] if self._dissipates else []),
             ],
         )

@@ -63,6 +63,8 @@ class MultibodyTree(TreeDynamics):
         Bodies and joints.
     gravity : array_like, shape (3,)
         Acceleration of free fall in the world, in m/s².
+    spin : array_like, shape (3,), optional
+        Constant angular velocity of the world about its origin, in rad/s; see `PlantBuilder`.
     force_inputs : sequence of ForceInput
         The inputs through which forces come in.
     actuators : sequence of Actuator
@@ -85,8 +87,9 @@ class MultibodyTree(TreeDynamics):
 
     Notes
     -----
-    Parameters: ``gravity``; for each body ``<body>_mass`` in kg, ``<body>_com``, the position of
-    the center of mass in the body frame in m, and ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
+    Parameters: ``gravity``; ``spin`` if there is any; for each body ``<body>_mass`` in kg,
+    ``<body>_com``, the position of the center of mass in the body frame in m, and
+    ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
     about the center of mass, per mass, in m²); for each joint ``<joint>_damping`` and
     ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
     ``<motor>_rotor_inertia`` in kg m² (or kg).
@@ -128,6 +131,7 @@ class MultibodyTree(TreeDynamics):
         topology: Topology,
         *,
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        spin: npt.ArrayLike | None = None,
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
         inertia_inputs: Sequence[InertiaInput] = (),
@@ -137,6 +141,7 @@ class MultibodyTree(TreeDynamics):
             name,
             topology,
             gravity=gravity,
+            spin=spin,
             force_inputs=force_inputs,
             actuators=actuators,
             inertia_inputs=inertia_inputs,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import MassProperties, dot
+from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constrained_dynamics.accuracy import warn_if_inaccurate
@@ -52,7 +52,11 @@ from flexure.blocks.multibody.trees.kinematics import (
 )
 from flexure.blocks.multibody.trees.reactions import transmitted_forces
 from flexure.blocks.multibody.trees.topology import Topology
-from flexure.blocks.multibody.trees.tree_constants import TreeConstants, declare_gravity
+from flexure.blocks.multibody.trees.tree_constants import (
+    TreeConstants,
+    declare_gravity,
+    declare_spin,
+)
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import InputPort, Prerequisite
@@ -79,7 +83,7 @@ class TreeDynamics(ConstrainedTree):
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators, inertia_inputs, constraints
+    name, topology, gravity, spin, force_inputs, actuators, inertia_inputs, constraints
         As those of `MultibodyTree`.
     """
 
@@ -89,6 +93,7 @@ class TreeDynamics(ConstrainedTree):
         topology: Topology,
         *,
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        spin: npt.ArrayLike | None = None,
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
         inertia_inputs: Sequence[InertiaInput] = (),
@@ -102,6 +107,8 @@ class TreeDynamics(ConstrainedTree):
         self.start_assembly: AssemblesStarts | None = None
         self.impacts_are_sequential = False
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
+        turning = None if spin is None else as_number(spin, (3,), f"Cannot make '{name}'")
+        self.spin = declare_spin(self, turning)
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         carried = items_of(
             inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
@@ -190,8 +197,8 @@ class TreeDynamics(ConstrainedTree):
     def _declare_inputs(self, force_inputs: Sequence[ForceInput]) -> None:
         wanted = "a list of force inputs"
         self.force_inputs = items_of(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
-        self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
-        self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
+        self.on_bodies: list[tuple[InputPort, ForceInput, int]] = []
+        self.on_joints: list[tuple[InputPort, ForceInput, slice]] = []
         for force in self.force_inputs:
             if isinstance(force.target, Body):
                 number = force.target.number
@@ -199,14 +206,14 @@ class TreeDynamics(ConstrainedTree):
                 port = self.declare_vector_input(
                     force.name, 6, default=np.zeros(6), element_names=SPATIAL_FORCE
                 )
-                self._on_bodies.append((port, force, number))
+                self.on_bodies.append((port, force, number))
             else:
                 size = force.target.num_velocities
                 port = self.declare_vector_input(
                     force.name, size, default=np.zeros(size), **along_joint(force.target)
                 )
                 part = self.velocities_of(force.target)
-                self._on_joints.append((port, force, part))
+                self.on_joints.append((port, force, part))
         size = self.topology.num_velocities
         self.generalized_force = self.declare_vector_input(
             "generalized_force", size, default=np.zeros(size), **along_joints(self.joints)
@@ -228,8 +235,8 @@ class TreeDynamics(ConstrainedTree):
         self.inertias = self.declare_cache_entry(
             "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
         )
-        on_bodies = [port for port, _, _ in self._on_bodies]
-        on_joints = [port for port, _, _ in self._on_joints]
+        on_bodies = [port for port, _, _ in self.on_bodies]
+        on_joints = [port for port, _, _ in self.on_joints]
         acting: list[Prerequisite] = [
             *(self.placements, self.moving_velocities, *x),
             *(self.generalized_force, *on_bodies, *on_joints, *carried),
@@ -465,6 +472,7 @@ class TreeDynamics(ConstrainedTree):
             tau,
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
+            None if self.spin is None else self.spin(context),
         )
 
     def _calc_conditions(self, context: Any) -> list[Condition]:
@@ -494,13 +502,22 @@ class TreeDynamics(ConstrainedTree):
     # Forces ----------------------------------------------------------------------------------
 
     def gravity_forces(self, context: Any) -> list[Array]:
-        """Return the weight of each body as a spatial force about Bo, expressed in the world."""
-        return energy.gravity_forces(self.inertias(context), self.gravity(context))
+        """Return the weight of each body as a spatial force about Bo, expressed in the world.
+
+        In a world that spins, centrifugal and Coriolis forces are part of it.
+        """
+        inertias = self.inertias(context)
+        weights = energy.gravity_forces(inertias, self.gravity(context))
+        if self.spin is None:
+            return weights
+        at, motions, spin = self.placements(context), self.motions(context), self.spin(context)
+        forces = energy.frame_forces(at, motions, inertias, spin)
+        return [weight + force for weight, force in zip(weights, forces, strict=True)]
 
     def _applied_body_forces(self, context: Any) -> dict[int, Array]:
         """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
         forces: dict[int, Array] = {}
-        for port, _, number in self._on_bodies:
+        for port, _, number in self.on_bodies:
             force = port(context)
             forces[number] = forces[number] + force if number in forces else force
         return forces
@@ -527,7 +544,7 @@ class TreeDynamics(ConstrainedTree):
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
-        forces = self._added_on_joints(context, forces, internal=True, external=True)
+        forces = self.added_on_joints(context, forces, internal=True, external=True)
         for friction in self.frictions:
             k = self.velocities_of(friction.joint)
             parts = forces[: k.start], forces[k] + friction.slip_force(context), forces[k.stop :]
@@ -546,7 +563,7 @@ class TreeDynamics(ConstrainedTree):
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
         return transmitted_forces(self.topology, self.placements(context), missing)
 
-    def _added_on_joints(
+    def added_on_joints(
         self, context: Any, forces: Array, *, internal: bool, external: bool
     ) -> Array:
         """Return generalized forces with those of inputs on joints added."""
@@ -554,7 +571,7 @@ class TreeDynamics(ConstrainedTree):
         places = {
             m.v.start: k for k, m in enumerate(self.topology.mobilizers) if m.v.stop > m.v.start
         }
-        for port, force, part in self._on_joints:
+        for port, force, part in self.on_joints:
             if internal if force.is_internal else external:
                 k = places[part.start]
                 parts[k] = parts[k] + force.limited(port(context))
@@ -563,39 +580,8 @@ class TreeDynamics(ConstrainedTree):
     @property
     def inputs_from_outside(self) -> list[InputPort]:
         """The inputs that no force element feeds."""
-        inputs = (*self._on_bodies, *self._on_joints)
+        inputs = (*self.on_bodies, *self.on_joints)
         return [
             self.generalized_force,
             *(port for port, force, _ in inputs if not force.is_internal),
         ]
-
-    def input_power(self, context: Any) -> Array:
-        """Return the power of all inputs that no force element feeds."""
-        forces = self._added_on_joints(
-            context, self.generalized_force(context), internal=False, external=True
-        )
-        power = np.sum(forces * self.moving_velocities(context))
-        for port, force, number in self._on_bodies:
-            if not force.is_internal:
-                power = power + dot(port(context), self.motions(context)[number].V_WB)
-        return power + self._constraint_power(context)
-
-    def _constraint_power(self, context: Any) -> Any:
-        """Return the power of the constraints that move with time."""
-        if not any(constraint.does_work for constraint in self.constraints):
-            return 0.0
-        placements, motions = self.placements(context), self.motions(context)
-        conditions, multipliers = self.conditions(context), self.multipliers(context).values
-        v, power = self.moving_velocities(context), 0.0
-        for constraint, condition, values in zip(
-            self.constraints, conditions, multipliers, strict=True
-        ):
-            if constraint.does_work:
-                forces = constraint_forces(placements, [condition], [values])
-                for number, F in forces.items():
-                    power = power + dot(F, motions[number].V_WB)
-                for efforts, value in zip(condition.efforts, values, strict=True):
-                    for number, effort in efforts.items():
-                        part = self.topology.path_to(number)[0].v
-                        power = power + value * dot(effort, v[part])
-        return power

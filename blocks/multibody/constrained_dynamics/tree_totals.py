@@ -10,6 +10,7 @@ import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDynamics
+from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.component_names import POSITION, VELOCITY
 from flexure.diagrams.systems.ports import Prerequisite
@@ -58,7 +59,10 @@ def _kinetic_energy(tree: TreeDynamics, context: Any) -> Array:
 
 def _gravity_energy(tree: TreeDynamics, context: Any) -> Array:
     placements, inertias = tree.placements(context), tree.inertias(context)
-    return energy.gravity_energy(placements, inertias, tree.gravity(context))
+    stored = energy.gravity_energy(placements, inertias, tree.gravity(context))
+    if tree.spin is None:
+        return stored
+    return stored + energy.spin_energy(placements, inertias, tree.spin(context))
 
 
 def _gravity_power(tree: TreeDynamics, context: Any) -> Array:
@@ -71,7 +75,35 @@ def _damping_power(tree: TreeDynamics, context: Any) -> Array:
 
 
 def _input_power(tree: TreeDynamics, context: Any) -> Array:
-    return tree.input_power(context)
+    forces = tree.added_on_joints(
+        context, tree.generalized_force(context), internal=False, external=True
+    )
+    power = np.sum(forces * tree.moving_velocities(context))
+    for port, force, number in tree.on_bodies:
+        if not force.is_internal:
+            power = power + dot(port(context), tree.motions(context)[number].V_WB)
+    return power + _constraint_power(tree, context)
+
+
+def _constraint_power(tree: TreeDynamics, context: Any) -> Any:
+    """Return the power of the constraints that move with time."""
+    if not any(constraint.does_work for constraint in tree.constraints):
+        return 0.0
+    placements, motions = tree.placements(context), tree.motions(context)
+    conditions, multipliers = tree.conditions(context), tree.multipliers(context).values
+    v, power = tree.moving_velocities(context), 0.0
+    for constraint, condition, values in zip(
+        tree.constraints, conditions, multipliers, strict=True
+    ):
+        if constraint.does_work:
+            forces = constraint_forces(placements, [condition], [values])
+            for number, F in forces.items():
+                power = power + dot(F, motions[number].V_WB)
+            for efforts, value in zip(condition.efforts, values, strict=True):
+                for number, effort in efforts.items():
+                    part = tree.topology.path_to(number)[0].v
+                    power = power + value * dot(effort, v[part])
+    return power
 
 
 def _momentum(tree: TreeDynamics, context: Any) -> Array:

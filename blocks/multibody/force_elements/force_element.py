@@ -302,9 +302,10 @@ class BodyForceElement(ForceElement):
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
         Sizes of further inputs, by their names.
-    drives : mapping of str to str, optional
-        Units of further inputs of size 1 that are inputs of the plant, ``<name>.<input>``, by their
-        names; they are 0 while nothing is connected.
+    drives : mapping of str to dict, optional
+        Further inputs that are inputs of the plant, ``<name>.<input>``, by their names: arguments
+        of ``declare_vector_input`` such as their unit. Their size is 1 and their default 0, unless
+        these say otherwise.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     offsets : mapping of str to callable, optional
@@ -384,7 +385,7 @@ class BodyForceElement(ForceElement):
         *,
         dissipates: bool = True,
         given: Mapping[str, int] | None = None,
-        drives: Mapping[str, str] | None = None,
+        drives: Mapping[str, Mapping[str, Any]] | None = None,
         inside: Division | None = None,
         offsets: Mapping[str, Calculation] | None = None,
         states: Mapping[str, Any] | None = None,
@@ -404,8 +405,8 @@ class BodyForceElement(ForceElement):
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
         self.drive_ports = [
-            self.declare_vector_input(each, 1, default=[0.0], unit=unit)
-            for each, unit in (drives or {}).items()
+            self.declare_vector_input(each, **{"size": 1, "default": [0.0], **options})
+            for each, options in (drives or {}).items()
         ]
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]

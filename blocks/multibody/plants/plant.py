@@ -134,6 +134,11 @@ class Plant(PlantBase):
         return self.tree.gravity
 
     @property
+    def spin(self) -> NumericParameter | None:
+        """Angular velocity of the world about its origin in contexts, in rad/s, if it has any."""
+        return self.tree.spin
+
+    @property
     def num_positions(self) -> int:
         """Number of positions q."""
         return self.tree.topology.num_positions
@@ -412,7 +417,10 @@ class Plant(PlantBase):
         return self.calc_inverse_dynamics(context, np.zeros(self.num_velocities))
 
     def calc_gravity_generalized_forces(self, context: Context) -> FloatArray:
-        """Return the generalized forces of gravity τ_g(q), on the side of the applied forces."""
+        """Return the generalized forces of gravity τ_g(q), on the side of the applied forces.
+
+        In a world that spins, centrifugal and Coriolis forces are part of them.
+        """
         tree = self.tree
         forces = MultibodyForces(self)
         forces.body_forces[:] = tree.gravity_forces(context)

@@ -19,8 +19,8 @@ from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.joints import Joint
-from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.loop_closure.assembled_starts import AssembledStarts
+from flexure.blocks.multibody.plants.free_bodies import floating_joints
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.blocks.multibody.plants.plant import Plant, by_name
 from flexure.blocks.multibody.plants.plant_wiring import (
@@ -64,6 +64,10 @@ class PlantBuilder:
     impacts : {"simultaneous", "sequential"}
         The law of impacts in which several coordinates touch a `RigidStop`: all of them at once, or
         one after the other until none approaches its stop, in the order of the stops.
+    spin : array_like, shape (3,), optional
+        Constant angular velocity in rad/s with which the world spins about its origin. The plant
+        then has a parameter ``spin``. Positions and velocities are those in the world, and
+        centrifugal and Coriolis forces are part of its gravity.
 
     Attributes
     ----------
@@ -92,13 +96,17 @@ class PlantBuilder:
         *,
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         impacts: Literal["simultaneous", "sequential"] = "simultaneous",
+        spin: npt.ArrayLike | None = None,
     ) -> None:
         self.name = check_name(name, "a plant", WiringError)
-        attempt = f"Cannot set the impacts of '{name}'"
-        self.impacts = one_of(impacts, ("simultaneous", "sequential"), "impacts", attempt)
-        attempt = f"Cannot set the gravity of '{name}'"
-        self.gravity = as_number(gravity, (3,), attempt)
-        check_bounds(self.gravity, attempt)
+        attempt = f"Cannot set the {{}} of '{name}'".format
+        laws = "simultaneous", "sequential"
+        self.impacts = one_of(impacts, laws, "impacts", attempt("impacts"))
+        self.gravity = as_number(gravity, (3,), attempt("gravity"))
+        check_bounds(self.gravity, attempt("gravity"))
+        self.spin = None if spin is None else as_number(spin, (3,), attempt("spin"))
+        if self.spin is not None:
+            check_bounds(self.spin, attempt("spin"))
         self.world = Body("world", model_instance="world")
         self.world.number = 0
         self.world.complete()
@@ -479,6 +487,7 @@ class PlantBuilder:
             TREE,
             topology,
             gravity=self.gravity,
+            spin=self.spin,
             force_inputs=force_inputs(elements, self._actuators.values(), self._external),
             actuators=tuple(self._actuators.values()),
             inertia_inputs=inertia_inputs(elements),
@@ -501,7 +510,9 @@ class PlantBuilder:
 
     def _all_joints(self) -> list[Joint]:
         """Return all joints, those of bodies that float and of nodes made here."""
-        joints = [*self._joints.values(), *self._floating_joints()]
+        nodes = [part for part in self._inside.values() if isinstance(part, Body)]
+        joints = list(self._joints.values())
+        joints += floating_joints(self._graph, self.bodies, joints, nodes)
         default = BodyForceElement.check_assembly
         asking = [each for each in self._on_bodies() if type(each).check_assembly is not default]
         if asking:
@@ -522,28 +533,6 @@ class PlantBuilder:
             joint.index = index
             joint.complete()
         return joints
-
-    def _floating_joints(self) -> list[Joint]:
-        """Make a floating joint for one body of each group that no joint connects to the world."""
-        children = {joint.child_body for joint in self._joints.values()}
-        nodes = [part for part in self._inside.values() if isinstance(part, Body)]
-        reached = set[Body]().union(*map(self._connected_to, [self.world, *nodes]))
-        made: list[Joint] = []
-        for body in sorted(self.bodies, key=children.__contains__):  # no child of a joint first
-            if body not in reached:
-                reached |= self._connected_to(body)
-                joint = QuaternionFloatingJoint(self._free_name(body.name), self.world, body)
-                made.append(joint)
-        return made
-
-    def _connected_to(self, body: Body) -> set[Body]:
-        """Return a body and all others that joints connect to it."""
-        return {body, *(outboard for _, _, outboard in self._graph.outwards(body))}
-
-    def _free_name(self, name: str) -> str:
-        while name in self._joints:
-            name += "_free"
-        return name
 
     def _on_bodies(self) -> list[BodyForceElement]:
         """Return the elements between bodies."""

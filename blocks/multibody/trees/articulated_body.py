@@ -192,6 +192,7 @@ def articulate(
     tau: Array,
     mobile: Array,
     reflected: Sequence[Array],
+    spin: Array | None = None,
 ) -> Articulation:
     """Eliminate the joints from the equations of motion of a tree under given forces.
 
@@ -211,7 +212,7 @@ def articulate(
         v̇ = Q (e - Kᵀ shift(A_P))      A_B = shift(A_P) + S Qᵀ v̇
 
     where A is the acceleration beside that at v̇ = 0. Gravity is an acceleration of the world
-    upwards.
+    upwards, and spin the angular velocity of the world.
 
     Parameters
     ----------
@@ -234,6 +235,8 @@ def articulate(
         exactly zero, and the rest moves as if it were driven at constant velocity.
     reflected : sequence of float or Symbol
         Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg.
+    spin : array, shape (3,), optional
+        Constant angular velocity of the world about its origin, if it has any.
 
     Returns
     -------
@@ -248,7 +251,7 @@ def articulate(
     -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 7.3.
     """
-    bodies = _steady_motions(topology, placements, q, v, gravity)
+    bodies = _steady_motions(topology, placements, q, v, gravity, spin)
     P = [np.zeros((6, 6)), *(spatial_inertia_matrix(M) for M in inertias)]
     Z = [np.zeros(6)]
     for number, M in enumerate(inertias, start=1):
@@ -277,11 +280,16 @@ def articulate(
 
 
 def _steady_motions(
-    topology: Topology, placements: Sequence[Placement], q: Array, v: Array, gravity: Array
+    topology: Topology,
+    placements: Sequence[Placement],
+    q: Array,
+    v: Array,
+    gravity: Array,
+    spin: Array | None = None,
 ) -> list[_Steady]:
-    """Return how all bodies move while no velocity changes."""
-    none = np.zeros((6, 0))
-    world = _Steady(none, none, np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
+    """Return how all bodies move while no velocity changes; in the world, without its spin."""
+    none, w_W = np.zeros((6, 0)), np.zeros(3) if spin is None else spin
+    world = _Steady(none, none, w_W, np.concatenate([np.zeros(3), -gravity]))
     bodies = [world] * len(topology.bodies)
     for mobilizer in topology.mobilizers:
         w_P, A_P = bodies[mobilizer.inboard].w, bodies[mobilizer.inboard].A

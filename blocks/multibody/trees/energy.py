@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks import math
 from flexure.blocks.math import MassProperties, cross, dot, shift_spatial_momentum, spatial_momentum
 from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.trees.inverse_dynamics import needed_force
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
 from flexure.diagrams.values.arrays import Array
@@ -72,6 +73,59 @@ def gravity_forces(inertias_W: Sequence[MassProperties], gravity: Array) -> list
         weight = np.multiply(mass, gravity)
         weights.append(np.concatenate([cross(com, weight), weight]))
     return weights
+
+
+def frame_forces(
+    placements: Sequence[Placement],
+    motions: Sequence[BodyMotion],
+    inertias_W: Sequence[MassProperties],
+    spin: Array,
+) -> list[Array]:
+    """Return the centrifugal and Coriolis forces on all bodies in a world that spins.
+
+    With V = (w, v) in the world and Ω, they are what a body needs to move so in the world, less
+    what it needs with the angular velocity w + Ω and the acceleration (Ω × w, Ω × (Ω × p + 2 v)).
+
+    Parameters
+    ----------
+    placements, motions, inertias_W : sequence
+        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
+    spin : array_like, shape (3,)
+        Constant angular velocity Ω of the world about its origin, in rad/s.
+
+    Returns
+    -------
+    list of array, shape (6,)
+        Spatial force on each body about Bo, expressed in the world, the world first.
+    """
+    forces: list[Array] = [np.zeros(6)]
+    bodies = zip(placements, motions, inertias_W, strict=True)
+    for placement, (V, _), M in islice(bodies, 1, None):
+        w, v = V[:3], V[3:]
+        swept = cross(spin, placement.p_WB) + 2.0 * v
+        carried = np.concatenate([cross(spin, w), cross(spin, swept)])
+        forces.append(needed_force(M, w, np.zeros(6)) - needed_force(M, w + spin, carried))
+    return forces
+
+
+def spin_energy(
+    placements: Sequence[Placement], inertias_W: Sequence[MassProperties], spin: Array
+) -> Array:
+    """Return the potential energy of centrifugal forces, -½ Ω · J Ω, in J.
+
+    Parameters
+    ----------
+    placements, inertias_W : sequence
+        Of all bodies, as `calc_placements` and `world_inertias` give them.
+    spin : array_like, shape (3,)
+        Constant angular velocity Ω of the world about its origin, in rad/s.
+
+    Returns
+    -------
+    float or Symbol
+    """
+    carried = [np.concatenate([spin, cross(spin, each.p_WB)]) for each in placements]
+    return -kinetic_energy([BodyMotion(V, np.zeros(6)) for V in carried], inertias_W)
 
 
 def momentum(

@@ -174,6 +174,13 @@ def declare_gravity(tree: LeafSystem, gravity: FloatArray) -> NumericParameter:
     return tree.declare_numeric_parameter("gravity", gravity, unit="m/s^2", sparse=True)
 
 
+def declare_spin(tree: LeafSystem, spin: FloatArray | None) -> NumericParameter | None:
+    """Declare the angular velocity of the world, if there is one."""
+    if spin is None:
+        return None
+    return tree.declare_numeric_parameter("spin", spin, unit="rad/s", sparse=True)
+
+
 def _declare_body(
     tree: LeafSystem, body: str, inertia: SpatialInertia
 ) -> tuple[NumericParameter, ...]:

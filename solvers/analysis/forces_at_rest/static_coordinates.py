@@ -19,9 +19,11 @@ from flexure.blocks.multibody.constraints.stabilization import GRAVITY
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.trees.component_names import common_unit
+from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.handles import start_context
 from flexure.solvers.analysis.equations.equations import state_names
 
 Indices = npt.NDArray[np.intp]
@@ -206,6 +208,39 @@ def plants_in(system: System) -> Iterator[Plant]:
         return
     for child in system.children or ():
         yield from plants_in(child)
+
+
+def spinning(
+    system: System, context: Context | None, spin: npt.ArrayLike | None, attempt: str
+) -> Context | None:
+    """Return a context in which the worlds of all plants spin; the given one without spin.
+
+    Parameters
+    ----------
+    system : System
+        The system of the context.
+    context : Context or None
+        A root context, which is not changed, or none for a default one.
+    spin : array_like, shape (3,), or None
+        Angular velocity in rad/s.
+    attempt : str
+        Beginning of messages.
+    """
+    if spin is None:
+        return context
+    spun, plants = start_context(system, context, attempt), list(plants_in(system))
+    if not plants or any(plant.spin is None for plant in plants):
+        still = [plant.label for plant in plants if plant.spin is None]
+        raise DeclarationError(
+            f"{attempt} with spin",
+            expected="plants whose world can spin",
+            found=quoted(still) if still else "no plant",
+            remedy="Build them by PlantBuilder(..., spin=(0, 0, 0))",
+        )
+    for plant in plants:
+        assert plant.spin is not None
+        plant.spin.set(spun, spin)
+    return spun
 
 
 def size_of(context: Context) -> float:

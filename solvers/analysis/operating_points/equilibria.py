@@ -36,6 +36,7 @@ from flexure.solvers.analysis.equations.tangents import open_stops, require_hold
 from flexure.solvers.analysis.forces_at_rest.misleading_limits import (
     warn_of_misleading_limits,
 )
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import spinning
 from flexure.solvers.analysis.operating_points.newton_steps import (
     damped_steps,
     farthest_step,
@@ -103,6 +104,7 @@ def equilibrium(
     tolerance: float = 1e-9,
     max_iterations: int = 100,
     period: float | None = None,
+    spin: npt.ArrayLike | None = None,
 ) -> Equilibrium:
     """Find states at which all time derivatives are zero.
 
@@ -129,6 +131,9 @@ def equilibrium(
     period : float, optional
         For a diagram with periodic updates, as for `linearize`: found are states and discrete
         values from which a period leads back to the same.
+    spin : array_like, shape (3,), optional
+        Angular velocity in rad/s with which the world spins about its origin: a relative
+        equilibrium. It is set as the parameter ``spin`` of all plants.
 
     Returns
     -------
@@ -136,6 +141,8 @@ def equilibrium(
 
     Raises
     ------
+    DeclarationError
+        When a plant is to spin that was built without ``spin``.
     EvaluationError
         When no equilibrium is found near the start, the derivatives there are not finite, or a
         sampled block follows the motion, so that the diagram has no continuous equations; with
@@ -178,6 +185,8 @@ def equilibrium(
     equilibrium with the smaller rotation is returned, with a warning if the rotation is still
     larger than 90 degrees.
 
+    A world that accelerates steadily by a is one with gravity less a: set ``plant.gravity``.
+
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that
     this would change.
@@ -210,10 +219,11 @@ def equilibrium(
     array([4.905])
     """
     require_system(system, "Cannot find an equilibrium")
+    attempt = f"Cannot find an equilibrium of '{system.label}'"
     return settled(
         system,
-        context,
-        f"Cannot find an equilibrium of '{system.label}'",
+        spinning(system, context, spin, attempt),
+        attempt,
         free=free,
         fixed=fixed,
         tolerance=tolerance,
