@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -43,6 +44,12 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
+from flexure.blocks.multibody.trees.coupled_inertia import (
+    CouplingInput,
+    added_forces,
+    articulate_coupled,
+    coupled_weights,
+)
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
@@ -91,7 +98,7 @@ class TreeDynamics(ConstrainedTree):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
-        inertia_inputs: Sequence[InertiaInput] = (),
+        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
@@ -102,9 +109,8 @@ class TreeDynamics(ConstrainedTree):
         self.start_assembly: AssemblesStarts | None = None
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
-        carried = items_of(
-            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
-        )
+        kinds, wanted = (InertiaInput, CouplingInput), "a list of inertia inputs"
+        carried = items_of(inertia_inputs, wanted, f"Cannot make '{name}'", kind=kinds)
         self.constants = TreeConstants(self, topology, motors, carried)
         self.constraints = items_of(
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
@@ -124,16 +130,10 @@ class TreeDynamics(ConstrainedTree):
         parts = [mobilizer.joint.default_positions for mobilizer in topology.mobilizers]
         v = np.zeros(topology.num_velocities)
         names = [
-            *(
-                f"{joint.name}_{suffix}"
-                for joint in self.joints
-                for suffix in joint.POSITION_SUFFIXES
-            ),
-            *(
-                f"{joint.name}_{suffix}"
-                for joint in self.joints
-                for suffix in joint.VELOCITY_SUFFIXES
-            ),
+            f"{joint.name}_{suffix}"
+            for kind in ("POSITION_SUFFIXES", "VELOCITY_SUFFIXES")
+            for joint in self.joints
+            for suffix in getattr(joint, kind)
         ]
         self.declare_continuous_state(
             q=topology.num_positions,
@@ -453,7 +453,9 @@ class TreeDynamics(ConstrainedTree):
     ) -> Articulation:
         """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
-        return articulate(
+        couplings = self.constants.couplings(context)
+        solve = partial(articulate_coupled, couplings=couplings) if couplings else articulate
+        return solve(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
@@ -494,7 +496,15 @@ class TreeDynamics(ConstrainedTree):
 
     def gravity_forces(self, context: Any) -> list[Array]:
         """Return the weight of each body as a spatial force about Bo, expressed in the world."""
-        return energy.gravity_forces(self.inertias(context), self.gravity(context))
+        forces = energy.gravity_forces(self.inertias(context), self.gravity(context))
+        for number, weight in self.coupled_weights(context)[0].items():
+            forces[number] = forces[number] + weight
+        return forces
+
+    def coupled_weights(self, context: Any) -> tuple[dict[int, Array], Array]:
+        """Return the weight of what couples bodies: forces on these, and along joints."""
+        couplings = self.constants.couplings(context)
+        return coupled_weights(self.topology, couplings, self.gravity(context))
 
     def _applied_body_forces(self, context: Any) -> dict[int, Array]:
         """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
@@ -514,7 +524,8 @@ class TreeDynamics(ConstrainedTree):
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
         placements, forces = self.placements(context), self._given_forces(context)
-        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+        along_joints = self.joint_forces(context) + self.coupled_weights(context)[1]
+        return generalized_forces(self.topology, placements, forces) + along_joints
 
     def _given_forces(self, context: Any) -> list[Array]:
         """Return weight and inputs of each body as a spatial force about Bo, in the world."""
@@ -542,7 +553,13 @@ class TreeDynamics(ConstrainedTree):
         for number, force in self._constraint_forces(context).items():
             forces[number] = forces[number] + force
         motions, inertias = self.motions(context), self.inertias(context)
-        missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
+        couplings, A = self.constants.couplings(context), self.body_accelerations(context)
+        if couplings:
+            for number, F in added_forces(self.topology, couplings, A, self.rates(context))[
+                0
+            ].items():
+                forces[number] = forces[number] - F
+        missing = missing_forces(motions, inertias, forces, A)
         return transmitted_forces(self.topology, self.placements(context), missing)
 
     def _added_on_joints(
@@ -569,7 +586,7 @@ class TreeDynamics(ConstrainedTree):
         ]
 
     def input_power(self, context: Any) -> Array:
-        """Return the power of all inputs that no force element feeds."""
+        """Return the power of all forces at inputs that no force element feeds."""
         forces = self._added_on_joints(
             context, self.generalized_force(context), internal=False, external=True
         )
@@ -577,24 +594,4 @@ class TreeDynamics(ConstrainedTree):
         for port, force, number in self._on_bodies:
             if not force.is_internal:
                 power = power + dot(port(context), self.motions(context)[number].V_WB)
-        return power + self._constraint_power(context)
-
-    def _constraint_power(self, context: Any) -> Any:
-        """Return the power of the constraints that move with time."""
-        if not any(constraint.does_work for constraint in self.constraints):
-            return 0.0
-        placements, motions = self.placements(context), self.motions(context)
-        conditions, multipliers = self.conditions(context), self.multipliers(context).values
-        v, power = self.moving_velocities(context), 0.0
-        for constraint, condition, values in zip(
-            self.constraints, conditions, multipliers, strict=True
-        ):
-            if constraint.does_work:
-                forces = constraint_forces(placements, [condition], [values])
-                for number, F in forces.items():
-                    power = power + dot(F, motions[number].V_WB)
-                for efforts, value in zip(condition.efforts, values, strict=True):
-                    for number, effort in efforts.items():
-                        part = self.topology.path_to(number)[0].v
-                        power = power + value * dot(effort, v[part])
         return power

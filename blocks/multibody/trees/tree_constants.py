@@ -15,6 +15,7 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, InertiaInput, joined
 from flexure.blocks.multibody.trees.component_names import common_unit
+from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, CouplingInput
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.concurrency.threads import cached_property
@@ -59,7 +60,7 @@ class TreeConstants:
         tree: LeafSystem,
         topology: Topology,
         actuators: Sequence[Actuator],
-        inertia_inputs: Sequence[InertiaInput] = (),
+        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
         inertias: Sequence[SpatialInertia | None] | None = None,
     ) -> None:
         self._topology = topology
@@ -77,7 +78,13 @@ class TreeConstants:
         ]
         self.inertia_ports: list[InputPort] = []
         self.carriers: dict[int, list[InputPort]] = {}
+        self._couplings: list[tuple[CouplingInput, InputPort]] = []
         for each in inertia_inputs:
+            if isinstance(each, CouplingInput):
+                port = tree.declare_vector_input(each.name, sum(each.sizes) * (sum(each.sizes) + 1))
+                self.inertia_ports.append(port)
+                self._couplings.append((each, port))
+                continue
             number = each.body.number
             assert number  # the plant builder numbers bodies before, and the world carries nothing
             port = tree.declare_vector_input(
@@ -119,6 +126,10 @@ class TreeConstants:
             carried = [port(context) for port in ports]
             properties[number - 1] = joined(properties[number - 1], carried)
         return properties
+
+    def couplings(self, context: Any) -> list[CoupledInertia]:
+        """Return the inertia with which force elements couple bodies."""
+        return [CoupledInertia.from_wire(each, port(context)) for each, port in self._couplings]
 
     def dampings(self, context: Any) -> Array:
         """Return the viscous damping along each velocity."""

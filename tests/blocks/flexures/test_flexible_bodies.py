@@ -1,0 +1,167 @@
+"""Flexible bodies, against particles, beams, published numbers and other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.values.arrays import FloatArray
+
+E, NU, RHO = 210e9, 0.3, 7800.0
+LENGTH, WIDTH, THICKNESS = 0.1, 0.004, 0.002
+
+
+def lattice(stiffness: float = 1e5) -> dict[str, Any]:
+    """A bar of particles of 1 kg with springs between all of them."""
+    nodes = np.array([[x, y, z] for x in (0, 1, 2) for y in (0, 1) for z in (0, 1.5)], float)
+    K = np.zeros((36, 36))
+    for i in range(12):
+        for j in range(i):
+            e = (nodes[i] - nodes[j]) / np.linalg.norm(nodes[i] - nodes[j])
+            row = np.zeros((12, 3))
+            row[i], row[j] = e, -e
+            K += stiffness * np.outer(row, row)
+    ends = {"left": [0, 1, 2, 3], "right": [8, 9, 10, 11]}
+    return {"M": np.eye(36), "K": K, "nodes": nodes, "interfaces": ends}
+
+
+def free_body(gravity: float = 0.0, **options: Any) -> tuple[Any, fx.Plant, Any]:
+    """A bar of particles in flight, deformed and spinning."""
+    body = fx.FlexibleBody.from_matrices("bar", **lattice(), modes=3, **options)
+    builder = fx.PlantBuilder("plant", gravity=(0.0, 0.0, -gravity))
+    builder.add_assembly(body)
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joint("bar_left").velocities.set(context, [1.0, -2.0, 3.0, 0.1, 0.2, 0.3])
+    right, modes = plant.joint("bar_right"), plant.joint("bar_modes")
+    q = right.positions(context) + np.array([0.0, 0.01, -0.02, 0.015, 0.02, 0.01, -0.03])
+    right.positions.set(context, q)
+    right.velocities.set(context, [0.2, 0.1, -0.3, 0.2, 0.3, -0.2])
+    modes.positions.set(context, [0.1, -0.05, 0.08])
+    modes.velocities.set(context, [0.5, 0.3, -0.4])
+    return body, plant, context
+
+
+def particles(body: Any, plant: fx.Plant, context: Any) -> FloatArray:
+    """Where the particles of a free body are."""
+    X = plant.bodies[1].pose(context)
+    eta = body.element.deformation.eval(context)
+    reduced = body.reduced
+    return (reduced.nodes - reduced.points[0] + reduced.shapes @ eta) @ X.R.T + X.p
+
+
+def test_energies_and_momentum_are_those_of_all_particles() -> None:
+    body, plant, context = free_body(gravity=9.81)
+    r = particles(body, plant, context)
+    state = plant.tree.state
+    x, rates = state.get(context).copy(), plant.tree.calc_time_derivatives(context.find(plant.tree))
+    x_rate, h = np.concatenate(rates), 1e-5
+    velocities = []
+    for sign in (1.0, -1.0):
+        state.set(context, x + sign * h * x_rate)
+        velocities.append(sign * particles(body, plant, context) / (2.0 * h))
+    state.set(context, x)
+    v = sum(velocities)
+    assert context.get("kinetic_energy") == pytest.approx(0.5 * np.sum(v**2), rel=1e-7)
+    momentum = np.concatenate([np.cross(r, v).sum(axis=0), v.sum(axis=0)])
+    assert context.get("momentum") == pytest.approx(momentum, rel=1e-6)
+    assert context.get("center_of_mass") == pytest.approx(r.mean(axis=0), rel=1e-12)
+    assert context.get("center_of_mass_velocity") == pytest.approx(v.mean(axis=0), rel=1e-7)
+    held = plant.calc_inverse_dynamics(
+        context, plant.calc_vdot(context), plant.calc_force_elements_contribution(context)
+    )
+    assert np.abs(held).max() < 1e-9 * np.abs(plant.calc_bias_term(context)).max()
+
+
+def test_free_flight_keeps_energy_and_momentum() -> None:
+    _, plant, context = free_body()
+    result = fx.simulate(plant, 0.2, context=context, rtol=1e-10, atol=1e-12)
+    energy, momentum = result["mechanical_energy"], result["momentum"]
+    assert np.ptp(energy) < 1e-8 * energy[0]
+    assert np.ptp(momentum, axis=0).max() < 1e-11 * np.abs(momentum).max()
+
+
+def test_damping_takes_energy_from_the_deformation_alone() -> None:
+    _, plant, context = free_body(damping_ratio=0.05)
+    result = fx.simulate(plant, 0.2, context=context, rtol=1e-9)
+    energy, momentum = result["mechanical_energy"], result["momentum"]
+    assert np.diff(energy).max() < 1e-9 * energy[0]
+    assert energy[-1] < 0.99 * energy[0]
+    assert np.ptp(momentum, axis=0).max() < 1e-10 * np.abs(momentum).max()
+
+
+def leaf(coupling: str = "rigid", frames: Any = None, modes: int = 3, count: int = 12) -> Any:
+    """A leaf of quadratic hexahedra."""
+    skfem = pytest.importorskip("skfem")
+    elasticity = pytest.importorskip("skfem.models.elasticity")
+    grid = [np.linspace(0, LENGTH, count + 1)]
+    grid += [np.linspace(-size / 2, size / 2, n + 1) for size, n in ((THICKNESS, 1), (WIDTH, 2))]
+    mesh = skfem.MeshHex.init_tensor(*grid)
+    basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementHex2()))
+    K = elasticity.linear_elasticity(*elasticity.lame_parameters(E, NU)).assemble(basis)
+    M = skfem.BilinearForm(lambda u, v, _: RHO * sum(u[k] * v[k] for k in range(3))).assemble(basis)
+    # The unknowns of a point, one after the other.
+    order = np.lexsort(np.round(basis.doflocs / 1e-9))
+    nodes = basis.doflocs[:, order[::3]].T
+    x = nodes[:, 0]
+    ends = {"root": np.flatnonzero(x < 1e-9), "tip": np.flatnonzero(x > LENGTH - 1e-9)}
+    matrices = M[order][:, order], K[order][:, order]
+    return fx.FlexibleBody.from_matrices(
+        "leaf", *matrices, nodes, ends, modes=modes, coupling=coupling, frames=frames
+    )
+
+
+def test_a_leaf_of_solid_elements_is_a_beam() -> None:
+    second_moment, area = WIDTH * THICKNESS**3 / 12.0, WIDTH * THICKNESS
+    for coupling, tolerance in (("rigid", 0.03), ("averaged", 0.015)):
+        builder = fx.PlantBuilder("bench", gravity=(0.0, -9.81, 0.0))
+        body = leaf(coupling, frames={"root": builder.world})
+        builder.add_assembly(body)
+        plant = builder.build()
+        context = fx.equilibrium(plant).context
+        sag = -context.get("leaf.deformation")[4]
+        assert sag == pytest.approx(
+            RHO * area * 9.81 * LENGTH**4 / (8.0 * E * second_moment), rel=tolerance
+        )
+        assert context.get("center_of_mass")[0] == pytest.approx(LENGTH / 2.0, rel=1e-6)
+        bending = [1.8751041**2, 4.6940911**2]
+        scale = np.sqrt(E * second_moment / (RHO * area * LENGTH**4)) / (2.0 * np.pi)
+        modes = fx.modes(plant, context=context)
+        found = np.unique(np.round(np.abs(modes.frequencies), 6))
+        assert found[0] == pytest.approx(bending[0] * scale, rel=tolerance)
+        assert np.min(np.abs(found / (bending[1] * scale) - 1.0)) < tolerance
+        tension = np.linalg.inv(body.reduced.stiffness)[3, 3]
+        assert 1.0 / tension == pytest.approx(E * area / LENGTH, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"K": np.eye(36)}, "free body"),
+        ({"M": np.diag(np.arange(36.0))}, "the same along x, y and z"),
+        ({"nodes": np.zeros((11, 3))}, "shape"),
+        ({"interfaces": {"left": [0, 1]}}, "three nodes"),
+        ({"interfaces": {"left": [0, 1, 2], "right": [2, 3, 4]}}, "no other one has"),
+        ({"K": np.zeros((36, 36))}, "hold all of the body"),
+        ({"coupling": "welded"}, "rigid"),
+        ({"frames": {"middle": fx.Body("a")}}, "left"),
+        ({"damping_ratio": [0.1, 0.2]}, "damping ratio"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(fx.errors.FlexureError, match=message):
+        fx.FlexibleBody.from_matrices("bar", **{**lattice(), "modes": 2, **change})
+
+
+def test_frames_off_the_interfaces_are_refused() -> None:
+    builder = fx.PlantBuilder("bench")
+    post = builder.add_body("post", fx.SpatialInertia.point_mass(1.0))
+    builder.add_joint(fx.WeldJoint("foot", builder.world, post, (1.9, 0.0, 0.0)))
+    frames = {"left": builder.world, "right": post}
+    body = fx.FlexibleBody.from_matrices("bar", **lattice(), frames=frames)
+    builder.add_assembly(body)
+    with pytest.raises(fx.errors.DeclarationError, match="interface 'right'"):
+        builder.build()
