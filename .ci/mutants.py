@@ -228,7 +228,7 @@ def changes_of(node: ast.AST) -> Iterator[tuple[str, str, Change]]:
 
 
 def _can_be_missing(node: ast.AST) -> bool:
-    """Tell whether a node is a statement without which names have values all the same."""
+    """Return whether a node is a statement without which names have values all the same."""
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, ast.Constant)
     if isinstance(node, ast.Assign):

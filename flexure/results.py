@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from flexure.solvers.export.javascript.javascript_model import (
         JavaScriptModel as JavaScriptModel,
     )
+    from flexure.solvers.export.part_drawings import PartDrawing as PartDrawing
     from flexure.solvers.live_runs.live_page import LivePage as LivePage
     from flexure.solvers.live_runs.live_report import LiveReport as LiveReport
     from flexure.solvers.live_runs.live_run import Live as Live

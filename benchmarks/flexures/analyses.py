@@ -10,6 +10,7 @@ stiffness    of its tip, where the load has bent it
 modes        of the leaf without load, in the plane and in space
 linearize    from the load to the position of the tip
 buckling     under a force along the leaf
+stage        of eight leaves of 50 x 20 x 0.4 mm in 8 segments each, folded, under 30 N
 ===========  =====================================================================================
 
 Each figure is a ratio of two times of one run. *Written out* is the same analysis without shared
@@ -207,6 +208,102 @@ def exudyn_rows(name: str, count: int, rounds: int) -> Iterator[Row]:
         yield Row(case.label, "Exudyn / ours, asked again", value, AGAIN, "higher")
 
 
+OUTER, INNER = (-0.045, -0.03, 0.03, 0.045), (-0.02, -0.01, 0.01, 0.02)  # where leaves are, in m
+STAGE_LENGTH, STAGE_THICKNESS, STAGE_FORCE = 0.05, 4e-4, 30.0
+
+
+def stage(segments: int) -> fx.Plant:
+    """Return a folded stage: four leaves carry a body, and four on that carry the table."""
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    block = fx.SpatialInertia.solid_box(0.2, size=(0.01, 0.1, 0.02))
+    bodies = [builder.add_body(name, block) for name in ("middle", "table")]
+    for body, x in zip(bodies, (STAGE_LENGTH, 0.0), strict=True):
+        joint = builder.add_joint(fx.RpyFloatingJoint(f"{body.name}_pose", builder.world, body))
+        joint.default_pose = np.eye(3), (x, 0.0, 0.0)
+    for foot, places in ((builder.world, OUTER), (bodies[1], INNER)):
+        for y in places:
+            ends = [
+                builder.add_frame(f"{body.name}_{1e3 * y:g}".replace("-", "m"), body, (0.0, y, 0.0))
+                for body in (foot, bodies[0])
+            ]
+            builder.add_force_element(
+                fx.LeafSpring(
+                    f"leaf_{1e3 * y:g}".replace("-", "m"),
+                    *ends,
+                    length=STAGE_LENGTH,
+                    width=WIDTH,
+                    thickness=STAGE_THICKNESS,
+                    material=fx.Material(210e9, shear_modulus=81e9, density=7800.0),
+                    segments=segments,
+                )
+            )
+    builder.add_external_force("load", bodies[1])
+    return builder.build()
+
+
+def stage_there() -> Assembly:
+    """Return the stage as Exudyn's side builds it; the moments of inertia do not matter."""
+    thickness, moments = STAGE_THICKNESS, (1e-4, 1e-4, 1e-4)
+    section = Section(
+        E=210e9,
+        G=81e9,
+        density=7800.0,
+        area=WIDTH * thickness,
+        moments=(thickness * WIDTH**3 / 12.0, WIDTH * thickness**3 / 12.0),
+        torsion=WIDTH * thickness**3 / 3.0,
+        shear_factor=5.0 / 6.0,
+    )
+    bodies = [
+        RigidBody(position=np.array([x, 0.0, 0.0]), mass=0.2, moments=moments)
+        for x in (STAGE_LENGTH, 0.0)
+    ]
+    leaves = [
+        Leaf(
+            start=np.array([0.0, y, 0.0]),
+            rotation=np.eye(3),
+            length=STAGE_LENGTH,
+            section=section,
+            bodies=(foot, 0),
+        )
+        for foot, places in ((None, OUTER), (1, INNER))
+        for y in places
+    ]
+    force = np.array([0.0, STAGE_FORCE, 0.0])
+    return Assembly(name="stage", bodies=tuple(bodies), leaves=tuple(leaves), force=force)
+
+
+def stage_rows(rounds: int) -> Iterator[Row]:
+    """Yield how long Exudyn takes beside ours for the stage, asked again."""
+    plant, load = stage(8), {"load": [0.0, 0.0, 0.0, 0.0, STAGE_FORCE, 0.0]}
+    context = plant.create_default_context()
+    plant.input_port("load").fix(context, load["load"])
+    ours: dict[str, Callable[[], Any]] = {
+        "load path": lambda: fx.load_path(plant, load),
+        "equilibrium": lambda: fx.equilibrium(plant, context),
+    }
+    try:
+        there = exudyn_side.static_positions(stage_there(), 8)[1, 1]
+        for name, ask in ours.items():
+            ask()
+            ratios = [
+                processor_seconds(lambda: exudyn_side.static_positions(stage_there(), 8))
+                / processor_seconds(ask)
+                for _ in range(rounds)
+            ]
+            yield Row(
+                f"{name}, stage of 8 x 8",
+                "Exudyn / ours, asked again",
+                statistics.median(ratios),
+                AGAIN,
+                "higher",
+            )
+    except (MissingPeerError, *exudyn_side.SOLVER_ERRORS) as error:
+        print(f"stage: nothing beside Exudyn, {error}")
+        return
+    here = fx.load_path(plant, load)["table_pose.q[y]"][-1]
+    yield Row("stage of 8 x 8", "travel there / here", there / here)
+
+
 def main() -> None:
     """Measure, print a table, and write the rows."""
     parser = argparse.ArgumentParser(description="Analyses of divided beams.")
@@ -217,6 +314,7 @@ def main() -> None:
     found = [row for case in CASES for row in shared_rows(case, rounds)]
     counts = [(name, 32) for name in THERE] + [("equilibrium", 16)]
     found += [row for name, count in counts for row in exudyn_rows(name, count, rounds)]
+    found += stage_rows(rounds)
     print(formatted(found))
     if arguments.json is not None:
         write(found, arguments.json)

@@ -445,7 +445,7 @@ class PIDController(LeafSystem):
         return self.limited(context, self.command(context))
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return whether the output is at a limit."""
+        """Describe the limit that the output is at, if any."""
         total, lower, upper = self.calc_command(context), self.lower(context), self.upper(context)
         if not np.any((total < lower) | (total > upper)):
             return None

@@ -244,7 +244,7 @@ class Integrator(LeafSystem):
         return np.where(stops, 0.0, u)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return whether the state is held at a limit."""
+        """Describe the limit that holds the state, if any."""
         if not self.has_limits:
             return None
         if self.period is None:

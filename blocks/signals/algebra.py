@@ -401,6 +401,10 @@ class PassThrough(LeafSystem):
     DeclarationError
         When ``size`` is no integer >= 0.
 
+    See Also
+    --------
+    Gain : Multiply a signal by a constant.
+
     Examples
     --------
     >>> import flexure as fx
@@ -440,6 +444,10 @@ class PortSwitch(LeafSystem):
     ------
     DeclarationError
         When ``num_inputs`` is no integer >= 2.
+
+    See Also
+    --------
+    Relay : Switch between two values by a signal.
 
     Notes
     -----
@@ -505,6 +513,11 @@ class FunctionBlock(LeafSystem):
     ------
     DeclarationError
         When ``function`` cannot be called, or a name or size is not acceptable.
+
+    See Also
+    --------
+    TimeFunction : A function of time.
+    LeafSystem : Base class of blocks with parameters and states.
 
     Notes
     -----

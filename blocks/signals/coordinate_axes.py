@@ -15,7 +15,7 @@ Axis: TypeAlias = Literal["x", "y", "z"]
 
 
 def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[np.bool_]:
-    """Tell of each axis whether it is the named one.
+    """Return for each axis whether it is the named one.
 
     Raises
     ------

@@ -124,6 +124,10 @@ class GainSchedule(LeafSystem):
     ValueRefusedError
         When a gain is not finite.
 
+    See Also
+    --------
+    LookupTable : A function of a signal given by a table.
+
     Examples
     --------
     >>> import flexure as fx

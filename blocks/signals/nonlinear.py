@@ -99,7 +99,7 @@ class Saturation(_Limited):
         return self.with_slope_of(self._limited(context), self.u(context))
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return whether the input is beyond a limit."""
+        """Describe the limit that the input is beyond, if any."""
         u, lower, upper = self.u(context), self.lower(context), self.upper(context)
         if np.any((u < lower) | (u > upper)):
             return f"u = {show(u)} is beyond its limits {show(lower)} and {show(upper)}"
@@ -149,7 +149,7 @@ class DeadZone(_Limited):
         return self.with_slope_of(u - self._limited(context), u)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return whether the input is between the limits."""
+        """Describe the band that the input is in, if any."""
         u, lower, upper = self.u(context), self.lower(context), self.upper(context)
         if np.any((u >= lower) & (u <= upper) & (lower < upper)):
             return f"u = {show(u)} is in its dead zone from {show(lower)} to {show(upper)}"
@@ -229,7 +229,7 @@ class Quantizer(LeafSystem):
         return self.with_slope_of(q * np.rint(u / q), u)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Tell that it rounds."""
+        """Return that it rounds."""
         return f"it rounds to multiples of {show(self.interval(context))}"
 
 
@@ -344,7 +344,7 @@ class RateLimiter(ContinuousOrSampled):
         return x + self.with_slope_of(change, wanted)
 
     def linear_remark(self, context: Any) -> str | None:
-        """Return whether the rate is at a limit."""
+        """Describe the limit that the rate is at, if any."""
         lag = self.time_constant(context) if self.period is None else self.period
         rate = (self.u(context) - self.x(context)) / lag
         rising, falling = self.rising(context), self.falling(context)
@@ -378,6 +378,11 @@ class Relay(LeafSystem):
     ------
     DeclarationError
         When ``off_threshold`` is not below ``on_threshold``.
+
+    See Also
+    --------
+    PortSwitch : Choose one of several signals.
+    Quantizer : Round a signal to steps.
 
     Notes
     -----
@@ -440,7 +445,7 @@ class Relay(LeafSystem):
         return scalars.where(is_on, u - self.off_threshold(context), self.on_threshold(context) - u)
 
     def linear_remark(self, context: Any) -> str:
-        """Tell the mode, which no small motion changes."""
+        """Return the mode, which no small motion changes."""
         return f"it stays {'on' if self.mode(context)[0] > 0.5 else 'off'} in small motions"
 
     def update_mode(self, context: Any) -> dict[Any, Array]:

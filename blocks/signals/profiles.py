@@ -121,6 +121,10 @@ class TrapezoidalProfile(Profile):
     ValueRefusedError
         When a limit is not positive and finite, or another argument not finite.
 
+    See Also
+    --------
+    MinimumJerkProfile : A move with the least mean square jerk.
+
     Notes
     -----
     Integrators stop at the four corners, where the acceleration jumps; from there on it has its new
@@ -239,6 +243,11 @@ class MinimumJerkProfile(Profile):
         When sizes differ.
     ValueRefusedError
         When the duration is not positive and finite, or another argument not finite.
+
+    See Also
+    --------
+    TrapezoidalProfile : A move with limited velocity and acceleration.
+    Trajectory : A signal through given points.
 
     Notes
     -----

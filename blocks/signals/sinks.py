@@ -130,6 +130,11 @@ class VectorLog(LeafSystem):
         the trigger "periodic" is given without a period, or a period or offset without the
         trigger.
 
+    See Also
+    --------
+    Printer : Print a signal.
+    simulate : Returns all signals of a diagram, without a log.
+
     Examples
     --------
     >>> import flexure as fx
@@ -234,6 +239,10 @@ class Printer(LeafSystem):
         When the size is no integer, the period is negative, the template does not fit the
         fields, or the stream cannot be written to.
 
+    See Also
+    --------
+    VectorLog : Record a signal.
+
     Examples
     --------
     >>> import flexure as fx
@@ -292,6 +301,10 @@ class StopWhen(LeafSystem):
     DeclarationError
         When the reason is no text.
 
+    See Also
+    --------
+    simulate : Run a simulation until this block ends it.
+
     Examples
     --------
     Stop when a height falls to the ground:
@@ -335,6 +348,10 @@ class Terminator(LeafSystem):
     ------
     DeclarationError
         When the size is no integer.
+
+    See Also
+    --------
+    VectorLog : Record a signal.
 
     Examples
     --------

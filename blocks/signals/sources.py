@@ -242,6 +242,11 @@ class Trajectory(LeafSystem):
     ValueRefusedError
         When the values are not real and finite.
 
+    See Also
+    --------
+    MinimumJerkProfile : A smooth move to a target.
+    TimeFunction : A function of time.
+
     Notes
     -----
     Integrators stop where the signal jumps ("hold") or bends ("linear", at every point). The cubic
@@ -356,6 +361,11 @@ class TimeFunction(LeafSystem):
     DeclarationError
         When the function cannot be called, the size is no integer, or the breaks are not finite
         numbers.
+
+    See Also
+    --------
+    FunctionBlock : A function of other signals.
+    Trajectory : A signal through given points.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def flag(
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is an integer, and no truth value."""
+    """Return whether a value is an integer, and no truth value."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -60,7 +60,7 @@ def count_of(value: Any, argument: str, attempt: str, *, minimum: int) -> int:
 
 
 def is_one_of(value: object, choices: Container[str]) -> bool:
-    """Tell whether a value is one of some texts; it may be of a kind that cannot be compared."""
+    """Return whether a value is one of some texts; it may be of a kind that cannot be compared."""
     return isinstance(value, str) and value in choices
 
 
@@ -104,15 +104,16 @@ def mapping(
     attempt: str,
     *,
     error: type[FlexureError] = ValueRefusedError,
-) -> dict[str, Any]:
-    """Return a copy of a mapping from texts."""
-    fits = isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+    keys: tuple[type, ...] = (str,),
+) -> dict[Any, Any]:
+    """Return a copy of a mapping from texts, or from other keys."""
+    fits = isinstance(values, Mapping) and all(isinstance(key, keys) for key in values)
     require(fits, values, attempt, expected, error=error)
     return dict(values)
 
 
 def can_be_written(text: str) -> bool:
-    """Tell whether a text has no halves of characters, which nothing can write or draw."""
+    """Return whether a text has no halves of characters, which nothing can write or draw."""
     return not _SURROGATE.search(text)
 
 
@@ -134,7 +135,7 @@ def generator(seed: Any, attempt: str) -> np.random.Generator:
 
 
 def are_axes(ax: Any) -> bool:
-    """Tell whether something is Axes of Matplotlib, of which a figure was not cleared."""
+    """Return whether something is Axes of Matplotlib, of which a figure was not cleared."""
     return hasattr(ax, "add_line") and getattr(ax, "figure", None) is not None
 
 

@@ -293,11 +293,11 @@ def _short_name(filename: str) -> str:
 
 @functools.cache
 def _is_on_the_way(filename: str) -> bool:
-    """Tell whether a source file belongs to Flexure, or to SciPy, which calls what it is given."""
+    """Return whether a source file belongs to Flexure or to SciPy, which calls user functions."""
     return is_inside(filename) or "/scipy/" in Path(filename).as_posix()
 
 
 @functools.cache
 def is_inside(filename: str) -> bool:
-    """Tell whether a source file belongs to Flexure; links are resolved once per file."""
+    """Return whether a source file belongs to Flexure; links are resolved once per file."""
     return Path(filename).resolve().as_posix().startswith(_FOLDERS)

@@ -43,7 +43,7 @@ class DeferredInterrupt:
 
 
 def _can_be_interrupted() -> bool:
-    """Tell whether this thread can be interrupted, by a handler that can be put back."""
+    """Return whether this thread can be interrupted, by a handler that can be put back."""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not None

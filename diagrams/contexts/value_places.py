@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What leads to a value: a handle, the angle or rate of a joint, or a path.
 Way: TypeAlias = Handle | Located | str
+#: The types of keys by which mappings name values.
+WAYS = (Handle, Located, str)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,9 @@ from typing import Any
 from flexure.diagrams.checks.errors import closest, quoted
 from flexure.diagrams.concurrency import forks  # noqa: F401, from here on, forks wait for imports
 
+#: What the packages import for themselves.
+_OWN_IMPORTS = {"TYPE_CHECKING", "imported_names", "on_demand"}
+
 
 def imported_names(file: str, package: str) -> dict[str, str]:
     """Return what a module imports for type checkers, which is its table of names.
@@ -101,7 +104,7 @@ def on_demand(
 
     def list_all() -> list[str]:
         offered = vars(sys.modules[package])
-        return sorted({*offered, *homes, *offered.get("__all__", ())})
+        return sorted({*offered, *homes, *offered.get("__all__", ())} - _OWN_IMPORTS)
 
     return find, list_all
 

@@ -75,6 +75,11 @@ class LeafSystem(DeclaringSystem):
     name : str
         Name within the surrounding diagram.
 
+    See Also
+    --------
+    FunctionBlock : A block made of a function.
+    Diagram : Blocks wired together.
+
     Examples
     --------
     >>> import numpy as np

@@ -26,6 +26,7 @@ EXTRAS = {
     "symbolic": (("sympy",), "equations for SymPy"),
     "optimal": (("casadi", "piqp"), "optimal motions and predictive control"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
+    "drawings": (("ezdxf",), "drawings of parts as DXF"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),
     "control": (("control",), "linear models for python-control"),
     "live": (("websockets",), "pages of live runs"),

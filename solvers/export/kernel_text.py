@@ -327,7 +327,7 @@ def increment(name: str, stride: int) -> str:
 
 
 def is_literal(text: str) -> bool:
-    """Tell whether a text is a whole number."""
+    """Return whether a text is a whole number."""
     return text.removeprefix("-").isdigit()
 
 

@@ -201,7 +201,7 @@ class LivePage(Answer):
     # Browsers ----------------------------------------------------------------------------------
 
     async def _talk(self, connection: Any) -> None:
-        """Tell a browser what there is, and do what it asks for."""
+        """Send a browser the state of the run, and do what it asks for."""
         await connection.send(_text({"kind": "hello", **self._live.contents()}))
         self._clients[connection] = math.inf
         self._order(connection, {"kind": "seek", "share": 1.0, "span": 5.0}, replaces=True)

@@ -38,7 +38,7 @@ class Snapshots:
         self._first = 0  # step from which on all changes are known
 
     def wants(self, step: int) -> bool:
-        """Tell whether the values at the beginning of a step are to be kept."""
+        """Return whether the values at the beginning of a step are to be kept."""
         return step % self._stride == 0
 
     def add(self, snapshot: Snapshot) -> None:

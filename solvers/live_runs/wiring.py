@@ -116,7 +116,7 @@ class Wiring:
         return entry
 
     def _is_wired(self, place: Place) -> bool:
-        """Tell whether a port gets its value over a wire, or computes it."""
+        """Return whether a port gets its value over a wire, or computes it."""
         handle = place.handle
         if isinstance(handle, InputPort):
             return not self._context.find(handle.system, handle).input_is_free(handle.index)
@@ -179,7 +179,7 @@ class Wiring:
         return lambda context: context.store.value(slot)[part]
 
     def _has_value(self, port: InputPort) -> bool:
-        """Tell whether a free input has a value."""
+        """Return whether a free input has a value."""
         own = self._context.find(port.system, port)
         return bool(own.store.holds(own._input_slot(port.index)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -14,7 +14,9 @@ from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.ports import OutputPort
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.arrays import show
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.analysis.statics.load_path import LoadPath
 from flexure.solvers.pages.element_laws import law_of
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -24,10 +26,11 @@ from flexure.solvers.results.mechanisms.view_data import view_data
 
 _PHASES = 24  # of the period of a shape
 _MOST_SHAPES = 12
+_MOST_POINTS = 49  # of a load path
 
 
 class Look(NamedTuple):
-    """How mechanisms are shown; as for `animate`, and shapes of modes and of buckling."""
+    """How mechanisms are shown; as for `animate`, with shapes of modes, buckling and paths."""
 
     view: View = "auto"
     forces: bool = False
@@ -82,18 +85,50 @@ def mechanism_data(
         view=look.view,
         ground=look.ground,
     )
-    about["shapes"] = [shape for found in look.shapes for shape in _shapes(plant, found)]
+    tensions = {path_of(each.stress_port): each.stress_port for each in colored}
+    about["shapes"] = [shape for found in look.shapes for shape in _shapes(plant, found, tensions)]
     return about | {"inside": [_inside(each.stress_port.system, path_of) for each in bent]}
 
 
-def _shapes(plant: Plant, found: Any) -> Iterator[dict[str, Any]]:
-    """Yield the shapes that move a plant: captions, and poses over one period in six digits."""
+def _shapes(
+    plant: Plant, found: Any, stresses: Mapping[str, OutputPort]
+) -> Iterator[dict[str, Any]]:
+    """Yield the shapes that move a plant: captions, and poses over one period, or over a path."""
+    if isinstance(found, LoadPath):
+        yield _path(plant, found, stresses)
+        return
     turns = np.exp(2j * np.pi * np.arange(_PHASES) / _PHASES)
     for number in range(min(len(found), _MOST_SHAPES)):
         with suppress(ValueRefusedError):  # of a shape in which this plant does not move
             shape = found._shape_of(number, plant)
-            poses = [[float(f"{x:.6g}") for x in np.ravel(row)] for row in shape.poses(turns)]
-            yield {"name": shape.caption, "poses": poses}
+            yield {"name": shape.caption, "poses": _rounded(shape.poses(turns))}
+
+
+def _path(plant: Plant, path: LoadPath, stresses: Mapping[str, OutputPort]) -> dict[str, Any]:
+    """Return poses and stresses at points of a load path, each with a label."""
+    points = np.unique(np.linspace(0, len(path) - 1, _MOST_POINTS).round().astype(int)).tolist()
+    contexts = [path.state_at(k) for k in points]
+    columns = {
+        **path.values,
+        **{f"required force on {name}": f for name, f in path.required.items()},
+    }
+    labels = [
+        ", ".join(f"{name} = {show(rows[k])}" for name, rows in columns.items()) for k in points
+    ]
+    return {
+        "name": f"Load path over {', '.join(path.values)}",
+        "poses": _rounded(poses_in(plant, contexts)),
+        "labels": labels,
+        "signals": {
+            name: _rounded([port.eval(context) for context in contexts])
+            for name, port in stresses.items()
+        },
+    }
+
+
+def _rounded(rows: Iterable[Any]) -> list[list[float]]:
+    """Return rows of numbers in six digits."""
+    return [[float(f"{x:.6g}") for x in np.ravel(row)] for row in rows]
 
 
 def _inside(flexure: System, path_of: Callable[[OutputPort], str]) -> dict[str, Any]:

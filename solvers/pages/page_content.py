@@ -144,7 +144,7 @@ class PageSignals:
         }
 
     def is_held(self, handle: Any) -> bool:
-        """Tell whether a signal keeps its value between samples."""
+        """Return whether a signal keeps its value between samples."""
         if isinstance(handle, DiscreteState):
             return True
         if not isinstance(handle, OutputPort):
@@ -263,7 +263,7 @@ def responses(
 
 
 def _moves(response: dict[str, Any], system: System) -> bool:
-    """Tell whether a response is another signal than the source itself."""
+    """Return whether a response is another signal than the source itself."""
     handle = resolve(system, response["signal"]).handle
     return handle.system.path not in response["sources"]
 

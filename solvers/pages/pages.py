@@ -26,6 +26,7 @@ from flexure.diagrams.systems.system import System, each_system, require_system
 from flexure.diagrams.values.arrays import as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.solvers.analysis.statics.load_path import LoadPath
 from flexure.solvers.export.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
@@ -185,9 +186,9 @@ def page(
         The name of the system when omitted.
     view, forces, stress, trace, ground
         How mechanisms are shown, as for `animate`.
-    shapes : Modes or Buckling, or sequence of them
-        Results of `modes` and `buckling` of the system. Readers can choose one of the first twelve
-        shapes of each, and move it with a slider.
+    shapes : Modes, Buckling or LoadPath, or sequence of them
+        Results of `modes`, `buckling` and `load_path` of the system. Readers can choose one of the
+        first twelve shapes of each, or a path, and move the mechanism with a slider.
     method : str
         As for `to_javascript`.
     rtol, atol, max_step : float, optional
@@ -503,11 +504,14 @@ def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt:
 
 
 def _shapes(shapes: Any, system: System, attempt: str) -> list[Any]:
-    """Return the modes and critical loads of a system, or refuse others."""
+    """Return modes, critical loads and paths of a system, or refuse others."""
     found = list(shapes) if isinstance(shapes, list | tuple) else [shapes]
     for each in found:
-        fits = hasattr(each, "_shape_of") and each.context.system is system
-        require(fits, each, attempt, f"shapes= results of modes and buckling of '{system.label}'")
+        is_path = isinstance(each, LoadPath)
+        fits = is_path or hasattr(each, "_shape_of")
+        fits = fits and (each.system if is_path else each.context.system) is system
+        wanted = f"shapes= results of modes, buckling and load_path of '{system.label}'"
+        require(fits, each, attempt, wanted)
     return found
 
 

@@ -216,7 +216,7 @@ class Interpreter:
         self._store.set_motion(float(time), freeze(np.array(x)))
 
     def raised(self, error: Exception) -> bool:
-        """Tell whether an error comes out of a block, and not out of the code around it."""
+        """Return whether an error comes out of a block, and not out of the code around it."""
         return error is self._error
 
     def _output(self, slot: int) -> Callable[[], Array]:

@@ -301,7 +301,7 @@ def _find(system: System, signal: Signal) -> Reader:
 
 
 def _is_inside(system: System | None, root: System) -> bool:
-    """Tell whether a system is another one or somewhere inside of it."""
+    """Return whether a system is another one or somewhere inside of it."""
     while system is not None and system is not root:
         system = system.parent
     return system is root

@@ -272,14 +272,14 @@ class Replicas:
 
 
 def _is_sealed(thing: Any) -> bool:
-    """Tell whether an object is none that a handler would keep something in."""
+    """Return whether an object is none that a handler would keep something in."""
     if isinstance(thing, System):
         return not isinstance(thing, LeafSystem)
     return isinstance(thing, _SEALED)
 
 
 def is_trusted(thing: Any) -> bool:
-    """Tell whether a function, class or module is of a package that keeps nothing that matters."""
+    """Return whether a function, class or module is of a package without relevant state."""
     home = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
     return str(home).partition(".")[0] in _TRUSTED
 

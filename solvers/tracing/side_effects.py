@@ -48,7 +48,7 @@ def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Tell whether two results are the same expressions and numbers."""
+    """Return whether two results are the same expressions and numbers."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return list(a) == list(b) and all(_equal(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
@@ -101,7 +101,7 @@ def _what(thing: Any) -> str:
 
 
 def _same(now: list[Any], before: list[Any]) -> bool:
-    """Tell whether two lists hold the same objects, or pairs of them, in the same order."""
+    """Return whether two lists hold the same objects, or pairs of them, in the same order."""
     if len(now) != len(before):
         return False
     return all(

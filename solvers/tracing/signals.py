@@ -81,5 +81,5 @@ def resolve(system: System, signal: Signal) -> Reader:
 
 
 def can_be_read(handle: Any) -> bool:
-    """Tell whether metrics can read a handle: as a signal, or as a constant."""
+    """Return whether metrics can read a handle: as a signal, or as a constant."""
     return is_signal(handle) or isinstance(handle, NumericParameter)

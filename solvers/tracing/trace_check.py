@@ -40,7 +40,7 @@ _MOVE = 1e-12  # of states: what numbers change by it is rounding
 
 
 def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None = None) -> bool:
-    """Tell whether a trace gives the numbers of the equations, up to rounding.
+    """Return whether a trace gives the numbers of the equations, up to rounding.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None =
 def agrees_at(
     values: Callable[[FloatArray], npt.ArrayLike], x: FloatArray, expected: FloatArray
 ) -> bool:
-    """Tell whether what was made of a trace agrees at states, where forces of any size may cancel.
+    """Return whether the code of a trace agrees at states, where forces of any size may cancel.
 
     Parameters
     ----------

@@ -40,6 +40,7 @@ def test_no_number_of_steps_is_found_where_none_is_good() -> None:
     assert lid.fewest_pieces(lambda pieces: False) is None
 
 
+@pytest.mark.full
 def test_plans_vary_what_the_plants_have() -> None:
     for plant in plants(16):
         assert len(plant.plan) == 16

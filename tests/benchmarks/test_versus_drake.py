@@ -229,6 +229,7 @@ def test_our_way_meets_the_target(workload: Workload) -> None:
     assert side.run() > 0.0
 
 
+@pytest.mark.full
 @needs_llvmlite
 def test_solve_ivp_and_lanes_meet_the_target_too() -> None:
     short = ControlledMass(horizon=0.5)

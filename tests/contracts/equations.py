@@ -73,7 +73,7 @@ def value_for(port: fx.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
 
 
 def contradictory(block: fx.LeafSystem, context: Any) -> bool:
-    """Tell whether parameters break a relation that the block declares between them."""
+    """Return whether parameters break a relation that the block declares between them."""
     return any(
         not np.all(COMPARISONS[each.comparison](each.left(context), each.right(context)))
         for each in block.relations

@@ -536,7 +536,7 @@ def check_looks(program: Program, store: Store, call: Callable[..., FloatArray])
 
 
 def is_timed(event: Event) -> bool:
-    """Tell whether an event is an update that a program traces."""
+    """Return whether an event is an update that a program traces."""
     return event.kind != "publish" and isinstance(
         event.trigger, fx.Periodic | fx.Witness | fx.Settling
     )

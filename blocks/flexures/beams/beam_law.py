@@ -143,6 +143,11 @@ class BeamLaw(RotationVectorAngles):
     planar : bool
         Whether it is known to move in the plane x-y of A alone; other motion is not looked at.
 
+    See Also
+    --------
+    flexure.Beam : The element with this law.
+    PseudoRigidBody : A model with one angle.
+
     Notes
     -----
     The constants may be symbols, and nothing is checked. The terms with N and N² are those of the

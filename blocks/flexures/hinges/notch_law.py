@@ -95,6 +95,10 @@ class NotchLaw:
         Whether bending about z is that of a notch so wide that its section cannot change its shape,
         with E/(1 - ν²) for E.
 
+    See Also
+    --------
+    flexure.NotchHinge : The element with this law.
+
     Notes
     -----
     The constants may be symbols, and nothing is checked.

@@ -246,6 +246,12 @@ class EllipticNotch(_DeepNotch):
     width : float or Symbol
         Width b > 0 along z in m.
 
+    See Also
+    --------
+    CircularNotch : Half circles.
+    FilletedNotch : A short leaf with fillets.
+    NotchHinge : The element that has such a notch.
+
     Notes
     -----
     Stress concentration is that of a neck between two deep hyperbolas of the same curvature, with
@@ -290,6 +296,12 @@ class CircularNotch(_DeepNotch):
     width : float or Symbol
         Width b > 0 along z in m.
 
+    See Also
+    --------
+    EllipticNotch : Half ellipses.
+    FilletedNotch : A short leaf with fillets.
+    NotchHinge : The element that has such a notch.
+
     Notes
     -----
     Stress concentration is as in `EllipticNotch`.
@@ -324,6 +336,12 @@ class FilletedNotch(Notch):
         Radius r > 0 of the fillets in m; the notch is s + 2 r long.
     width : float or Symbol
         Width b > 0 along z in m.
+
+    See Also
+    --------
+    CircularNotch : Half circles.
+    LeafSpring : A leaf without fillets.
+    NotchHinge : The element that has such a notch.
 
     Notes
     -----

@@ -98,6 +98,10 @@ class PseudoRigidBody:
     ValueRefusedError
         When there is no such load, or the ratio is out of range.
 
+    See Also
+    --------
+    BeamLaw : The law of a beam, valid in all directions.
+
     Notes
     -----
     Within the angles, the end of the link is where that of the elastica is, but for 0.5 % of the

@@ -53,6 +53,11 @@ class Material:
     ValueRefusedError
         When a number is out of its range or not finite.
 
+    See Also
+    --------
+    Material.common : Materials with their sources.
+    Beam : A flexure of a material.
+
     Notes
     -----
     Materials are linear. `Material.common` has many of them, `Material.silicon` and

@@ -35,6 +35,12 @@ class RectangleSection(Section):
     thickness : float or Symbol
         Thickness t > 0 along y in m.
 
+    See Also
+    --------
+    CircleSection : The section of a wire.
+    TubeSection : The section of a tube.
+    GeneralSection : A section given by its constants.
+
     Notes
     -----
     The series are Saint-Venant's, for free warping; see S. P. Timoshenko and J. N. Goodier, Theory

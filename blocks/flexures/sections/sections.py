@@ -264,6 +264,12 @@ class CircleSection(RoundSection):
     diameter : float or Symbol
         Diameter D > 0 in m.
 
+    See Also
+    --------
+    RectangleSection : The section of a leaf.
+    TubeSection : A hollow wire.
+    GeneralSection : A section given by its constants.
+
     Notes
     -----
     The shear factor is 6 (1 + ν) / (7 + 6 ν), from G. R. Cowper, The shear coefficient in
@@ -309,6 +315,11 @@ class TubeSection(RoundSection):
     ----------
     outer_diameter, inner_diameter : float or Symbol
         Diameters D > d > 0 in m.
+
+    See Also
+    --------
+    CircleSection : The section of a wire.
+    GeneralSection : A section given by its constants.
 
     Notes
     -----
@@ -375,6 +386,11 @@ class GeneralSection(Section):
         Torque over the greatest shear stress, > 0 in m³.
     shear_factor_y, shear_factor_z : float or Symbol
         Factors k > 0 of the shear stiffness k G A along y and z.
+
+    See Also
+    --------
+    RectangleSection : The section of a leaf.
+    CircleSection : The section of a wire.
 
     Examples
     --------

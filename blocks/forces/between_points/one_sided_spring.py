@@ -50,6 +50,10 @@ class OneSidedSpringLaw(CoordinateLaw):
         Slope of n beyond the last point, >= 0, in N/m. When omitted the last line goes on, level
         where it falls.
 
+    See Also
+    --------
+    flexure.Cable, flexure.Bumper
+
     Examples
     --------
     >>> cable = OneSidedSpringLaw(1.0, 2.0, np.array([0.1]), np.array([50.0]), damping=0.5)

@@ -34,6 +34,10 @@ class SpringDamperLaw(LinearlyDampedLaw):
     damping : float
         Damping constant c >= 0 in N s/m.
 
+    See Also
+    --------
+    flexure.LinearSpringDamper : The element with this law.
+
     Examples
     --------
     A spring that is 0.5 m too long, and becomes shorter:

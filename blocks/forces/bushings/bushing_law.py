@@ -85,7 +85,7 @@ class BushingLaw(HalfwayLaw):
     label: str = field(default="bushing", kw_only=True)
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump: here those along the axes of B."""
+        """Return whether springs are about to jump: here those along the axes of B."""
         x, y, z = self.force_stiffness
         return is_far(deformation) & ((x != y) | (y != z))
 
@@ -150,6 +150,11 @@ class RollPitchYawBushingLaw(BushingLaw):
     energy_consistent : bool
         Whether springs do no work around loops.
 
+    See Also
+    --------
+    flexure.LinearBushing : The element with this law.
+    RotationVectorBushingLaw : A bushing without gimbal lock.
+
     Notes
     -----
     Angles do not wrap: a torque jumps where roll or yaw pass ±180 degrees. `in_range` refuses what
@@ -186,7 +191,7 @@ class RollPitchYawBushingLaw(BushingLaw):
         )
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump: those of roll and yaw by themselves."""
+        """Return whether springs are about to jump: those of roll and yaw by themselves."""
         if not self.energy_consistent:
             return False
         q, k = deformation.angles, self.torque_stiffness

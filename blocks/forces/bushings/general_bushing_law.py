@@ -54,6 +54,10 @@ class GeneralBushingLaw(RotationVectorAngles):
     label : str
         What messages call the bushing.
 
+    See Also
+    --------
+    flexure.GeneralBushing : The element with this law.
+
     Examples
     --------
     >>> import numpy as np
@@ -73,7 +77,7 @@ class GeneralBushingLaw(RotationVectorAngles):
     label: str = field(default="bushing", kw_only=True)
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump, as all do at a half turn."""
+        """Return whether springs are about to jump, as all do at a half turn."""
         return is_far(deformation)
 
     def stored_energy(self, deformation: Deformation) -> Array:

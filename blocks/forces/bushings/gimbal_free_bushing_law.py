@@ -29,6 +29,11 @@ class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
     torque_stiffness, torque_damping, force_stiffness, force_damping
         As in `BushingLaw`, about and along the axes of B.
 
+    See Also
+    --------
+    flexure.LinearBushing : The element with this law.
+    RollPitchYawBushingLaw : A bushing with roll, pitch and yaw.
+
     Notes
     -----
     Valid for all rotations of less than a half turn, with smooth forces, also at θ = 0. At a half
@@ -58,6 +63,6 @@ class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
     """
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump: torques do so at a half turn, too."""
+        """Return whether springs are about to jump: torques do so at a half turn, too."""
         is_twisted = np.any(self.torque_stiffness != 0.0)
         return super().is_near_jump(deformation) | (is_far(deformation) & is_twisted)

@@ -155,7 +155,7 @@ class HalfwayLaw(ABC):
 
     @abstractmethod
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether springs are about to jump."""
+        """Return whether springs are about to jump."""
 
     @abstractmethod
     def stored_energy(self, deformation: Deformation) -> Array:
@@ -245,7 +245,7 @@ class HalfwayLaw(ABC):
 
 
 def is_far(deformation: Deformation) -> Any:
-    """Tell whether the rotation from A to C is close to a half turn."""
+    """Return whether the rotation from A to C is close to a half turn."""
     (xx, _, _), (_, yy, _), (_, _, zz) = deformation.X_AC.R
     return xx + yy + zz < 1.0 + 2.0 * np.cos(LARGEST_ANGLE)
 

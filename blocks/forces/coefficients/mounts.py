@@ -49,6 +49,10 @@ class BushingConstants(AnswersOtherWords):
     DeclarationError
         When an entry is negative or not finite.
 
+    See Also
+    --------
+    LinearBushing : The bushing that these constants describe.
+
     Notes
     -----
     As a substitute for a joint, a bushing violates its constraints a little: by q = M/k under a

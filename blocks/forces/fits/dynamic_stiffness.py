@@ -52,6 +52,10 @@ class DynamicStiffness:
     has_memory : bool
         Whether friction remembers where it turned, as ``friction_memory`` of a `GeneralBushing`.
 
+    See Also
+    --------
+    fit_dynamic_stiffness : Fit a model to measured values.
+
     Examples
     --------
     >>> rubber = DynamicStiffness(100.0, branches=((40.0, 0.02),))

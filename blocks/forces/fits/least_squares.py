@@ -230,7 +230,7 @@ class _Search:
 
 
 def effective(problem: LeastSquares, slopes: FloatArray | None = None) -> npt.NDArray[np.bool_]:
-    """Tell which unknowns, changed by their own size, change noticeably what was measured.
+    """Return which unknowns, changed by their own size, change noticeably what was measured.
 
     With the derivatives where the search starts, or others.
     """

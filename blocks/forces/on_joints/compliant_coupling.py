@@ -55,6 +55,10 @@ class CompliantCouplingLaw:
     power_threshold : float
         Power P > 0 in W.
 
+    See Also
+    --------
+    flexure.CompliantCoupling : The element with this law.
+
     Examples
     --------
     A gear of 2 : 1 that is turned by 1 mrad against its end, and drives it at 10 rad/s:
@@ -159,6 +163,10 @@ class CompliantCoupling(ForceElement):
         When it is no coupling, or one that is in a plant.
     ValueRefusedError
         When a constant is out of its bounds.
+
+    See Also
+    --------
+    GearPair : A rigid coupling of two joints.
 
     Notes
     -----

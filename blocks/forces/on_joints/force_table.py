@@ -39,6 +39,10 @@ class ForceTable:
     stiffness_below, stiffness_above : float
         Slopes s_a and s_b beyond the first and the last point in N m/rad, or N/m.
 
+    See Also
+    --------
+    flexure.TabulatedSpring : The element with such a force.
+
     Examples
     --------
     >>> table = ForceTable(np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 6.0]), 2.0, 10.0)

@@ -29,6 +29,10 @@ class HingeLaw(HingeConstants[Array]):
 
     Its constants, numbers or symbols, and their defaults are those of `DoorHingeConfig`.
 
+    See Also
+    --------
+    flexure.DoorHinge : The element with this law.
+
     Notes
     -----
     Differences from Drake 1.51: with ``motion_threshold = 0`` the viscous torque keeps its sign

@@ -31,6 +31,10 @@ class SlidingLaw:
         Rate v_s > 0 around which static turns into Coulomb friction, in rad/s, or m/s. Without one,
         g is F_c.
 
+    See Also
+    --------
+    FrictionLaw : The same law of a joint.
+
     Examples
     --------
     >>> law = SlidingLaw(3.0, 5.0, 0.1, 0.5)
@@ -80,6 +84,11 @@ class FrictionLaw(SlidingLaw):
         Friction F_v >= 0 per rate in N m s/rad, or N s/m.
     transition_velocity : float
         Rate v_t > 0 at which dry friction has reached tanh(1) = 0.76 of its size, in rad/s, or m/s.
+
+    See Also
+    --------
+    flexure.JointFriction : The element with this law.
+    SlidingLaw : The same law for a force and a velocity.
 
     Notes
     -----

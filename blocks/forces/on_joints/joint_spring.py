@@ -35,6 +35,10 @@ class SpringLaw(LinearlyDampedLaw):
     damping : float
         Damping constant d >= 0 in N m s/rad, or N s/m.
 
+    See Also
+    --------
+    flexure.JointSpring : The element with this law.
+
     Examples
     --------
     >>> law = SpringLaw(stiffness=100.0, nominal_position=0.5, preload=2.0, damping=3.0)

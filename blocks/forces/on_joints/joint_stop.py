@@ -41,6 +41,10 @@ class StopLaw(CoordinateLaw):
     damping : float
         Damping constant d >= 0 in s/rad, or s/m.
 
+    See Also
+    --------
+    flexure.JointStop : The element with this law.
+
     Examples
     --------
     >>> law = StopLaw(lower=-1.0, upper=1.0, stiffness=1000.0, damping=0.5)

@@ -47,6 +47,10 @@ class TabulatedSpringLaw(LinearlyDampedLaw):
         Slope of f beyond both ends of the table, >= 0, in N m/rad, or N/m: great for a stop, zero
         for a constant force. When omitted the outermost lines go on.
 
+    See Also
+    --------
+    flexure.TabulatedSpring : The element with this law.
+
     Examples
     --------
     >>> import numpy as np

@@ -90,6 +90,10 @@ class FMUBlock(LeafSystem):
     MissingExtraError
         When FMPy is not installed.
 
+    See Also
+    --------
+    to_fmu : Write a diagram as an FMU.
+
     Notes
     -----
     The block is interpreted; other blocks of the diagram are compiled around it. Contexts hold the
@@ -367,7 +371,7 @@ class FMUBlock(LeafSystem):
         return {}
 
     def _note_step(self, context: Any) -> dict[Any, Any]:
-        """Tell the FMU that a step is completed."""
+        """Notify the FMU that a step is completed."""
         if self.memory(context) is not None:
             setting = self._setting(context)
             if self._runtime.ask("completed_step", setting):

@@ -161,7 +161,7 @@ class Instance:
         return self._outcome(setting, [*setting.memory["events"], record])
 
     def completed_step(self, setting: Setting) -> bool:
-        """Tell the FMU that a step is completed; return whether it asks for an event.
+        """Notify the FMU that a step is completed; return whether it asks for an event.
 
         What it notes for itself then, such as the past of a delay, is not part of its memory.
         """
@@ -318,7 +318,7 @@ class Instance:
         self._forget()
 
     def _complete(self) -> bool:
-        """Tell of a completed step, once at a point; FMUs may compare with the step before."""
+        """Notify the FMU of a completed step, once at a point: FMUs may compare two steps."""
         point = (self._time, self._x)
         if not self._facts.notes_steps or self._completed == point:
             return False

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies import solids
-from flexure.blocks.multibody.bodies.meshes import Mesh, checked_mesh, read_stl, simplified
+from flexure.blocks.multibody.bodies.meshes import Mesh, read_mesh, simplified
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.signals.coordinate_axes import Axis
 from flexure.diagrams.checks.arguments import require, shown
 from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.drawing.formats.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
+from flexure.diagrams.values.arrays import FloatArray
 
 #: Colors by their names.
 COLORS = {
@@ -79,6 +79,10 @@ class BodyShape:
     ----------
     primitives : tuple of Primitive
         What it consists of; ``BodyShape()`` is empty, and nothing is drawn.
+
+    See Also
+    --------
+    PlantBuilder.add_shape : Give a body a shape.
 
     Examples
     --------
@@ -165,32 +169,8 @@ class BodyShape:
         The file is read at once. If it has more than 4000 triangles, neighbors are joined until
         there are fewer.
         """
-        attempt = "Cannot make a mesh with scale"
-        factors = as_numbers(scale, attempt)
-        check_bounds(factors, attempt, lower=-1e6, upper=1e6)
-        fits = factors.shape in ((), (3,)) and np.all(factors != 0.0)
-        require(fits, scale, attempt, "one factor or three, which are not zero")
-        factors = np.broadcast_to(factors, 3)
-        if isinstance(source, tuple) and len(source) == 2:
-            mesh = checked_mesh(*source)
-        elif isinstance(source, (str, Path)):
-            if Path(source).suffix.lower() != ".stl":
-                raise DeclarationError(
-                    "Cannot make a mesh",
-                    expected="the name of a file that ends in .stl",
-                    found=shown(source),
-                    remedy="Convert it to STL, or pass (vertices, triangles)",
-                )
-            mesh = read_stl(source)
-        else:
-            raise DeclarationError(
-                "Cannot make a mesh",
-                expected="the name of an STL file, or (vertices, triangles)",
-                found=shown(source),
-            )
-        order = slice(None) if np.prod(np.sign(factors)) > 0 else slice(None, None, -1)
-        scaled = Mesh(mesh.vertices * factors, mesh.triangles[:, order])
-        return cls((Primitive("mesh", (), np.eye(3), np.zeros(3), None, simplified(scaled)),))
+        mesh = simplified(read_mesh(source, scale))
+        return cls((Primitive("mesh", (), np.eye(3), np.zeros(3), None, mesh),))
 
     # Others made from it ---------------------------------------------------------------------
 

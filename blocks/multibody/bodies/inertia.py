@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.bodies import solids
 from flexure.blocks.multibody.bodies.body_shape import BodyShape, require_shape, shape_of
+from flexure.blocks.multibody.bodies.meshes import read_mesh
 from flexure.blocks.multibody.bodies.poses import checked_pose
 from flexure.blocks.multibody.bodies.unit_inertia import (
     checked_inertia,
@@ -67,6 +69,10 @@ class SpatialInertia:
     ValueRefusedError
         When a number is not finite, the mass is negative, or the inertia is not symmetric, has
         a negative principal moment, violates the triangle inequality, or has no mass.
+
+    See Also
+    --------
+    PlantBuilder.add_body : Add a body with this inertia.
 
     Notes
     -----
@@ -145,7 +151,11 @@ class SpatialInertia:
 
     @classmethod
     def _uniform(
-        cls, solid: solids.Solid, mass: float | None, density: float | None = None
+        cls,
+        solid: solids.Solid,
+        mass: float | None,
+        density: float | None = None,
+        shape: BodyShape | None = None,
     ) -> SpatialInertia:
         """Return a solid that has the mass or the density."""
         attempt = f"Cannot make {solid.what}"
@@ -160,7 +170,8 @@ class SpatialInertia:
             rho = bounded(density, what, lower=0.0, unit="kg/m^3")
             mass = rho * solid.volume
         m = checked_mass(mass, attempt)
-        return cls._of(m, np.zeros(3), solid.moments, shape_of(solid), attempt)
+        shape = shape_of(solid) if shape is None else shape
+        return cls._of(m, np.array(solid.center), solid.moments, shape, attempt)
 
     # Particles and solids --------------------------------------------------------------------
 
@@ -384,6 +395,50 @@ class SpatialInertia:
         SpatialInertia
         """
         return cls._uniform(solids.capsule(radius, length, axis), mass, density)
+
+    @classmethod
+    def solid_mesh(
+        cls,
+        mass: float | None = None,
+        *,
+        source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike],
+        scale: npt.ArrayLike = 1.0,
+        density: float | None = None,
+    ) -> SpatialInertia:
+        """Return what a closed surface of triangles encloses, with the surface as its shape.
+
+        Parameters
+        ----------
+        mass : float
+            Mass >= 0 in kg.
+        source, scale
+            As for `BodyShape.mesh`, such as an STL file, with ``scale=1e-3`` for millimeters.
+        density : float
+            Density >= 0 in kg/m³, in place of the mass.
+
+        Returns
+        -------
+        SpatialInertia
+
+        Raises
+        ------
+        DeclarationError
+            When the file cannot be read, or the surface is not closed or is inside out.
+
+        Examples
+        --------
+        A tetrahedron with edges of 1 m along the axes:
+
+        >>> corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+        >>> sides = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+        >>> SpatialInertia.solid_mesh(source=(corners, sides), density=600.0).com
+        array([0.25, 0.25, 0.25])
+        """
+        surface = read_mesh(source, scale)
+        solid = solids.mesh(surface)
+        return cls._uniform(
+            solid, mass, density, BodyShape.mesh((surface.vertices, surface.triangles))
+        )
 
     # What it holds ---------------------------------------------------------------------------
 

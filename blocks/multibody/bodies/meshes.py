@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.checks.arguments import file_path, shown
+from flexure.diagrams.checks.arguments import file_path, require, shown
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
 from flexure.diagrams.files.atomic_files import replacing
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds
 
 _READ = "Cannot read a mesh"
 #: Of a file: 4 million triangles, more than any picture shows.
@@ -20,6 +20,7 @@ _HEADER, _RECORD = 84, 50  # bytes of a binary file before the triangles, and of
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 #: In m: products of three lengths are still numbers.
 _FARTHEST = 1e30
+_NOTHING = 1e-9  # part of the volumes of tetrahedra of both signs that is no volume
 #: What more triangles would add cannot be seen in a picture, and makes pages large.
 MOST_TRIANGLES = 4000
 
@@ -67,6 +68,37 @@ def read_stl(path: str | Path) -> Mesh:
             f"{len(content)} bytes that are neither ASCII nor {count} triangles",
         )
     return _joined(corners.reshape(-1, 3), name)
+
+
+def read_mesh(
+    source: str | Path | tuple[npt.ArrayLike, npt.ArrayLike], scale: npt.ArrayLike
+) -> Mesh:
+    """Return the surface of an STL file or of arrays, in meters."""
+    attempt = "Cannot make a mesh with scale"
+    factors = as_numbers(scale, attempt)
+    check_bounds(factors, attempt, lower=-1e6, upper=1e6)
+    fits = factors.shape in ((), (3,)) and np.all(factors != 0.0)
+    require(fits, scale, attempt, "one factor or three, which are not zero")
+    factors = np.broadcast_to(factors, 3)
+    if isinstance(source, tuple) and len(source) == 2:
+        mesh = checked_mesh(*source)
+    elif isinstance(source, (str, Path)):
+        if Path(source).suffix.lower() != ".stl":
+            raise DeclarationError(
+                "Cannot make a mesh",
+                expected="the name of a file that ends in .stl",
+                found=shown(source),
+                remedy="Convert it to STL, or pass (vertices, triangles)",
+            )
+        mesh = read_stl(source)
+    else:
+        raise DeclarationError(
+            "Cannot make a mesh",
+            expected="the name of an STL file, or (vertices, triangles)",
+            found=shown(source),
+        )
+    order = slice(None) if np.prod(np.sign(factors)) > 0 else slice(None, None, -1)
+    return Mesh(mesh.vertices * factors, mesh.triangles[:, order])
 
 
 def write_stl(path: str | Path, mesh: Mesh) -> None:
@@ -121,6 +153,50 @@ def checked_mesh(vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> Mesh:
             found=f"{shown(vertices)} and {shown(triangles)}",
         )
     return Mesh(points, corners.astype(np.intp))
+
+
+def solid_moments(mesh: Mesh, attempt: str) -> tuple[float, FloatArray, FloatArray]:
+    """Return volume, center and unit inertia about the center of what a closed surface encloses.
+
+    They are sums over tetrahedra with a common corner, whose integral of x xᵀ is
+    ``V/20 (s sᵀ + a aᵀ + b bᵀ + c cᵀ)`` with the edges a, b, c from it and s = a + b + c.
+
+    Raises
+    ------
+    DeclarationError
+        When the surface has holes or edges of several triangles, or encloses nothing.
+    """
+    starts = mesh.triangles.ravel()
+    ends = np.roll(mesh.triangles, -1, axis=1).ravel()
+    one_way = starts * len(mesh.vertices) + ends
+    other_way = ends * len(mesh.vertices) + starts
+    numbers, which, counts = np.unique(one_way, return_inverse=True, return_counts=True)
+    alone = int(np.sum(~np.isin(other_way, numbers) | (counts[which] > 1)))
+    if alone:
+        raise DeclarationError(
+            attempt,
+            expected="a closed surface: each edge of two triangles, which pass it in opposite"
+            " directions",
+            found=f"{alone} of {len(starts)} sides of triangles that have no such partner",
+            remedy="Repair the mesh in the program that it comes from, or give mass, com and"
+            " inertia as numbers",
+        )
+    center = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0))
+    edges = (mesh.vertices - center)[mesh.triangles]
+    volumes = np.linalg.det(edges) / 6.0
+    volume, total = float(volumes.sum()), edges.sum(axis=1)
+    if not volume > _NOTHING * float(np.abs(volumes).sum()):
+        raise DeclarationError(
+            attempt,
+            expected="triangles counter-clockwise seen from outside, around some volume",
+            found=f"a volume of {volume:.3g} m^3",
+            remedy="Reverse the order of the corners of each triangle, or look for a wrong scale",
+        )
+    shift = volumes @ total / (4.0 * volume)
+    squares = np.einsum("k,kni,knj->ij", volumes, edges, edges)
+    squares += np.einsum("k,ki,kj->ij", volumes, total, total)
+    spread = squares / (20.0 * volume) - np.outer(shift, shift)
+    return volume, center + shift, np.trace(spread) * np.eye(3) - spread
 
 
 def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:

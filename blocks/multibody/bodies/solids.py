@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.multibody.bodies.meshes import Mesh, solid_moments
 from flexure.blocks.signals.coordinate_axes import Axis, is_axis
 from flexure.diagrams.checks.errors import ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
 
 
 class Solid(NamedTuple):
-    """A solid of uniform density around the origin, with the coordinate axes as principal axes.
+    """A solid of uniform density; all but meshes are around the origin, along principal axes.
 
     Attributes
     ----------
@@ -23,12 +24,14 @@ class Solid(NamedTuple):
         How it is drawn: ``"rod"``, ``"box"``, ``"ellipsoid"``, ``"tube"`` or ``"capsule"``.
     size : tuple of float
         Its lengths in m, as a `Primitive` of that kind has them.
-    moments : array, shape (3,)
-        Moments of inertia about its center per mass, in m².
+    moments : array, shape (3,) or (3, 3)
+        Moments of inertia, or inertia, about its center per mass, in m².
     volume : float
         In m³; zero for lines and surfaces.
     axis : str
         The axis of symmetry, where there is one.
+    center : tuple of float
+        Its center of mass in m.
     """
 
     what: str
@@ -37,6 +40,14 @@ class Solid(NamedTuple):
     moments: FloatArray
     volume: float = 0.0
     axis: Axis = "z"
+    center: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+def mesh(surface: Mesh) -> Solid:
+    """Return what a closed surface encloses."""
+    what = "a solid of a mesh"
+    volume, center, inertia = solid_moments(surface, f"Cannot make {what}")
+    return Solid(what, "mesh", (), inertia, volume, center=_numbers(center))
 
 
 def rod(length: float, axis: Axis) -> Solid:
@@ -153,7 +164,7 @@ def _length(value: float, name: str, what: str) -> float:
 
 
 def _is_axis(axis: str, what: str) -> npt.NDArray[np.bool_]:
-    """Tell of each axis whether it is the one of a shape."""
+    """Return for each axis whether it is the one of a shape."""
     return is_axis(axis, f"Cannot make {what}", "Turn it with rotated() for any other axis")
 
 

@@ -171,7 +171,7 @@ def settled(tree: ConstrainedTree, context: Any) -> Mapping[Any, Array]:
 
 
 def _any(flags: Sequence[Any]) -> Any:
-    """Tell whether one of some conditions holds."""
+    """Return whether one of some conditions holds."""
     found: Any = np.False_
     for flag in flags:
         found = np.logical_or(found, flag)
@@ -185,7 +185,7 @@ class _First:
         self._may = may
 
     def of(self, wanted: Any) -> Any:
-        """Tell whether a change takes place."""
+        """Return whether a change takes place."""
         found = np.logical_and(self._may, wanted)
         self._may = np.logical_and(self._may, np.logical_not(found))
         return found

@@ -80,6 +80,10 @@ class MultibodyTree(TreeDynamics):
     ValueRefusedError
         When gravity is not a finite vector of size 3.
 
+    See Also
+    --------
+    PlantBuilder : Build a plant with force elements and ports.
+
     Notes
     -----
     Parameters: ``gravity``; for each body ``<body>_mass`` in kg, ``<body>_com``, the position of

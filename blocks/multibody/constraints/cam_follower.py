@@ -66,6 +66,11 @@ class CamFollower(HolonomicConstraint):
         or these do not close after a turn, or have a corner, a jump or noise, where accelerations
         mean nothing.
 
+    See Also
+    --------
+    Bumper : A stop that a cam may push.
+    GearPair : A constant ratio of two joints.
+
     Notes
     -----
     The table is structure, not a parameter. The work for one value is proportional to the number of

@@ -151,6 +151,11 @@ class HolonomicConstraint(CoordinateConstraint):
     DeclarationError
         When the function cannot be traced, or depends on no position.
 
+    See Also
+    --------
+    VelocityConstraint : Equations between velocities.
+    Coupling : A linear equation between coordinates.
+
     Examples
     --------
     >>> import numpy as np

@@ -444,7 +444,7 @@ def _point(constraint: str, option: str, body: FrameLike, position: npt.ArrayLik
 
 
 def _is_one(joint: Joint, other: Joint) -> bool:
-    """Tell whether two joints are of one kind, with the same frames and numbers."""
+    """Return whether two joints are of one kind, with the same frames and numbers."""
     ends = zip(
         (joint.frame_on_parent, joint.frame_on_child),
         (other.frame_on_parent, other.frame_on_child),

@@ -254,7 +254,7 @@ class RigidStop(SwitchedConstraint):
         return None
 
     def touching(self, context: Any) -> list[Any]:
-        """Tell for each equation whether the coordinate is at its limit, or beyond it."""
+        """Return for each equation whether the coordinate is at its limit, or beyond it."""
         pairs = zip(self.gaps(context), self.scales, strict=True)
         return [gap <= _TOUCHING * scale.size for gap, scale in pairs]
 
@@ -265,7 +265,7 @@ class RigidStop(SwitchedConstraint):
         return [row.sign * rates[row.k] for row in self.rows]
 
     def resting(self, context: Any) -> list[Any]:
-        """Tell for each equation whether the coordinate is at rest at its limit."""
+        """Return for each equation whether the coordinate is at rest at its limit."""
         triples = zip(self.touching(context), self.rates(context), self.scales, strict=True)
         return [
             np.logical_and(touches, np.abs(rate) <= scale.still) for touches, rate, scale in triples

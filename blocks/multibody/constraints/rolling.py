@@ -143,6 +143,10 @@ class RollingSphere(RollingContact):
     normal : array_like, shape (3,)
         Direction n out of the plane, of any length, expressed in F.
 
+    See Also
+    --------
+    RollingDisk : A disk, wheel or hoop.
+
     Examples
     --------
     >>> import flexure as fx
@@ -212,6 +216,11 @@ class RollingDisk(RollingContact):
     ------
     EvaluationError
         When the disk lies flat on the plane, so that no point is the lowest.
+
+    See Also
+    --------
+    RollingSphere : A ball.
+    KnifeEdge : An edge that may not slide sideways.
 
     Examples
     --------

@@ -55,6 +55,11 @@ class VelocityConstraint(CoordinateConstraint):
     DeclarationError
         When the function cannot be traced, is not linear in the velocities, or depends on none.
 
+    See Also
+    --------
+    HolonomicConstraint : Equations between positions.
+    KnifeEdge : One such equation.
+
     Notes
     -----
     The multipliers belong to the velocities w: their forces are Jᵀ λ. They do no work unless there
@@ -170,6 +175,11 @@ class KnifeEdge(FrameConstraint):
         The frame F in which nothing slips sideways, such as the world, and M with the edge.
     sideways : array_like, shape (3,)
         Direction n at right angles to the edge, of any length, expressed in M.
+
+    See Also
+    --------
+    VelocityConstraint : Any equation between velocities.
+    RollingDisk : A wheel that may lean.
 
     Examples
     --------

@@ -321,6 +321,11 @@ class BodyForceElement(ForceElement):
     EvaluationError
         When there are more or fewer forces or inertias than there are frames.
 
+    See Also
+    --------
+    JointForceElement : Base class of force elements on coordinates of joints.
+    LinearSpringDamper : The shortest element of this kind.
+
     Examples
     --------
     The drag of the air on a body:

@@ -41,6 +41,10 @@ class Limit:
         The multiple of the bound above which equilibria of the element may differ from those of the
         real part, of which statics warn; infinite if they only become less accurate.
 
+    See Also
+    --------
+    doctor : Report exceeded limits and implausible values.
+
     Examples
     --------
     >>> Limit("angle", 0.3, "rad", "The element is linear", "Divide it").quantity

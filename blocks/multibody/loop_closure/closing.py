@@ -247,7 +247,7 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
 
 
 def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
-    """Tell which equations of each constraint hold whatever the modes are."""
+    """Return which equations of each constraint hold whatever the modes are."""
     return [
         np.full(len(each.rates), each.held is None, dtype=bool) for each in tree.conditions(context)
     ]

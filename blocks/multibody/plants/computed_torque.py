@@ -147,6 +147,10 @@ class InverseDynamics(PlantModel):
         When there is no plant, nothing in it moves, two motors are on one joint, or, unless
         ``underactuated``, motors are on some joints and not on others.
 
+    See Also
+    --------
+    GravityCompensation : The forces that hold a plant at rest.
+
     Notes
     -----
     The other parameters have the names that they have in the `MultibodyTree` of the plant, such as
@@ -239,6 +243,10 @@ class GravityCompensation(PlantModel):
     DeclarationError
         When there is no plant, nothing in it moves, two motors are on one joint, or, unless
         ``underactuated``, motors are on some joints and not on others.
+
+    See Also
+    --------
+    InverseDynamics : The forces for desired accelerations.
 
     Notes
     -----

@@ -42,6 +42,10 @@ class EnergyTotals(LeafSystem):
     DeclarationError
         When a name is there twice.
 
+    See Also
+    --------
+    EnergyLedger : Integrals of the powers, to check a simulation.
+
     Examples
     --------
     >>> totals = EnergyTotals("totals", ["gravity", "spring"], ["damper"])
@@ -123,6 +127,10 @@ class EnergyLedger(LeafSystem):
     ------
     DeclarationError
         When a name is there twice.
+
+    See Also
+    --------
+    EnergyTotals : The energies and powers at one instant.
 
     Notes
     -----

@@ -106,7 +106,7 @@ def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
 
 
 def _wire_motions(wiring: DiagramBuilder, element: BodyForceElement) -> None:
-    """Tell an element how the bodies move that it is attached to."""
+    """Pass an element the motion of the bodies that it is attached to."""
     for each in element.attachments:
         if each.pose is not None and each.velocity is not None:
             wiring.connect(f"{TREE}.{each.body.name}_pose", each.pose)

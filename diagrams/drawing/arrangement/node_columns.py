@@ -150,11 +150,11 @@ class NodeColumns:
         return iter(self.columns)
 
     def goes_back(self, source: Port, target: Port) -> bool:
-        """Tell whether a wire leads back, to the same column or to one further left."""
+        """Return whether a wire leads back, to the same column or to one further left."""
         return self.node_at[target].layer <= self.node_at[source].layer
 
     def goes_far(self, source: Port, target: Port) -> bool:
-        """Tell whether a wire is too long to be led through the columns between its ends."""
+        """Return whether a wire is too long to be led through the columns between its ends."""
         return abs(self.node_at[target].layer - self.node_at[source].layer) > _FAR
 
     def far_nets(self) -> Iterator[tuple[int, int, Net]]:

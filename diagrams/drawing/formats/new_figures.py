@@ -34,7 +34,7 @@ def new_figure(*, moving: bool = False, **options: Any) -> Figure:
 
 
 def has_windows() -> bool:
-    """Tell whether pyplot shows figures in windows of their own, and not after cells or never."""
+    """Return whether pyplot shows figures in windows of their own, and not after cells or never."""
     import matplotlib.pyplot as plt
 
     backend = plt.get_backend().lower()

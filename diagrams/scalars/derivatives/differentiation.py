@@ -142,7 +142,7 @@ def _active(nodes: list[Symbol], wanted: dict[Hashable, int]) -> set[int]:
 
 
 def is_zero(weight: Weight) -> bool:
-    """Tell whether a weight is known to be zero."""
+    """Return whether a weight is known to be zero."""
     value = weight.leaf if isinstance(weight, Symbol) and weight.op == "constant" else weight
     return isinstance(value, float) and value == 0.0
 
@@ -273,7 +273,7 @@ def _sine_root(node: Symbol, x: Symbol) -> Weight:
 
 
 def _first_or_nan(a: Symbol, b: Symbol, *, larger: bool) -> Any:
-    """Tell whether fmax or fmin gives its first operand."""
+    """Return whether fmax or fmin gives its first operand."""
     prevails = binary("less_equal", b, a) if larger else binary("less_equal", a, b)
     return logical("logical_or", prevails, unary("isnan", b))
 

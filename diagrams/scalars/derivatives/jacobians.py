@@ -302,7 +302,7 @@ def jacobian_length(outputs: Any, keys: Sequence[Hashable]) -> int:
 
 
 def are_apart(outputs: Iterable[Any], reached: Collection[int]) -> bool:
-    """Tell whether outputs have few nodes in common, of those that `reach` has found."""
+    """Return whether outputs have few nodes in common, of those that `reach` has found."""
     left = _SHARED * len(reached)
     for output in outputs:
         seen: set[int] = set()

@@ -208,7 +208,7 @@ class _Hidden:
                 stack.extend(node.args)
 
     def _is_lost(self, factor: Symbol) -> bool:
-        """Tell whether a result that is not finite could go unnoticed without this factor."""
+        """Return whether a result that is not finite could go unnoticed without this factor."""
         known = self._known
         stack = [factor]
         while stack:
@@ -223,7 +223,7 @@ class _Hidden:
         return known[factor.index]
 
     def _is_risky(self, node: Symbol) -> bool:
-        """Tell whether an operation that is computed nowhere else can fail for finite numbers."""
+        """Return whether an operation that is computed nowhere else can fail for finite numbers."""
         if node.op == "divide":
             return node.args[1].op != "constant" and node.args[1].index not in self._divisors
         if _is_guard(node):
@@ -232,7 +232,7 @@ class _Hidden:
 
 
 def _is_guard(node: Symbol) -> bool:
-    """Tell whether a node makes NaN of what has no meaning."""
+    """Return whether a node makes NaN of what has no meaning."""
     choices = node.args[1:] if node.op == "where" else ()
     return any(arg.op == "constant" and math.isnan(arg.leaf) for arg in choices)
 
@@ -289,7 +289,7 @@ def _with_signs_of_zeros(nodes: Sequence[Symbol]) -> set[int]:
 
 
 def _settles_zeros(node: Symbol) -> bool:
-    """Tell whether the signs of zeros among the operands have no influence."""
+    """Return whether the signs of zeros among the operands have no influence."""
     if node.op == "multiply":
         return node.args[0] is node.args[1]
     summands = {"add": node.args, "subtract": node.args[:1]}.get(node.op, ())
@@ -365,5 +365,5 @@ def _split(value: Any) -> tuple[Any, bool]:
 
 
 def _is(value: Any, number: float) -> bool:
-    """Tell whether a value is known to be a number."""
+    """Return whether a value is known to be a number."""
     return isinstance(value, float) and value == number

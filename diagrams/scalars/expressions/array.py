@@ -175,7 +175,7 @@ def wrap(result: Any) -> Any:
 
 
 def _holds_symbols(array: SymbolArray) -> bool:
-    """Tell whether any value is unknown."""
+    """Return whether any value is unknown."""
     return any(isinstance(entry, Symbol) for entry in array.flat)
 
 

@@ -156,7 +156,7 @@ def as_condition(value: Any) -> Any:
 
 
 def is_boolean(value: Any) -> bool:
-    """Tell whether a scalar is a truth value."""
+    """Return whether a scalar is a truth value."""
     return isinstance(value, (Condition, bool, np.bool_))
 
 

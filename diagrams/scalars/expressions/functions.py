@@ -16,7 +16,7 @@ _PLAIN = frozenset((float, int, bool, np.float64))
 
 
 def is_symbolic(value: object) -> bool:
-    """Tell whether a value is a Symbol, a SymbolArray, or nested sequences with one inside.
+    """Return whether a value is a Symbol, a SymbolArray, or nested sequences with one inside.
 
     >>> is_symbolic([1.0, [Graph().input("x")]])
     True

@@ -115,5 +115,5 @@ def _eliminate(matrix: Any, n: int) -> tuple[list[list[Any]], Any]:
 
 
 def _is_zero(entry: Any) -> bool:
-    """Tell whether an entry is zero whatever the values are."""
+    """Return whether an entry is zero whatever the values are."""
     return isinstance(entry, float) and entry == 0.0

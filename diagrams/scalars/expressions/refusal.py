@@ -57,7 +57,7 @@ def line_behind(error: BaseException) -> str:
 
 
 def _is_library(filename: str) -> bool:
-    """Tell whether a source file is installed, and not a part of Flexure."""
+    """Return whether a source file is installed, and not a part of Flexure."""
     return filename.startswith(_LIBRARIES) and not filename.startswith(_FLEXURE)
 
 

@@ -132,7 +132,7 @@ class _Latex(Typeset):
         return rf"{command}\left({', '.join(arguments)}\right)"
 
     def begins_with_digit(self, text: str) -> bool:
-        """Tell whether a text begins with one."""
+        """Return whether a text begins with one."""
         return text[0].isdigit()
 
     def case(self, value: str, condition: str | None) -> str:

@@ -189,7 +189,7 @@ class _MathML(Typeset):
         return f"<mrow>{name}<mo>&#x2061;</mo>{opening}{inside}{closing}</mrow>"
 
     def begins_with_digit(self, text: str) -> bool:
-        """Tell whether a number comes first."""
+        """Return whether a number comes first."""
         return text.startswith(("<mn>", "<msup><mn>", "<msup><mrow><mn>"))
 
     def case(self, value: str, condition: str | None) -> str:

@@ -139,7 +139,7 @@ def _unused(notation: Notation, taken: set[str]) -> Iterator[str]:
 
 
 def _is_square(node: Symbol) -> bool:
-    """Tell whether a node is a number times itself."""
+    """Return whether a node is a number times itself."""
     return node.op == "multiply" and node.args[0] is node.args[1]
 
 

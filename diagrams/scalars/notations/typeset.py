@@ -31,7 +31,7 @@ class Typeset(Notation):
 
     @abstractmethod
     def begins_with_digit(self, text: str) -> bool:
-        """Tell whether a text looks like a continuation of a number in front of it."""
+        """Return whether a text looks like a continuation of a number in front of it."""
 
     @abstractmethod
     def case(self, value: str, condition: str | None) -> str:

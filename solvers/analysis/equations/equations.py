@@ -178,13 +178,13 @@ def find_varied(system: System, way: Way, attempt: str, remedy: str | None = Non
 
 
 def can_vary(handle: Any) -> bool:
-    """Tell whether a handle is that of a vector input or a numeric parameter."""
+    """Return whether a handle is that of a vector input or a numeric parameter."""
     vector = isinstance(handle, InputPort) and handle.size is not None
     return vector or isinstance(handle, NumericParameter)
 
 
 def can_start(handle: Any) -> bool:
-    """Tell whether a motion can be differentiated by a handle: as a state, by its beginning."""
+    """Return whether a motion can be differentiated by a handle: as a state, by its beginning."""
     return can_vary(handle) or isinstance(handle, ContinuousState) or shows_state(handle)
 
 
@@ -215,7 +215,7 @@ def find_ports(system: System, choices: Way | Iterable[Way], use: str) -> list[P
 
 
 def carries_vector(handle: Any) -> bool:
-    """Tell whether a handle is that of a port that carries a vector."""
+    """Return whether a handle is that of a port that carries a vector."""
     return isinstance(handle, Port) and handle.size is not None
 
 

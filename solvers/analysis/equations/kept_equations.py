@@ -61,7 +61,7 @@ class Seen:
         self._key = structural_key(block)
 
     def is_same(self) -> bool:
-        """Tell whether that is still the same."""
+        """Return whether that is still the same."""
         if self._is_plain:
             now = vars(self._block).values()
             if len(now) == len(self._attributes) and all(map(is_, now, self._attributes)):
@@ -165,7 +165,7 @@ class TracedEquations(TracedNumbers):
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 
     def fits(self) -> bool:
-        """Tell whether the blocks are what they were when they were traced."""
+        """Return whether the blocks are what they were when they were traced."""
         return all(seen.is_same() for seen in self._seen)
 
 
@@ -175,7 +175,7 @@ class Keepable(Protocol):
     size: int
 
     def fits(self) -> bool:
-        """Tell whether the blocks are what they were when they were traced."""
+        """Return whether the blocks are what they were when they were traced."""
 
 
 _Kept = TypeVar("_Kept", bound=Keepable)

@@ -90,7 +90,7 @@ class SharedCode:
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 
     def fits(self) -> bool:
-        """Tell whether the blocks are what they were when they were traced."""
+        """Return whether the blocks are what they were when they were traced."""
         return all(seen.is_same() for seen in self._seen)
 
     def filled(self, store: Store) -> FloatArray:
@@ -194,12 +194,12 @@ class _Refused:
         self._seen = [Seen(leaf) for leaf in layout.leaves]
 
     def fits(self) -> bool:
-        """Tell whether the blocks are what they were."""
+        """Return whether the blocks are what they were."""
         return all(seen.is_same() for seen in self._seen)
 
 
 def _may_share(layout: Layout) -> bool:
-    """Tell whether many blocks are alike, and all have numbers alone."""
+    """Return whether many blocks are alike, and all have numbers alone."""
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         return False
     return most_alike(layout.leaves) >= _ALIKE

@@ -340,7 +340,7 @@ class EquilibriumCurve:
         return np.asarray(right[values <= _FREE * values[0]][:, : len(self.scales)])
 
     def is_neutral(self, point: CurvePoint, weight: float) -> bool:
-        """Tell whether the least stiffness is none beside the largest, or beside a moment.
+        """Return whether the least stiffness is none beside the largest, or beside a moment.
 
         Small parts of a load that is far too large move a mechanism far, too; its least stiffness
         is about what its weight can do, nevertheless.

@@ -183,7 +183,7 @@ class ExactForces:
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def moved(self) -> npt.NDArray[np.bool_]:
-        """Tell which of the derivatives are not always zero."""
+        """Return which of the derivatives are not always zero."""
         parts = []
         if self._shared is not None:
             equations, rows = self._shared
@@ -193,7 +193,7 @@ class ExactForces:
         return np.vstack(parts)
 
     def agrees(self, keys: Sequence[Key]) -> bool:
-        """Tell whether forces and rates are those of the equations."""
+        """Return whether forces and rates are those of the equations."""
         store = self._store
         with np.errstate(all="ignore"):
             present = np.array(read_forces(store), dtype=float)

@@ -8,6 +8,7 @@ three of them and needs no condition for its length, and a locked joint has none
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +29,61 @@ _DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """The displacements of one joint: where its positions are in the state, and where they are."""
+class _Alike:
+    """Joints of one class, whose position rates N(q) v are computed together.
 
-    joint: Joint
-    q: slice
-    increments: slice
+    Attributes
+    ----------
+    joints : list of Joint
+        The joints.
+    q, increments : ndarray of int, shapes (J, num_positions) and (J, num_velocities)
+        Where their positions are in the state, and their displacements among the unknowns.
+    """
+
+    joints: list[Joint]
+    q: Indices
+    increments: Indices
+
+    def rates(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return N(q) v for velocities of the shape (num_velocities, ..., J)."""
+        q = x[self.q.T].reshape(-1, *[1] * (v.ndim - 2), len(self.joints))
+        return np.asarray(self.joints[0].calc_position_rates(q, v), dtype=float)
+
+    def slopes(self, x: FloatArray) -> FloatArray:
+        """Return N(q) of each joint, of the shape (J, num_positions, num_velocities)."""
+        count = self.increments.shape[1]
+        unit = np.broadcast_to(np.eye(count)[..., np.newaxis], (count, count, len(self.joints)))
+        return self.rates(x, unit).transpose(2, 0, 1)
+
+    def parts(self) -> list[_Alike]:
+        """Return this, or each joint alone if together they do not compute what each one does."""
+        rng = np.random.default_rng(0)
+        x = rng.uniform(0.1, 0.9, int(self.q.max()) + 1)
+        v = rng.uniform(-1.0, 1.0, self.increments.shape)
+        with suppress(ValueError, TypeError, IndexError), np.errstate(all="ignore"):
+            alone = [
+                joint.calc_position_rates(x[q], own)
+                for joint, q, own in zip(self.joints, self.q, v, strict=True)
+            ]
+            together = self.rates(x, v.T), np.einsum("jqv,jv->qj", self.slopes(x), v)
+            if all(np.allclose(each.T, alone, rtol=1e-12, atol=1e-14) for each in together):
+                return [self]
+        rows = zip(self.joints, self.q, self.increments, strict=True)
+        return [_Alone([joint], q[np.newaxis], own[np.newaxis]) for joint, q, own in rows]
+
+
+class _Alone(_Alike):
+    """One joint, whose position rates are computed for one velocity at a time."""
+
+    def rates(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return N(q) v for velocities of the shape (num_velocities, 1)."""
+        rates = self.joints[0].calc_position_rates(x[self.q[0]], v[:, 0])
+        return np.asarray(rates, dtype=float)[:, np.newaxis]
+
+    def slopes(self, x: FloatArray) -> FloatArray:
+        """Return N(q), of the shape (1, num_positions, num_velocities)."""
+        columns = [self.rates(x, v[:, np.newaxis]) for v in np.eye(self.increments.shape[1])]
+        return np.hstack(columns)[np.newaxis]
 
 
 class StaticCoordinates:
@@ -66,7 +116,7 @@ class StaticCoordinates:
 
     def __init__(self, context: Context, others: npt.ArrayLike = ()) -> None:
         self.names: list[str] = []
-        self._parts: list[_Part] = []
+        groups: dict[type[Joint], list[tuple[Joint, list[int], list[int]]]] = {}
         turns: list[bool] = []
         free: list[int] = []
         positions: list[int] = []
@@ -84,11 +134,15 @@ class StaticCoordinates:
                     continue
                 first = len(self.names)
                 self.names += displacement_names(tree, joint)
-                span = slice(first, len(self.names))
-                self._parts.append(_Part(joint, slice(start + q.start, start + q.stop), span))
+                own = list(range(start + q.start, start + q.stop)), [*range(first, len(self.names))]
+                groups.setdefault(type(joint), []).append((joint, *own))
                 turns += [common_unit([s], "rad", "m") == "rad" for s in joint.VELOCITY_SUFFIXES]
                 free += range(before + v.start, before + v.stop)
             before += topology.num_velocities
+        self._parts: list[_Alike] = []
+        for members in groups.values():
+            joints, q_rows, increments = (list(each) for each in zip(*members, strict=True))
+            self._parts += _Alike(joints, np.array(q_rows), np.array(increments)).parts()
         self.turns = np.array(turns, dtype=bool)
         self.num_displacements = len(self.names)
         self.positions = np.array(positions, dtype=np.intp)
@@ -105,8 +159,9 @@ class StaticCoordinates:
         """Return the states behind increments of the unknowns; quaternions keep the length 1."""
         there = x.copy()
         for part in self._parts:
-            rates = part.joint.calc_position_rates(x[part.q], increments[part.increments])
-            there[part.q] = part.joint.normalized_positions(x[part.q] + rates)
+            there[part.q] += part.rates(x, increments[part.increments.T]).T
+            for joint, q in zip(part.joints, part.q, strict=True):
+                there[q] = joint.normalized_positions(there[q])
         there[self.others] += increments[self.num_displacements :]
         return there
 
@@ -126,11 +181,9 @@ class StaticCoordinates:
         """Return derivatives by the unknowns, of those by all states."""
         found = np.empty((len(slopes), len(self)))
         for part in self._parts:
-            q, joint = x[part.q], part.joint
             columns = slopes[:, part.q]
-            if not joint.velocities_are_rates:
-                rates = [joint.calc_position_rates(q, v) for v in np.eye(joint.num_velocities)]
-                columns = columns @ np.transpose(rates)
+            if not part.joints[0].velocities_are_rates:
+                columns = (columns.transpose(1, 0, 2) @ part.slopes(x)).transpose(1, 0, 2)
             found[:, part.increments] = columns
         found[:, self.num_displacements :] = slopes[:, self.others]
         return found

@@ -411,7 +411,7 @@ def _verdict(
     loop: LinearModel,
     hidden: Poles,
 ) -> tuple[bool, tuple[str, ...]]:
-    """Tell whether the closed loop is stable and no hidden state grows, and what this rests on.
+    """Return whether the closed loop is stable and no hidden state grows, and what this rests on.
 
     Hidden states may stay, as the integral of an outer loop does, but not where a block in the way
     passes nothing: then they may be what the loop is there for.

@@ -92,7 +92,7 @@ class NyquistCurve(FrequencySearch):
         return [lowest, (self.end, float(self.at(np.array([self.end]))[0].real[0]))]
 
     def is_faithful(self, frequency: float) -> bool:
-        """Tell whether L is neither lost in rounding nor at a pole."""
+        """Return whether L is neither lost in rounding nor at a pole."""
         if np.isinf(frequency):
             return True
         values, noise = self.at(np.array([frequency]))

@@ -129,7 +129,7 @@ class QuadraticSearch(FrequencySearch):
         return self._pencil(driven, [by_u.T @ C, B.T, direct])
 
     def grows_without_bound(self) -> bool:
-        """Tell whether ratios tend to infinity at neutral poles, or at the ends."""
+        """Return whether ratios tend to infinity at neutral poles, or at the ends."""
         around = np.array([1e-4, 1e-5, 1e-6])
         low, high = self.natural[[0, -1]] if len(self.natural) else (1.0, 1.0)
         rows = [low * around, high / around if self.period is None else self.end * (1.0 - around)]

@@ -164,7 +164,7 @@ def _keys(slot: int, wire: InputPort | OutputPort) -> tuple[Key, ...]:
 
 
 def is_fed(context: Context, handle: object) -> bool:
-    """Tell whether a handle is that of a port on a wire between blocks."""
+    """Return whether a handle is that of a port on a wire between blocks."""
     if isinstance(handle, InputPort):
         return not context.find(handle.system, handle).input_is_free(handle.index)
     return isinstance(handle, OutputPort)

@@ -304,7 +304,7 @@ def _names(places: list[Place]) -> list[str]:
 
 
 def _not_infinite(system: System, values: FloatArray, shown: list[str]) -> npt.NDArray[np.bool_]:
-    """Tell which outputs are kept if none is named, and say which are not."""
+    """Return which outputs are kept if none is named, and say which are not."""
     fits = ~np.isinf(values)
     if not fits.any():  # which is refused
         fits[:] = True

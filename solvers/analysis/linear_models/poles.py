@@ -27,12 +27,12 @@ def least_stable_first(poles: npt.ArrayLike, period: float | None) -> Poles:
 
 
 def all_decay(poles: Poles, period: float | None) -> bool:
-    """Tell whether all poles have a negative real part, or lie inside of the unit circle."""
+    """Return whether all poles have a negative real part, or lie inside of the unit circle."""
     return bool(np.all(poles.real < 0.0 if period is None else np.abs(poles) < 1.0))
 
 
 def on_boundary(A: FloatArray, poles: Poles, period: float | None) -> npt.NDArray[np.bool_]:
-    """Tell which poles of a matrix neither decay nor grow, as far as rounding lets one know.
+    """Return which poles of a matrix neither decay nor grow, as far as rounding lets one know.
 
     Such a pole has a point s on the imaginary axis, or z on the unit circle, beside it at which
     s - A is singular but for rounding of its entries. Poles of several integrators are among them,
@@ -74,7 +74,7 @@ def lasting_states(A: FloatArray, names: Sequence[str], period: float | None) ->
 
 
 def fate(hidden: Poles, poles: Poles, period: float | None) -> str:
-    """Tell whether states that nothing shows "decay", "stay" or "grow", those that do it the most.
+    """Return whether hidden states "decay", "stay" or "grow": the least stable of them.
 
     What is rounding beside the fastest of all poles of the model is neither decay nor growth.
     """

@@ -174,7 +174,7 @@ def static_gain(A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray) -> F
 
 
 def is_regular(matrix: FloatArray) -> bool:
-    """Tell whether a matrix has as many rows as columns, and full rank beside rounding."""
+    """Return whether a matrix has as many rows as columns, and full rank beside rounding."""
     if matrix.shape[0] != matrix.shape[1]:
         return False
     unit = _balance(matrix)

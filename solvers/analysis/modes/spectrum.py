@@ -500,7 +500,7 @@ class _Shapes:
 
 
 def _are_independent(columns: ComplexArray) -> bool:
-    """Tell whether the directions of columns are independent."""
+    """Return whether the directions of columns are independent."""
     lengths = np.linalg.norm(columns, axis=0)
     if not lengths.size or np.min(lengths) <= _MOVES * np.max(lengths):
         return False

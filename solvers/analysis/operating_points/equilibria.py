@@ -336,7 +336,7 @@ def _nearest(
 
 
 def _is_state(handle: Any) -> bool:
-    """Tell whether a handle is that of a continuous state, or of an output that shows one."""
+    """Return whether a handle is that of a continuous state, or of an output that shows one."""
     return isinstance(handle, ContinuousState) or shows_state(handle)
 
 

@@ -256,7 +256,7 @@ class SampledEquations:
         return TracedEquations(layout, expressions, [*wanted, *inputs], beyond=cut, more=reading)
 
     def _agrees(self, known: TracedEquations, slots: list[int], parts: list[list[int]]) -> bool:
-        """Tell whether a trace that is kept gives the rates and outputs of the equations."""
+        """Return whether a trace that is kept gives the rates and outputs of the equations."""
         store = self._store
         signals = (store.value(slot)[part] for slot, part in zip(slots, parts, strict=True))
         expected = interpreted_numbers(store, signals)
@@ -573,6 +573,6 @@ class SampledEquations:
 
 
 def _rounded(matrix: FloatArray) -> bytes:
-    """Tell a matrix from others that differ by more than the rounding of times."""
+    """Distinguish matrices that differ by more than the rounding of times."""
     mantissas, exponents = np.frexp(matrix)
     return np.ldexp(np.round(mantissas * 2.0**40), exponents).tobytes()

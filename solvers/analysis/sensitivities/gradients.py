@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.state import ContinuousState
-from flexure.solvers.analysis.equations.equations import find_variables
+from flexure.solvers.analysis.equations.equations import Variable, find_variables
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
 from flexure.solvers.analysis.sensitivities.sensitivities import (
     DIFFERENCE_RTOL,
@@ -175,48 +175,23 @@ def gradient(
     require(isinstance(metric, Metric), metric, attempt, "a metric, such as fx.metrics.final('y')")
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt, states=True)
-    places = [_settled(system, signal, metric) for signal in metric.signals]
     relative, absolute = checked_tolerances(rtol, atol, 1e-8, attempt)
     end = float(as_number(t_final, (), attempt))
     if not (math.isfinite(end) and end > start.time):
         raise ValueRefusedError(
             attempt, expected=f"an end after t = {start.time:g} s", found=f"t_final={t_final!r}"
         )
-    motion = AdjointMotion(start, variables, places, attempt)
-    name = motion.chosen(end) if method == "auto" else method_name(method)
-    if name not in WITH_ADJOINT:
-        raise ValueRefusedError(
-            attempt,
-            expected=f"a method out of {quoted(('auto', *WITH_ADJOINT))}",
-            found=f"method={name!r}",
-        )
-    if motion.why and is_implicit(name):
-        raise EvaluationError(
-            f"{attempt} with {name}",
-            expected="native code, which implicit methods need for that",
-            found=f"none, because {motion.why}",
-            remedy="Use an explicit method such as RK45",
-        )
-
-    def run(context: Context, rtol: float, atol: float) -> SimulationResult:
-        result = simulate(system, end, context=context, method=name, rtol=rtol, atol=atol)
-        if result.outcome != "completed":
-            raise EvaluationError(attempt, expected="a run up to t_final", found=result.message)
-        return result
-
-    result = run(start.clone(), relative, absolute)
-    dense = result._dense_output(metric.signals)
-    shapes = {path_of(signal): result.resolve(signal).shape for signal in metric.signals}
-    slopes = MetricSlopes.of(metric, Records(dense, columns_of(shapes)))
-    events, tolerances = result.statistics.witness_events, (relative, absolute)
-    found = motion.gradient(name, result._history, dense, slopes, tolerances, events)
-    if motion.may_jump and variables:
+    gradients = MetricGradients(system, start, variables, metric.signals, end, method, attempt)
+    result = gradients.run(start.clone(), relative, absolute)
+    slopes, found = gradients.of(metric, result, (relative, absolute))
+    if gradients.may_jump and variables:
 
         def moved(step: FloatArray) -> FloatArray:
             """Return the metric of a run whose numbers are others."""
             context = start.clone()
             move(context, variables, step)
-            return np.array([metric(run(context, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL))])
+            run = gradients.run(context, DIFFERENCE_RTOL, 1e-3 * DIFFERENCE_RTOL)
+            return np.array([metric(run)])
 
         numbers = np.abs(np.concatenate([variable.read(start.store) for variable in variables]))
         scale, value = np.where(numbers > 0.0, numbers, 1.0), np.array([abs(slopes.value)])
@@ -230,13 +205,98 @@ def gradient(
     return Gradient(slopes.value, derivatives, metric, result)
 
 
-def _settled(system: System, signal: Way, metric: Metric) -> Place:
+class MetricGradients:
+    """Metrics of runs from one context, and their derivatives by the adjoint of these runs.
+
+    Parameters
+    ----------
+    system : System
+        What is simulated.
+    start : Context
+        The values that runs begin with. Its numbers may change between them.
+    variables : sequence of Variable
+        What metrics are differentiated by.
+    signals : iterable of Handle or str
+        What they read.
+    t_final : float
+        End of the runs in seconds.
+    method : str
+        As for `gradient`.
+    attempt : str
+        Beginning of messages.
+
+    Raises
+    ------
+    FlexureError
+        When the runs have no adjoint.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        start: Context,
+        variables: Sequence[Variable],
+        signals: Iterable[Way],
+        t_final: float,
+        method: Method,
+        attempt: str,
+    ) -> None:
+        self._system, self._t_final, self._attempt = system, t_final, attempt
+        places = [_settled(system, signal, attempt) for signal in signals]
+        self._motion = motion = AdjointMotion(start, variables, places, attempt)
+        name = motion.chosen(t_final) if method == "auto" else method_name(method)
+        if name not in WITH_ADJOINT:
+            raise ValueRefusedError(
+                attempt,
+                expected=f"a method out of {quoted(('auto', *WITH_ADJOINT))}",
+                found=f"method={name!r}",
+            )
+        if motion.why and is_implicit(name):
+            raise EvaluationError(
+                f"{attempt} with {name}",
+                expected="native code, which implicit methods need for that",
+                found=f"none, because {motion.why}",
+                remedy="Use an explicit method such as RK45",
+            )
+        self._method = name
+
+    @property
+    def may_jump(self) -> bool:
+        """Whether rates, signals or periodic updates hold an operation that can jump."""
+        return self._motion.may_jump
+
+    def run(self, context: Context, rtol: float, atol: float) -> SimulationResult:
+        """Return a run up to the end, which changes the context."""
+        result = simulate(
+            self._system, self._t_final, context=context, method=self._method, rtol=rtol, atol=atol
+        )
+        if result.outcome != "completed":
+            raise EvaluationError(
+                self._attempt, expected="a run up to t_final", found=result.message
+            )
+        return result
+
+    def of(
+        self, metric: Metric, result: SimulationResult, tolerances: tuple[float, float]
+    ) -> tuple[MetricSlopes, FloatArray]:
+        """Return a metric of a run and its derivatives by the components of all variables."""
+        dense = result._dense_output(metric.signals)
+        shapes = {path_of(signal): result.resolve(signal).shape for signal in metric.signals}
+        slopes = MetricSlopes.of(metric, Records(dense, columns_of(shapes)))
+        events = result.statistics.witness_events
+        found = self._motion.gradient(
+            self._method, result._history, dense, slopes, tolerances, events
+        )
+        return slopes, found
+
+
+def _settled(system: System, signal: Way, attempt: str) -> Place:
     """Refuse signals that have no derivatives."""
     place = find_place(system, signal, is_signal)
     if isinstance(place.handle, (Port, ContinuousState)) and is_signal(place.handle):
         return place
     raise ValueRefusedError(
-        f"Cannot differentiate {metric.label}",
+        attempt,
         expected="metrics of ports or continuous states",
         found=f"the {place.handle.what} '{place.path}'",
     )

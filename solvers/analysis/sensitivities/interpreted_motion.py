@@ -209,7 +209,7 @@ class InterpretedMotion:
 
 
 def _iterates(method: Method) -> bool:
-    """Tell whether a method makes do with a Jacobian from which some coupling is left out."""
+    """Return whether a method makes do with a Jacobian from which some coupling is left out."""
     return is_implicit(method) and method_name(method) != "Rodas5P"
 
 

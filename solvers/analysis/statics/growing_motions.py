@@ -34,7 +34,7 @@ _MASSLESS = 1e-13  # part of the largest inertia that is none
 
 
 def may_drive(context: Context) -> bool:
-    """Tell whether anything but gravity and elements of the library acts on mechanisms."""
+    """Return whether anything but gravity and elements of the library acts on mechanisms."""
     return not all(
         isinstance(leaf.system, (MultibodyTree, EnergyTotals))
         or not leaf.system.input_ports

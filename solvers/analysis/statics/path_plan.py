@@ -164,7 +164,7 @@ def _stations(context: Context, place: Place, values: Any, attempt: str) -> Floa
 
 
 def _is_ahead(rows: FloatArray) -> bool:
-    """Tell whether the last of several rows continues a straight way from the first, zero."""
+    """Return whether the last of several rows continues a straight way from the first, zero."""
     way = rows[-1]
     length = way @ way
     if length == 0.0:

@@ -111,7 +111,7 @@ def _sizes(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
 
 
 def _is_wave(pairs: list[tuple[FloatArray, FloatArray]]) -> bool:
-    """Tell whether residuals follow each other from sample to sample.
+    """Return whether residuals follow each other from sample to sample.
 
     For independent errors, the squares of the differences from sample to sample are twice their own
     squares, with a standard deviation of 2/√n.

@@ -197,7 +197,7 @@ def _checked(
 
 
 def _can_be_measured(handle: Any) -> bool:
-    """Tell whether a handle is that of a vector port or a continuous state."""
+    """Return whether a handle is that of a vector port or a continuous state."""
     return carries_vector(handle) or isinstance(handle, ContinuousState)
 
 
@@ -214,7 +214,7 @@ def _check_unit(name: str, unit: str, attempt: str) -> None:
 
 
 def _is_free(system: System, handle: Any) -> bool:
-    """Tell whether a port is fed from outside of the root diagram."""
+    """Return whether a port is fed from outside of the root diagram."""
     if not isinstance(handle, InputPort):
         return False
     context = system.create_default_context()

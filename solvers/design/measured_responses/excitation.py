@@ -195,7 +195,7 @@ class ExcitedSystem:
 
 
 def _can_be_excited(context: Context, handle: Any) -> bool:
-    """Tell whether a handle is that of a vector port at which something can be added."""
+    """Return whether a handle is that of a vector port at which something can be added."""
     return carries_vector(handle) and (
         isinstance(handle, OutputPort)
         or is_fed(context, handle)

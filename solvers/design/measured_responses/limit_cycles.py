@@ -284,7 +284,7 @@ def limit_cycles(
 
 
 def _are_same(one: tuple[_Balance, float], other: tuple[_Balance, float]) -> bool:
-    """Tell whether two solutions are one."""
+    """Return whether two solutions are one."""
     a, b = (np.log([cycle.amplitude, omega]) for cycle, omega in (one, other))
     return bool(np.max(np.abs(a - b)) < _SAME)
 

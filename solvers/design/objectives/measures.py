@@ -423,7 +423,7 @@ def _zoomed(
 
 
 def is_stable(model: Realization) -> bool:
-    """Tell whether all motions decay that inputs move and outputs show, and no other one grows."""
+    """Return whether all controllable and observable motions decay, and no other one grows."""
     T = model.tangent
     A = T.T @ model.A @ T
     poles = np.linalg.eigvals(A).astype(complex)

@@ -11,7 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.arguments import is_one_of, mapping, require, shown as written
 from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way, find_place, is_signal, path_of
+from flexure.diagrams.contexts.value_places import WAYS, Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
 from flexure.diagrams.values.events import Forced, Initialization
 from flexure.diagrams.values.state import DiscreteState
@@ -96,8 +96,8 @@ class MotionProblem:
         _refuse_events(context, attempt)
         require(self.states, 0, attempt, "a system with continuous states")
         self.duration = self._checked_duration(t_final)
-        self._set_inputs(mapping(inputs, _FORM, f"{attempt} with these inputs"))
-        self._set_start(mapping(_given(start), _FORM, f"{attempt} with this start"))
+        self._set_inputs(mapping(inputs, _FORM, f"{attempt} with these inputs", keys=WAYS))
+        self._set_start(mapping(_given(start), _FORM, f"{attempt} with this start", keys=WAYS))
         self.end = self._bounded(_given(end), "the end")
         self.path = self._bounded(_given(path), "the path")
         self._set_cost(_given(cost), _given(final_cost), _given(targets), given_none=cost is None)
@@ -196,7 +196,7 @@ class MotionProblem:
         """Return the bounds of signals."""
         found = []
         attempt = f"{self.attempt} with bounds of {where}"
-        for way, value in mapping(given, _FORM, attempt).items():
+        for way, value in mapping(given, _FORM, attempt, keys=WAYS).items():
             place, rows = self._signal(way, attempt)
             limits = _limits(value, len(rows), f"{attempt} for {path_of(way)!r}")
             names = place.names if len(rows) > 1 else [place.path]
@@ -205,11 +205,13 @@ class MotionProblem:
 
     def _set_cost(self, cost: Any, final_cost: Any, targets: Any, *, given_none: bool) -> None:
         attempt = f"{self.attempt} with this cost"
-        weights = mapping(cost, "a mapping from paths to weights of squares", attempt)
-        finals = mapping(final_cost, "a mapping from paths to weights", attempt)
+        weights = mapping(cost, "a mapping from paths to weights of squares", attempt, keys=WAYS)
+        finals = mapping(final_cost, "a mapping from paths to weights", attempt, keys=WAYS)
         wanted = {
             path_of(way): value
-            for way, value in mapping(targets, "a mapping from paths to values", attempt).items()
+            for way, value in mapping(
+                targets, "a mapping from paths to values", attempt, keys=WAYS
+            ).items()
         }
         if given_none and not finals:
             if self.free_time:

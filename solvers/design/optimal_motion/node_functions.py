@@ -191,7 +191,7 @@ class NodeFunctions:
 
 
 def _contains(value: Any, node: Symbol) -> bool:
-    """Tell whether a node is part of expressions."""
+    """Return whether a node is part of expressions."""
     inside = reachable(each for each in np.ravel(value) if isinstance(each, Symbol))
     return any(each is node for each in inside)
 

@@ -334,8 +334,9 @@ def optimize(
 
     The polish is sequential quadratic programming (SLSQP). Values come from runs like all others,
     derivatives from a motion with exact sensitivities: a metric is differentiated in the direction
-    in which its samples move. If there are no derivatives, as with events, discrete states or
-    functions of results, linear interpolation of values is used instead (COBYLA).
+    in which its samples move. With more than five coordinates for each metric, they come from
+    adjoints instead, as in `gradient`. If there are no derivatives, as with events, discrete states
+    or functions of results, linear interpolation of values is used instead (COBYLA).
     ``Optimization.how`` states which method was used.
 
     Without ``t_final``, each candidate is the equilibrium near the context, with loops assembled.

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from flexure.diagrams.checks.errors import FlexureError, warn
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.sensitivities.motion_derivatives import warn_of_jumps
-from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
+from flexure.solvers.design.optimization.motion_slopes import AdjointSlopes, MotionSlopes, slopes_of
 from flexure.solvers.design.optimization.rest_candidates import RestCandidates
 from flexure.solvers.design.optimization.trials import Trials, bound_of
 
-_Slopes: TypeAlias = MotionSlopes | RestCandidates | None
+_Slopes: TypeAlias = MotionSlopes | AdjointSlopes | RestCandidates | None
 _INSIDE = 1e-6  # of a bound, by which constraints are kept rather than broken
 _ROUNDS = 25  # of the method with slopes
 _TRIES = 40  # of that without, for each number that is looked for and one more
@@ -67,7 +67,7 @@ class _Downhill:
         What was tried.
     start : ndarray, shape (n,)
         A candidate with all numbers.
-    slopes : MotionSlopes, RestCandidates or None
+    slopes : MotionSlopes, AdjointSlopes, RestCandidates or None
         Where derivatives come from.
 
     Attributes
@@ -152,7 +152,7 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
     """
     slopes: _Slopes = None
     try:
-        slopes = trials.rest or MotionSlopes(trials.study, trials.space)
+        slopes = trials.rest or slopes_of(trials.study, trials.space)
         downhill = _Downhill(trials, starts[0], slopes)
         ends = [_descend(downhill, start, _ENOUGH) for start in starts]
         end = ends[0] if len(ends) == 1 else _point(trials)
@@ -163,10 +163,7 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
         how = f"polished without derivatives (COBYLA), because of {_reason(error)}"
     else:
         ends = _alike(trials, ends) if trials.rest else _repeat(downhill, slopes, end)
-        what = (
-            "sensitivities of {} motions" if trials.rest is None else "derivatives of {} candidates"
-        )
-        how = f"polished with exact {what.format(slopes.count)} (SLSQP)"
+        how = f"polished with exact {slopes.kind.format(slopes.count)} (SLSQP)"
         if slopes.may_step and _jumps_beside(downhill, ends[-1] if ends else end):
             remedy = "Repeat it with another seed or a larger population, and keep the best answer"
             warn_of_jumps(f"The optimization of '{trials.study.system.label}'", remedy)
@@ -190,7 +187,7 @@ def polish(trials: Trials, starts: FloatArray) -> Polish:
 
 
 def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
-    """Tell whether the objective changes beside an end by other than its slopes say.
+    """Return whether the objective changes beside an end by other than its slopes say.
 
     Over a short way, the mean of the slopes at both ends foretells the change, but for at most half
     of what the slopes differ by, where there is a kink. A jump has no part in any slope.
@@ -211,7 +208,7 @@ def _jumps_beside(downhill: _Downhill, end: FloatArray) -> bool:
 
 
 def _flat(trials: Trials, end: FloatArray, small: float) -> NDArray[np.bool_]:
-    """Tell along which coordinates candidates beside an end are as good, and keep constraints."""
+    """Return along which coordinates candidates beside an end are as good, and keep constraints."""
     asides = _BESIDE * np.eye(len(end))
     beside = np.concatenate([end + asides, end - asides])
     numbers = trials(np.concatenate([end[np.newaxis], beside]), "polish")
@@ -243,7 +240,7 @@ def _alike(trials: Trials, ends: list[FloatArray]) -> list[FloatArray]:
 
 
 def _repeat(
-    downhill: _Downhill, slopes: MotionSlopes | RestCandidates, end: FloatArray
+    downhill: _Downhill, slopes: MotionSlopes | AdjointSlopes | RestCandidates, end: FloatArray
 ) -> list[FloatArray]:
     """Repeat a descent by motions of ever tighter tolerances; return where each of them ended."""
     ends: list[FloatArray] = []

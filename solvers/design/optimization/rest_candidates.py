@@ -44,6 +44,7 @@ class RestCandidates:
         False: numbers at rest do not jump.
     """
 
+    kind = "derivatives of {} candidates"
     may_step = False
 
     def __init__(self, study: Study, space: SearchSpace) -> None:

@@ -162,7 +162,7 @@ class SearchSpace:
         return low, high
 
     def _logarithmic(self, context: Context, wish: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Tell which coordinates are logarithms."""
+        """Return which coordinates are logarithms."""
         positive = self.lower > 0.0
         if wish is None:
             return positive & (self.upper >= _DECADES * np.where(positive, self.lower, 1.0))
@@ -287,5 +287,5 @@ def _names(path: str, place: Place) -> list[str]:
 
 
 def _can_be_searched(handle: Any) -> bool:
-    """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
+    """Return whether a handle is that of a numeric parameter, state or input, or shows a state."""
     return can_start(handle) or isinstance(handle, DiscreteState)

@@ -163,7 +163,7 @@ class Trials:
         return found
 
     def feasible(self, numbers: FloatArray) -> NDArray[np.bool_]:
-        """Tell which candidates have all numbers, and keep all constraints."""
+        """Return which candidates have all numbers, and keep all constraints."""
         finite = np.isfinite(numbers).all(axis=1)
         return np.asarray(finite & ~np.any(self.excesses(numbers) > 0.0, axis=1))
 

@@ -126,7 +126,7 @@ class PIDLoop:
         return np.linalg.eigvals(self.closed(gains)[0]).astype(complex)
 
     def is_stable(self, gains: Gains) -> bool:
-        """Tell whether all poles of the closed loop decay, by more than rounding."""
+        """Return whether all poles of the closed loop decay, by more than rounding."""
         poles = self.poles(gains)
         if not all_decay(poles, self.period):
             return False
@@ -190,7 +190,7 @@ class PIDLoop:
         return 1.0 / float(distance[k]), float(grid[k])
 
     def crosses_late(self, gains: Gains) -> bool:
-        """Tell whether the loop gain is more than one where no dynamics are left."""
+        """Return whether the loop gain is more than one where no dynamics are left."""
         if self.period is not None:  # samples limit any loop
             return False
         late = self.omega > 0.1 * self.omega[-1]

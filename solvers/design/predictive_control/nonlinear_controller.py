@@ -10,7 +10,7 @@ import numpy as np
 from flexure.diagrams.checks.arguments import count_of, mapping, require
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way, path_of, several
+from flexure.diagrams.contexts.value_places import WAYS, Way, path_of, several
 from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, bounded
 from flexure.diagrams.values.handles import start_context
@@ -269,7 +269,9 @@ def _by_input(
 ) -> FloatArray:
     """Return a number for each component of the inputs."""
     values = {path: np.full(size, other) for path, size in sizes.items()}
-    for way, value in mapping({} if given is None else given, "numbers by inputs", attempt).items():
+    for way, value in mapping(
+        {} if given is None else given, "numbers by inputs", attempt, keys=WAYS
+    ).items():
         path = path_of(way)
         if path not in values:
             raise UnknownNameError(

@@ -326,7 +326,7 @@ def _modal(part: _Part, period: float | None, attempt: str, *, exact: bool) -> _
 
 
 def _alike(poles: Poles, period: float | None) -> npt.NDArray[np.bool_]:
-    """Tell which poles cannot be told from the first one, its conjugate among them."""
+    """Return which poles cannot be told from the first one, its conjugate among them."""
     rates = poles if period is None else (poles - 1.0) / (poles + 1.0)
     rates = rates.real + 1j * np.abs(rates.imag)
     near = np.zeros(len(poles), dtype=bool)

@@ -129,7 +129,7 @@ def prepare_run(m: Instance, end: float, rtol: float, atol: float) -> None:
 
 
 def read_rows(m: Instance) -> int:
-    """Tell whether what a loop has written down ends the run."""
+    """Return whether what a loop has written down ends the run."""
     run, rows, driver = m.run, m.run.rows, m.driver
     status = DONE
     count = rows.used if run.witnesses.count > 0 or driver.ends > 0 else 0
@@ -147,7 +147,7 @@ def read_rows(m: Instance) -> int:
 
 
 def read_crossing(m: Instance, mask: int, at: float) -> int:
-    """Tell whether crossings end the run."""
+    """Return whether crossings end the run."""
     status = DONE
     bit = 1
     for k in range(m.run.witnesses.count):
@@ -161,7 +161,7 @@ def read_crossing(m: Instance, mask: int, at: float) -> int:
 
 
 def read_sample(m: Instance, mask: int, row: Floats) -> int:
-    """Tell whether ticks of clocks end the run; the state is then that of the tick."""
+    """Return whether ticks of clocks end the run; the state is then that of the tick."""
     run, step = m.run, m.run.step
     now = step.time
     copy(run.system.n, step.x, step.work)
@@ -178,7 +178,7 @@ def read_sample(m: Instance, mask: int, row: Floats) -> int:
 
 
 def conclude(m: Instance, status: int) -> int:
-    """Tell what a call of a loop means for the run: done where it goes on."""
+    """Return what the end of a loop means for the run: DONE if it goes on."""
     run, driver = m.run, m.driver
     if status == STIFF:
         driver.stiff = 1
@@ -201,7 +201,7 @@ def conclude(m: Instance, status: int) -> int:
 
 
 def doubt(m: Instance) -> int:
-    """Tell why a loop could not go on; done where it can."""
+    """Return why a loop could not go on; DONE if it can."""
     run, driver = m.run, m.driver
     if run.updates.unsettled > 0:
         return UNSETTLED

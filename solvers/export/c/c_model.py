@@ -454,7 +454,7 @@ def _identifiers(name: str) -> list[str]:
 
 
 def _clashes(name: str, text: str) -> bool:
-    """Tell whether C has a name for anything but the structure of a model."""
+    """Return whether C has a name for anything but the structure of a model."""
     text = re.sub(r'/\*.*?\*/|"(\\.|[^"\\])*"', "", text, flags=re.DOTALL)
     return re.search(rf"(?<!\w){name}\b(?! \*m\b)", text) is not None
 

@@ -177,7 +177,7 @@ def settle_events(m: Instance) -> int:
 
 
 def ends(m: Instance, trigger: int, number: int) -> bool:
-    """Tell whether a publish ends the run now."""
+    """Return whether a publish ends the run now."""
     run, driver = m.run, m.driver
     for e in range(driver.ends):
         if driver.triggers[e] == trigger and driver.numbers[e] == number:
@@ -210,7 +210,7 @@ def assemble(m: Instance) -> bool:
 
 
 def may_begin(m: Instance) -> bool:
-    """Tell whether constraints are met as far as a motion needs it."""
+    """Return whether constraints are met as far as a motion needs it."""
     driver = m.driver
     driver.limits(m.run.step.time, m.run.step.x, m.run.system.env, driver.pairs)
     met = True
@@ -298,7 +298,7 @@ def fixed_events(m: Instance) -> int:
 
 
 def ticks_now(m: Instance, c: int) -> bool:
-    """Tell whether a clock ticks at the present step."""
+    """Return whether a clock ticks at the present step."""
     since = m.driver.count - m.driver.first[c]
     ticks: bool = since >= 0 and since % m.driver.every[c] == 0
     return ticks

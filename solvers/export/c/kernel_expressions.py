@@ -135,7 +135,7 @@ class Expressions(KernelText):
         return None
 
     def _is_written_out(self, loop: ast.For) -> bool:
-        """Tell whether a loop is meant to be written out: not for what is known of memory alone."""
+        """Return whether a loop shall be unrolled, for more than what is known of memory alone."""
         assert isinstance(loop.iter, ast.Call)
         assert isinstance(loop.iter.func, ast.Name)
         arguments = loop.iter.args
@@ -150,7 +150,7 @@ class Expressions(KernelText):
         return loop.iter.func.id == "unrolled"
 
     def _has_fields(self, node: ast.expr) -> bool:
-        """Tell whether fields of structures are read in an expression."""
+        """Return whether fields of structures are read in an expression."""
         return any(
             isinstance(each, ast.Attribute) and self._structure_of(each.value) is not None
             for each in ast.walk(node)

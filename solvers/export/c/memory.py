@@ -149,7 +149,7 @@ class ModelMemory(Memory):
 
     @staticmethod
     def _belonging(events: Sequence[ModelEvent], trigger: str, count: int) -> list[int]:
-        """Tell for each of some triggers whether events belong to it."""
+        """Return for each of some triggers whether events belong to it."""
         found = {each.number for each in events if each.trigger == trigger}
         return [int(k in found) for k in range(count)]
 

@@ -200,7 +200,7 @@ class Variables:
             yield from self._pieces(whole, [str(label) for label in reader.labels])
 
     def _shows(self, signal: Variable, value: Variable) -> bool:
-        """Tell whether a signal has the numbers of a state or discrete value."""
+        """Return whether a signal has the numbers of a state or discrete value."""
         places = self._behind["shown"]
         wanted = [(value.array, value.at + k) for k in range(value.size)]
         found = [places.get(signal.at + k) for k in range(signal.size)]

@@ -495,7 +495,7 @@ def guarded(solver: type[OdeSolver]) -> type[GuardedSolver]:
 
 
 def _is_finite(values: Any) -> bool:
-    """Tell whether an array or a sparse matrix is finite; None is."""
+    """Return whether an array or a sparse matrix is finite; None is."""
     if values is None:
         return True
     return bool(np.isfinite(values.data if hasattr(values, "toarray") else values).all())

@@ -39,7 +39,7 @@ def makes_slow_progress(
 def is_conspicuous(
     marks: Floats, strides: int, stride: int, time: float, end: float, most: float, wanted: float
 ) -> bool:
-    """Tell whether a jump of the equations may be what makes the latest stride slow.
+    """Return whether a jump of the equations may be what makes the latest stride slow.
 
     That is asked after 1, 2, 4, 8, ... strides, of one by whose pace a thousandth of ``most`` steps
     does not lead to the end.

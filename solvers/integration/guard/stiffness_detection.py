@@ -225,7 +225,7 @@ class StiffnessDetector:
         return self._suspicious >= self._run and ahead > self._worthwhile
 
     def _is_limited(self, step: TakenStep) -> bool:
-        """Tell whether the step was about as long as stability allows."""
+        """Return whether the step was about as long as stability allows."""
         solver: Any = step.solver
         for method, (threshold, coefficients) in self._methods.items():
             if isinstance(solver, method):

@@ -128,7 +128,7 @@ def option_names(method: str | type[OdeSolver]) -> frozenset[str]:
 
 
 def is_fixed_step(method: str | type[OdeSolver]) -> bool:
-    """Tell whether a method takes steps of one length and controls no error.
+    """Return whether a method takes steps of one length and controls no error.
 
     >>> is_fixed_step("rk4"), is_fixed_step("RK45")
     (True, False)
@@ -139,7 +139,7 @@ def is_fixed_step(method: str | type[OdeSolver]) -> bool:
 
 
 def is_implicit(method: str | type[OdeSolver]) -> bool:
-    """Tell whether a method solves equations with the Jacobian of the right-hand side.
+    """Return whether a method solves equations with the Jacobian of the right-hand side.
 
     >>> is_implicit("Radau"), is_implicit("RK45")
     (True, False)

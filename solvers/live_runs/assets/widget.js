@@ -58,6 +58,7 @@ export default {
       if (message.kind === "page") showPage(message);
       else if (message.kind === "hello") showDesk(message);
       else if (message.kind === "kernel") frame?.contentWindow.postMessage({ kernel: message.values }, "*");
+      else if (message.kind === "refused" && frame) frame.contentWindow.postMessage({ refused: message.text }, "*");
       else receive(message);
       if (message.kind === "done") next();
     }

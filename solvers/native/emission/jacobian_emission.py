@@ -116,7 +116,7 @@ def _one_by_one(
 
 
 def _is_symbol(value: Any) -> bool:
-    """Tell whether a value is an expression and no number."""
+    """Return whether a value is an expression and no number."""
     return isinstance(value, scalars.Symbol)
 
 

@@ -296,7 +296,7 @@ class Expressions(Reading):
         return self._set(INT, f"zext {whole} {count.text} to i64")
 
     def _is_element(self, node: ast.expr) -> bool:
-        """Tell whether something is an element of an array."""
+        """Return whether something is an element of an array."""
         return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
 
     def _lane_of(self, element: ast.expr, position: ast.expr) -> Value:

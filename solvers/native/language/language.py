@@ -112,7 +112,7 @@ def parts_of(structure: Any) -> dict[str, type[Structure]]:
 
 
 def is_structure(kind: object) -> TypeGuard[type[Structure]]:
-    """Tell whether something is a type of structures."""
+    """Return whether something is a type of structures."""
     return isinstance(kind, type) and issubclass(kind, Structure)
 
 
@@ -207,7 +207,7 @@ def local(count: int) -> Reals:
 
 
 def any_lane(mask: Mask) -> bool:
-    """Tell whether a truth value holds in some lane."""
+    """Return whether a truth value holds in some lane."""
     return bool(mask)
 
 

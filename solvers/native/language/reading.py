@@ -216,7 +216,7 @@ class Reading:
         raise NotImplementedError
 
     def _is_written_out(self, loop: ast.For) -> bool:
-        """Tell whether a loop is of known length, and meant to be written out or short."""
+        """Return whether a loop is of known length, and meant to be written out or short."""
         assert isinstance(loop.iter, ast.Call)
         assert isinstance(loop.iter.func, ast.Name)
         bounds = [self._known(argument) for argument in loop.iter.args]
@@ -301,5 +301,5 @@ def _code(node: ast.expr) -> CodeType:
 
 
 def _jumps(loop: ast.For) -> bool:
-    """Tell whether a loop contains what a loop that is written out cannot do."""
+    """Return whether a loop contains what a loop that is written out cannot do."""
     return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))

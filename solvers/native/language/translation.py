@@ -168,7 +168,7 @@ class _Translator(Expressions):
             super()._Assign(node)
 
     def _changes_lane(self, target: ast.expr, value: ast.expr) -> bool:
-        """Tell whether a statement reads ``a[i] = with_lane(a[i], place, number)``."""
+        """Return whether a statement reads ``a[i] = with_lane(a[i], place, number)``."""
         if not (isinstance(value, ast.Call) and self._is_element(target)):
             return False
         changes = self._known(value.func) is with_lane

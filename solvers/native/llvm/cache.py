@@ -131,7 +131,7 @@ def _prepare(place: Path) -> None:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Tell whether something belongs to this user, who alone may write to it."""
+    """Return whether something belongs to this user, who alone may write to it."""
     user = _user()
     return user is None or (status.st_uid == user and not status.st_mode & _OTHERS_WRITE)
 

@@ -46,7 +46,7 @@ _FEW_STATES = 8
 
 @once
 def available() -> bool:
-    """Tell whether native code can be made here."""
+    """Return whether native code can be made here."""
     return importlib.util.find_spec("llvmlite") is not None and sys.maxsize > 2**32
 
 

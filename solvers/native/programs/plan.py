@@ -169,7 +169,7 @@ class Plan:
         )
 
     def _has_own_step(self, method: NativeMethod) -> tuple[bool, str]:
-        """Tell whether a system gets a step of its own, and why."""
+        """Return whether a system gets a step of its own, and why."""
         if method.linear:
             if self.jacobian is None:
                 return False, "its Jacobian was not asked for"
@@ -282,7 +282,7 @@ def _share_long(
 
 
 def _may_be_long(layout: Layout) -> bool:
-    """Tell whether many blocks are of one kind, and states so many that they compute much."""
+    """Return whether many blocks are of one kind, and states so many that they compute much."""
     if layout.num_states < _STATES or len(layout.leaves) < _ALIKE:
         return False
     from flexure.solvers.native.sharing.families.structural_key import most_alike

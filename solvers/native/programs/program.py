@@ -405,7 +405,7 @@ class Program:
     # Values --------------------------------------------------------------------------------
 
     def serves(self, store: Store) -> bool:
-        """Tell whether what has to be zero is zero in a context."""
+        """Return whether what has to be zero is zero in a context."""
         leaves = store.leaves
         return not any(
             np.any(np.reshape(leaves[position].parameters[index], -1)[components])

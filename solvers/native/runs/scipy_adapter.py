@@ -93,7 +93,7 @@ class CompiledEquations:
             return None, str(reason.__cause__ or reason)
 
     def _agrees(self, values: Callable[[FloatArray], npt.ArrayLike]) -> bool:
-        """Tell whether a function of the states gives the derivatives that the equations give."""
+        """Return whether a function of the states gives the derivatives that the equations give."""
         store = self._store
         expected = interpreted_numbers(store)
         return expected is None or agrees_at(values, store.x, expected)

@@ -118,7 +118,7 @@ def crossing_arc(
 
 
 def _crosses(a: FloatArray, b: FloatArray, level: float, direction: str) -> NDArray[np.bool_]:
-    """Tell where a signal that goes from a to b crosses a level."""
+    """Return where a signal that goes from a to b crosses a level."""
     rising, falling = (a < level) & (b >= level), (a > level) & (b <= level)
     ways = {"rising": rising, "falling": falling, "either": rising | falling}
     return np.asarray(ways[direction])

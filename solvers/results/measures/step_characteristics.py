@@ -322,7 +322,7 @@ def _time_to_rest(
 def remains(
     quarters: tuple[Range, Range], last: FloatArray, goal: FloatArray, band: FloatArray
 ) -> npt.NDArray[np.bool_]:
-    """Tell which runs are inside of the band around a goal at their end, and will stay there.
+    """Return which runs are inside of the band around a goal at their end, and will stay there.
 
     A deviation of up to E0 in the last quarter but one and E1 in the last is taken to go on as
     E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow. If the ranges

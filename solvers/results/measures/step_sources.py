@@ -71,7 +71,7 @@ class StepFinder:
         self.deciding = [*self.sources, *held]
 
     def follows(self, port: InputPort) -> bool:
-        """Tell whether the only setpoint of the signal is a free input port of the root."""
+        """Return whether the only setpoint of the signal is a free input port of the root."""
         return self.setpoints == {self._layout.slot_feeding(port)}
 
     def find(self, context: Context, start: float, end: float, at: float | None) -> StepInput:

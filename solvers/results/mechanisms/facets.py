@@ -70,7 +70,7 @@ class Piece:
         return found
 
     def contains(self, point: FloatArray, tolerance: float) -> bool:
-        """Tell whether a point of the body is in the piece, or on it."""
+        """Return whether a point of the body is in the piece, or on it."""
         return bool(np.all(self.planes[:, :3] @ point <= self.planes[:, 3] + tolerance))
 
 

@@ -142,16 +142,16 @@ def _unit(vectors: FloatArray) -> FloatArray:
     return found
 
 
-def ribbons(plant: Plant, context: Context) -> list[Ribbon]:
-    """Return the flexures of a plant, with the dimensions in a context."""
+def ribbons(plant: Plant, context: Context, slabs: int = _SLABS) -> list[Ribbon]:
+    """Return the flexures of a plant in so many slabs, with the dimensions in a context."""
     shapes = [element.ribbon(context) for element in plant.force_elements]
-    return [_ribbon(shape) for shape in shapes if shape is not None]
+    return [_ribbon(shape, slabs) for shape in shapes if shape is not None]
 
 
-def _ribbon(shape: Shape) -> Ribbon:
-    """Return a flexure with as many slabs as make a smooth line."""
+def _ribbon(shape: Shape, slabs: int) -> Ribbon:
+    """Return a flexure in slabs, at least two between frames."""
     intervals = len(shape.frames) - 1
-    slabs = max(_FEWEST, -(-_SLABS // intervals))
+    slabs = max(_FEWEST, -(-slabs // intervals))
     places = []
     for frame, (p, *directions) in shape.frames:
         R, origin = frame.X_BF

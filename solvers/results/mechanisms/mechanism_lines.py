@@ -110,11 +110,11 @@ class _Covered:
         self._nearby = _NEARBY * float(np.max(np.ptp(points, axis=0)))
 
     def holds(self, point: FloatArray) -> bool:
-        """Tell whether a point is in a piece, or on it."""
+        """Return whether a point is in a piece, or on it."""
         return any(piece.contains(point, self._nearby) for piece in self.pieces)
 
     def covers(self, point: FloatArray) -> bool:
-        """Tell whether a point is in a piece, or on it, or on a rod."""
+        """Return whether a point is in a piece, or on it, or on a rod."""
         on_rod = any(_distance(point, rod) <= self._nearby for rod in self.rods)
         return on_rod or self.holds(point)
 

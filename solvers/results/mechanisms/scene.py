@@ -119,7 +119,7 @@ def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:
 
 
 def _is_support(each: Stroke, axis: Stroke) -> bool:
-    """Tell whether a line is the mark of the ground on an axis."""
+    """Return whether a line is the mark of the ground on an axis."""
     if each.kind != "ground" or axis.bodies[0] != 0:
         return False
     start, end = axis.points

@@ -217,7 +217,7 @@ class _Crowd:
         return [tuple(place) for place in np.transpose(np.unravel_index(chosen, cost.shape))]
 
     def _leads_over_text(self, point: FloatArray, center: FloatArray, half: FloatArray) -> bool:
-        """Tell whether a line from a point to a text would cross another one."""
+        """Return whether a line from a point to a text would cross another one."""
         nearest = np.clip(point, center - half, center + half)
         if np.hypot(*(nearest - point)) <= _LINE_FROM * self.scale or not self.texts:
             return False

@@ -185,7 +185,7 @@ def arrange(
 
 
 def _is_single(item: Any) -> bool:
-    """Tell whether something can be a signal; whatever is no collection is left to `path_of`."""
+    """Return whether something can be a signal; whatever is no collection is left to `path_of`."""
     return isinstance(item, (str, Handle, Located)) or not isinstance(item, Iterable)
 
 

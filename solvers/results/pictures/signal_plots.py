@@ -267,7 +267,7 @@ def _draw(
 
 
 def _is_common(curve: Curve, sampled: Mapping[str, Mapping[Curve | None, FloatArray]]) -> bool:
-    """Tell whether all runs have the same curve, as far as they go."""
+    """Return whether all runs have the same curve, as far as they go."""
     (time, first), *others = ((values[None], values[curve]) for values in sampled.values())
     last = len(time) - 1
     room = 1e-9 * float(np.ptp(first))

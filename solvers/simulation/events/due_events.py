@@ -75,7 +75,7 @@ class DueEvents:
     def _follow_jumps(self) -> bool:
         """Run the witness events that updates cause by jumps, and those that these cause.
 
-        Publishes run when all updates are done. Tell whether a value changed.
+        Publishes run when all updates are done. Return whether a value changed.
         """
         simulation = self._simulation
         found: set[Entry] = set()

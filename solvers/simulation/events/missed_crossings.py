@@ -139,23 +139,23 @@ class MissedCrossings:
             self._report_rest(k, step)
 
     def _triggers(self, k: int, side: float) -> bool:
-        """Tell whether a function gets to a side by a crossing."""
+        """Return whether a function gets to a side by a crossing."""
         return self._witness(k).triggers(-side, side)
 
     def _was_brought(self, k: int) -> bool:
-        """Tell whether its update may have brought a function to where it is."""
+        """Return whether its update may have brought a function to where it is."""
         surfaces = self._simulation.surfaces
         return surfaces.jumped and k in surfaces.triggered and self._has_update(k)
 
     def _is_still(self, k: int, step: TakenStep) -> bool:
-        """Tell whether a function has not moved since its update, as far as a method can see."""
+        """Return whether a function has not moved since its update, as far as a method can see."""
         if not self._was_brought(k):
             return False
         start = self._values(float(step.t_old), step.x_old)[k]
         return bool(self._values(float(step.t), step.x)[k] == start)
 
     def _begins_at_rest(self, k: int, step: TakenStep) -> bool:
-        """Tell whether the rate at the beginning explains nothing of what a function does."""
+        """Return whether the rate at the beginning explains nothing of what a function does."""
         start, end = float(step.t_old), float(step.t)
         try:
             ahead = step.x_old + (end - start) * self._rate(start, step.x_old)
@@ -198,7 +198,7 @@ class MissedCrossings:
                     self._report(k, step)
 
     def _turns_blurred(self, k: int, step: TakenStep) -> bool:
-        """Tell whether a function has turned back in a step with an error as large as itself.
+        """Return whether a function has turned back in a step with an error as large as itself.
 
         What it is by the trapezoidal rule shows the error of methods of first order.
         """

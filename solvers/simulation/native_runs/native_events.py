@@ -47,7 +47,7 @@ class NativeEvents:
         self._places = {entry: k for k, entry in enumerate(self._updates)}
 
     def include(self, entries: list[Entry]) -> bool:
-        """Tell whether the loops have these updates."""
+        """Return whether the loops have these updates."""
         return all(entry in self._places for entry in entries)
 
     # Once ----------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class NativeEvents:
             witnesses["on_surface"][k], witnesses["surface"][k] = 1, value
 
     def take_back(self, memory: RunMemory, *, at_end: bool) -> None:
-        """Tell the simulation what waits now, and where functions have triggered.
+        """Pass the simulation the waiting events, and where functions have triggered.
 
         Nothing of that holds unless the context is where the loop has come to.
         """

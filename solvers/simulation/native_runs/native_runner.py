@@ -115,7 +115,7 @@ class NativeRunner:
             self.loop(method_name(choice.method))
 
     def agrees(self) -> bool:
-        """Tell whether the code gives the numbers of the equations here."""
+        """Return whether the code gives the numbers of the equations here."""
         store = self._store
         expected = interpreted_numbers(store, map(self._signal, self.program.trace.signals))
         if expected is None:
@@ -141,7 +141,7 @@ class NativeRunner:
         return f"native code of {self.program.trace.operations} operations"
 
     def is_possible(self) -> bool:
-        """Tell whether the loop can take what comes next."""
+        """Return whether the loop can take what comes next."""
         simulation = self._simulation
         choice = simulation.choice
         name = method_name(choice.method)
@@ -277,7 +277,7 @@ class NativeRunner:
         return 1 if self._simulation.pace.looks else loop.call_length.length
 
     def _is_odd(self, fields: Any) -> bool:
-        """Tell whether the last step is one of those after which chattering is looked for."""
+        """Return whether the last step is one of those after which chattering is looked for."""
         pace = self._simulation.pace
         pace.take_over(fields.pace.judged_at - fields.counts.steps, fields.pace.strides)
         pace.watch(fields.step.time)

@@ -105,7 +105,7 @@ class RunOutput:
         return self._program.trace.signals.get(entry.key)
 
     def _is_log(self, entries: list[Entry]) -> bool:
-        """Tell whether the publishes of a block do nothing but to record one signal."""
+        """Return whether the publishes of a block do nothing but to record one signal."""
         ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
         return len(ways) == 1 and self._place(entries[0]) is not None
 

@@ -14,7 +14,7 @@ from flexure.diagrams.concurrency.quiet import quietly
 
 
 def in_notebook() -> bool:
-    """Tell whether this process runs the cells of a notebook, whose stderr is no terminal."""
+    """Return whether this process runs the cells of a notebook, whose stderr is no terminal."""
     if (type(sys.stderr).__module__ or "").startswith("ipykernel"):
         return True
     shell = getattr(modules.get("IPython"), "get_ipython", lambda: None)()

@@ -160,7 +160,7 @@ def _write_title(
 
 
 def _is_geometric(grid: FloatArray) -> bool:
-    """Tell whether ascending values are far apart, in equal proportions."""
+    """Return whether ascending values are far apart, in equal proportions."""
     if len(grid) < 3 or grid[0] <= 0.0 or grid[-1] < _WIDE * grid[0]:
         return False
     ways = np.diff(np.log(grid))

@@ -107,7 +107,7 @@ _LOST = ("failed", "interrupted")
 
 
 def lost_runs(sweep: Sweep) -> NDArray[np.bool_]:
-    """Tell which runs failed or were interrupted."""
+    """Return which runs failed or were interrupted."""
     return np.isin(sweep.outcomes, _LOST)
 
 

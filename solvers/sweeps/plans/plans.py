@@ -62,6 +62,10 @@ class Plan(Shown):
     axes : tuple
         The tables of which the plan is the product.
 
+    See Also
+    --------
+    flexure.sweep : Run a plan.
+
     Examples
     --------
     >>> import flexure as fx

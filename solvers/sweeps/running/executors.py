@@ -44,7 +44,7 @@ def checked_executor(executor: Any) -> Executor | None:
 
 
 def _shares_memory(executor: Executor) -> bool:
-    """Tell whether what an executor is given to do is done in this process."""
+    """Return whether what an executor is given to do is done in this process."""
     return type(executor) is ThreadPoolExecutor
 
 

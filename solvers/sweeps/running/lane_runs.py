@@ -290,7 +290,7 @@ def require_relations(variants: Variants) -> None:
 
 
 def _may_refuse(variants: Variants, position: int) -> bool:
-    """Tell whether a block may refuse the values of a run."""
+    """Return whether a block may refuse the values of a run."""
     leaf = variants.store.layout.leaves[position]
     known = leaf.start_parameters
     return leaf.restricts_starts and (
@@ -359,7 +359,7 @@ def _counted(outcomes: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _is_harmless(event: Event) -> bool:
-    """Tell whether lanes run an event, or leave it out as a log, for which a sweep has no place."""
+    """Return whether lanes run an event, or omit it as a log, which a sweep does not keep."""
     if isinstance(event.trigger, (Initialization, Periodic)) and event.kind != "publish":
         return True
     return event.record is not None or isinstance(event.trigger, Forced)

@@ -65,7 +65,7 @@ class Variants(Batch, Protocol):
         """Return a new context with the values of one run."""
 
     def differ_in(self, position: int) -> bool:
-        """Tell whether runs may differ in what a block knows beside time and states."""
+        """Return whether runs may differ in what a block knows beside time and states."""
 
     def read(self, place: Place) -> FloatArray:
         """Return a number of each run, shape (N,)."""
@@ -123,7 +123,7 @@ class GivenContexts(ContextBatch):
         return twin
 
     def differ_in(self, position: int) -> bool:
-        """Tell whether the contexts may differ in what a block knows beside time and states."""
+        """Return whether the contexts may differ in what a block knows beside time and states."""
         first, *others = [context.store for context in self._contexts]
         held = slice(first.layout.input_base, None)
         return any(
@@ -134,7 +134,7 @@ class GivenContexts(ContextBatch):
 
 
 def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Tell whether two lists hold the same objects; values of contexts are never changed."""
+    """Return whether two lists hold the same objects; values of contexts are never changed."""
     return all(a is b for a, b in zip(some, others, strict=True))
 
 
@@ -316,7 +316,7 @@ class SweptContexts:
         return {TIME_KEY: np.full(self._count, self.store.time)} | lanes
 
     def differ_in(self, position: int) -> bool:
-        """Tell whether runs may differ in what a block knows beside time and states."""
+        """Return whether runs may differ in what a block knows beside time and states."""
         return any(
             what == INPUT or (what in (PARAMETER, DISCRETE) and where == position)
             for (what, where, _), _ in self._keys
@@ -339,7 +339,7 @@ def _find(context: Context, name: Way, path: str) -> Place:
 
 
 def _can_be_swept(handle: Any) -> bool:
-    """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
+    """Return whether a handle is that of a numeric parameter, state or input, or shows a state."""
     kinds = (NumericParameter, ContinuousState, DiscreteState, InputPort)
     return isinstance(handle, kinds) or shows_state(handle)
 

@@ -212,7 +212,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _is_study(connection: sqlite3.Connection, attempt: str) -> bool:
-    """Tell a study from an empty file; refuse what is neither."""
+    """Return whether a file is a study, not empty; refuse what is neither."""
     ((application,),) = connection.execute("PRAGMA application_id")
     ((version,),) = connection.execute("PRAGMA user_version")
     ((count,),) = connection.execute("SELECT count(*) FROM sqlite_master")

@@ -90,7 +90,7 @@ def box(block: Block | Tag) -> tuple[float, float, float, float]:
 
 
 def intrudes(one: Sequence[float], two: Sequence[float]) -> bool:
-    """Tell whether a box or a line reaches into the interior of a box."""
+    """Return whether a box or a line reaches into the interior of a box."""
     return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
@@ -217,7 +217,7 @@ def test_wires_that_lead_back_pass_below_both_of_their_blocks(content: Content) 
 
 
 def lies_below(points: Sequence[Point], block: Block) -> bool:
-    """Tell whether a wire passes the middle of a block below it, and not above it."""
+    """Return whether a wire passes the middle of a block below it, and not above it."""
     middle = block.x + block.width / 2
     heights = [top for left, top, right, _ in pieces(points) if left < middle < right]
     return bool(heights) and min(heights) > block.y + block.height

@@ -158,6 +158,7 @@ def test_the_context_stays_as_it_is() -> None:
     assert context == before
 
 
+@pytest.mark.full
 @given(st.permutations(range(3)), st.floats(-1.0, 1.0))
 def test_the_order_of_blocks_only_permutes_the_states(order: list[int], angle: float) -> None:
     def poles(order: list[int]) -> Any:

@@ -178,6 +178,7 @@ def test_components_of_a_wire_are_opened_alone() -> None:
     np.testing.assert_allclose(gain, 1.0 / (S**2 + 2.0 * S))
 
 
+@pytest.mark.full
 @settings(max_examples=20)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**31))
 def test_loops_of_random_blocks_are_those_of_diagrams_wired_open(n: int, m: int, seed: int) -> None:

@@ -287,6 +287,7 @@ def test_the_test_of_consistency_passes_what_is_right_and_finds_what_is_wrong() 
     assert len(right.plot().lines) == 3
 
 
+@pytest.mark.full
 def test_random_filters_pass_the_test_about_as_often_as_promised() -> None:
     passed = []
     for seed in range(20):

@@ -28,6 +28,7 @@ def held(
     return builder.build(), plant, design, rest
 
 
+@pytest.mark.full
 def test_two_linkages_with_regulators_of_their_own_settle_with_the_poles_of_the_design() -> None:
     """The other route: each alone, and its linear model on the tangent with the feedback."""
     outer = fx.DiagramBuilder("two")

@@ -140,6 +140,25 @@ def test_the_best_feedback_is_that_of_riccati() -> None:
     assert found.objective == pytest.approx(x @ riccati @ x, rel=1e-3)
 
 
+def test_many_coordinates_are_polished_by_adjoints() -> None:
+    """With lags, 12 initial states and inputs reach the least squares of a closed form."""
+    n, weight = 6, 0.01
+    lags = fx.StateSpace("lags", -np.eye(n), np.eye(n), np.eye(n), initial=np.ones(n))
+    context = lags.create_default_context()
+    context.set("u", np.zeros(n))
+    targets, goal = np.linspace(-1.0, 1.0, n), 0.0 * m.final("y[0]")
+    for k, target in enumerate(targets.tolist()):
+        miss, size = m.final(f"x[{k}]") - target, m.final(f"y[{k}]")
+        goal = goal + miss * miss + weight * (size * size)
+    bounds = {"x": (-12.0, 11.0), "u": (-2.0, 2.1)}
+    found = fx.optimize(lags, bounds, goal, t_final=2.0, context=context, max_evaluations=200)
+    assert "adjoints of" in found.how
+    ends = found["x"] * np.exp(-2.0) + found["u"] * (1.0 - np.exp(-2.0))
+    np.testing.assert_allclose(ends, targets / (1.0 + weight), rtol=0.0, atol=1e-6)
+    least = weight / (1.0 + weight) * (targets @ targets)
+    assert found.objective == pytest.approx(least, rel=1e-8)
+
+
 def test_initial_states_and_inputs_can_be_looked_for() -> None:
     """A lag from x0 with the input u ends at u + (x0 - u)/e."""
     lag = fx.FirstOrderLag("lag", 1.0)

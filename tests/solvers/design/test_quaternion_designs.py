@@ -262,6 +262,7 @@ def on_mounts() -> fx.Plant:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_regulator_of_velocities_is_a_skyhook_damper_of_a_body_on_mounts() -> None:
     plant = on_mounts()
     rest = fx.equilibrium(plant).context

@@ -140,6 +140,7 @@ def test_a_page_sets_values_and_steers_the_run() -> None:
         assert live.time == pytest.approx(0.1)
 
 
+@pytest.mark.full
 def test_a_browser_that_floods_takes_nothing_or_vanishes_does_not_hold_up_a_run() -> None:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
 

@@ -228,6 +228,13 @@ def assert_follows(page: Any, widget: Any) -> None:
             break
         page.wait_for_timeout(50)
     assert field.input_value() == "40"
+    page.evaluate("() => window.tell({ kind: 'refused', text: 'expected kp below 50' })")
+    alert = inside.locator("#alert")
+    alert.wait_for(state="visible")
+    assert alert.inner_text().endswith("keeps its own: expected kp below 50")
+    field.fill("30")
+    field.press("Enter")
+    alert.wait_for(state="hidden")
 
 
 @pytest.mark.full

@@ -94,6 +94,7 @@ def test_programs_of_many_contexts_are_few() -> None:
     assert program_of(with_entry(context, 0, 3, 7.0).store) in found
 
 
+@pytest.mark.full
 def test_programs_go_with_their_system() -> None:
     context = Oscillators().create_default_context()
     program = weakref.ref(program_of(context.store))

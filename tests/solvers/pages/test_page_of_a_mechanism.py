@@ -185,7 +185,7 @@ def test_shapes_of_modes_and_of_buckling_move_the_mechanism_with_a_slider(
 ) -> None:
     plant, other = pushed_leaf(235e6), pushed_leaf(None)
     modes, others = (fx.modes(each, fx.equilibrium(each).context) for each in (plant, other))
-    with pytest.raises(fx.errors.ValueRefusedError, match=r"shapes= results of modes and buckling"):
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"shapes= results of modes, buckling"):
         fx.page(plant, 0.01, shapes=others)
     page = fx.page(plant, 0.01, shapes=[modes], view="xy")
     with opened(browser, page, tmp_path) as shown:
@@ -210,6 +210,27 @@ def test_shapes_of_modes_and_of_buckling_move_the_mechanism_with_a_slider(
     shapes = json.dumps([f"{each.kind}, factor {each.factor:.4g}" for each in loads])
     page = fx.page(loads.context.system, 0.01, shapes=loads)
     assert json.dumps(re.findall(r'"name":"([^"]*, factor [^"]*)"', page.html)) == shapes
+
+
+def test_a_slider_drags_the_mechanism_along_a_load_path(browser: Browser, tmp_path: Path) -> None:
+    plant = pushed_leaf(235e6)
+    path = fx.load_path(plant, {"axis.translation": np.linspace(0.0, 4e-4, 5)})
+    page = fx.page(plant, 0.01, shapes=path, view="xy", stress=True)
+    with opened(browser, page, tmp_path) as shown:
+        shown.page.get_by_label("Shape of guide").select_option("0")
+        slider = shown.page.get_by_label("Place on the load path")
+        places = []
+        for end in ("0", slider.get_attribute("max") or ""):
+            slider.fill(end)
+            seen = shown.page.evaluate(SEEN)
+            places.append(-seen["bodies"][1][1] / seen["scale"])
+        label = shown.page.locator(".inside output").inner_text()
+    assert places[1] - places[0] == pytest.approx(4e-4, rel=1e-2)
+    force = path.required["axis.translation"][-1]
+    assert label.startswith("axis.translation = 0.0004, required force on axis.translation = ")
+    assert float(label.rsplit(" ", 1)[1]) == pytest.approx(force, rel=1e-5)
+    rows = re.findall(r'"signals":\{"leaf.stress":(\[\[.*?\]\])', page.html)
+    np.testing.assert_allclose(json.loads(rows[0])[-1], path["leaf.stress"][-1], rtol=1e-5)
 
 
 def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(

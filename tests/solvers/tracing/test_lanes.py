@@ -73,7 +73,7 @@ def random_contexts(system: fx.System, count: int = MANY) -> list[fx.Context]:
 
 
 def refuses(block: fx.System, signals: Sequence[str], context: fx.Context) -> bool:
-    """Tell whether an equation has no meaning for the numbers of a context."""
+    """Return whether an equation has no meaning for the numbers of a context."""
     try:
         one_by_one(block, signals, [context])
     except EvaluationError:

@@ -17,6 +17,7 @@ from tests.support.calls.public_calls import (
     state_of_plant_builder,
     whole,
 )
+from tests.support.mechanics import stl
 
 
 def new_plant() -> tuple[Any, Any]:
@@ -164,6 +165,9 @@ def body_calls() -> dict[str, Make]:
         "SpatialInertia.hollow_sphere": whole(inertia.hollow_sphere, mass=1.0, radius=0.1),
         "SpatialInertia.point_mass": whole(inertia.point_mass, mass=1.0),
         "SpatialInertia.solid_box": whole(inertia.solid_box, mass=1.0, size=(0.1, 0.2, 0.3)),
+        "SpatialInertia.solid_mesh": whole(
+            inertia.solid_mesh, source=(stl.VERTICES, stl.TRIANGLES), density=1e3
+        ),
         "SpatialInertia.solid_capsule": whole(
             inertia.solid_capsule, mass=1.0, radius=0.1, length=0.2
         ),

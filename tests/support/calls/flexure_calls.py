@@ -15,6 +15,26 @@ def limits_of_lag() -> Call:
     return Call(fx.check_limits, {"of": diagram, "context": context}, context.to_dict)
 
 
+def drawn() -> Call:
+    """A drawing of a leaf."""
+    builder = fx.PlantBuilder("hinge")
+    arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
+    joint = builder.add_joint(fx.RpyFloatingJoint("pose", builder.world, arm))
+    joint.default_pose = np.eye(3), (0.05, 0.0, 0.0)
+    steel = fx.Material.common("structural steel S235")
+    size = {"length": 0.05, "width": 0.01, "thickness": 4e-4}
+    leaf = fx.LeafSpring("leaf", builder.world, arm, material=steel, **size)
+    builder.add_force_element(leaf)
+    plant = builder.build()
+    context = plant.create_default_context()
+    return Call(fx.part_drawing, {"plant": plant, "context": context}, context.to_dict)
+
+
+def of_drawing(verb: str, **arguments: str) -> Make:
+    """Return what calls a method of that drawing."""
+    return lambda: Call(getattr(fx.part_drawing(**drawn().arguments), verb), arguments)
+
+
 def flexure_calls() -> dict[str, Make]:
     """Constructors of materials, sections and assemblies."""
     world = fx.PlantBuilder("plant").world
@@ -28,6 +48,9 @@ def flexure_calls() -> dict[str, Make]:
         "material": fx.Material.common("structural steel S235"),
     }
     return {
+        "part_drawing": drawn,
+        "PartDrawing.area": of_drawing("area", name="leaf"),
+        "PartDrawing.save": of_drawing("save", path="leaf.svg"),
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
         "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
         "EllipticNotch": whole(

@@ -55,7 +55,7 @@ def sharing(
 
 
 def shares_code(program: Program) -> bool:
-    """Tell whether blocks or parts of them share the code of their derivatives."""
+    """Return whether blocks or parts of them share the code of their derivatives."""
     return program.plan.is_shared
 
 

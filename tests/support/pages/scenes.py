@@ -67,7 +67,7 @@ def seen_first(things: list[Thing], start: FloatArray, toward: FloatArray) -> tu
 
 
 def contains(polygon: FloatArray, point: FloatArray) -> bool:
-    """Tell whether a convex polygon of the plane contains a point, whichever way it turns."""
+    """Return whether a convex polygon of the plane contains a point, whichever way it turns."""
     step = np.roll(polygon, -1, axis=0) - polygon
     to = point - polygon
     side = step[:, 0] * to[:, 1] - step[:, 1] * to[:, 0]

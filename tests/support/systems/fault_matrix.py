@@ -289,7 +289,7 @@ def _give(lag: Lag, place: str, value: Any, context: fx.Context) -> None:
 
 
 def _has_lagged(place: str, value: float, context: fx.Context) -> bool:
-    """Tell whether a `Lag` is where it has to be."""
+    """Return whether a `Lag` is where it has to be."""
     p, u, start = (
         value if place == each else well
         for each, well in (("parameter", 1.0), ("input", 0.0), ("state", 1.0))

@@ -34,7 +34,7 @@ def copy(n: int, a: Reals, out: Reals) -> None:
 
 
 def all_finite(n: int, a: Floats) -> bool:
-    """Tell whether all numbers are finite."""
+    """Return whether all numbers are finite."""
     total = 0.0
     for i in range(n):
         total += a[i] * 0.0

@@ -64,5 +64,5 @@ class RowData(Structure):
 
 
 def has_room(rows: RowData) -> bool:
-    """Tell whether the rows that are written at once fit."""
+    """Return whether the rows that are written at once fit."""
     return rows.used + MOST_ROWS <= rows.room

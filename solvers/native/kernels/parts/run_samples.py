@@ -47,7 +47,7 @@ class WitnessData(Structure):
 
 
 def triggers(direction: int, before: float, after: float) -> bool:
-    """Tell whether a change of a function is a trigger."""
+    """Return whether a change of a function is a trigger."""
     falling = direction <= 0 and before > 0.0 and after <= 0.0
     rising = direction >= 0 and before < 0.0 and after >= 0.0
     return falling or rising
@@ -71,7 +71,7 @@ def forget_old_events(witnesses: WitnessData) -> None:
 
 
 def may_miss(witnesses: WitnessData, count: int) -> bool:
-    """Tell whether some function varies fast, and visibly, while it keeps its sign."""
+    """Return whether some function varies fast, and visibly, while it keeps its sign."""
     w = witnesses.count
     for k in range(w):
         least = witnesses.samples[k]
@@ -87,7 +87,7 @@ def may_miss(witnesses: WitnessData, count: int) -> bool:
 
 
 def all_far(witnesses: WitnessData, width: float) -> bool:
-    """Tell whether no function can be zero in a stretch, as values and slopes at the ends say."""
+    """Return whether no function can be zero in a stretch, as values and slopes at the ends say."""
     w = witnesses.count
     for k in range(w):
         witnesses.fast[k] = 0
@@ -100,7 +100,7 @@ def all_far(witnesses: WitnessData, width: float) -> bool:
 
 
 def looks_closer(witnesses: WitnessData) -> bool:
-    """Tell whether some function may be zero inside of a stretch."""
+    """Return whether some function may be zero inside of a stretch."""
     w = witnesses.count
     for k in range(w):
         for piece in range(2):
@@ -114,7 +114,7 @@ def looks_closer(witnesses: WitnessData) -> bool:
 
 
 def piece_varies_fast(witnesses: WitnessData, k: int, piece: int) -> bool:
-    """Tell whether a cubic misses the point inside of one of the two pieces of a stretch."""
+    """Return whether a cubic misses the point inside of one of the two pieces of a stretch."""
     w = witnesses.count
     low, high = witnesses.samples[piece * w + k], witnesses.samples[(piece + 1) * w + k]
     inner = witnesses.samples[(3 + piece) * w + k]
@@ -136,7 +136,7 @@ def leaving_mask(witnesses: WitnessData) -> int:
 
 
 def is_suspect(s: float, low: float, high: float, d0: float, b: float, a: float) -> bool:
-    """Tell whether a cubic piece has an extremum at s that may change the sign."""
+    """Return whether a cubic piece has an extremum at s that may change the sign."""
     if not (s > 1e-12 and s < 1.0 - 1e-12):
         return False
     peak = low + s * (d0 + s * (b + s * a))

@@ -129,7 +129,7 @@ def end_of_stretch(low: float, width: float, end: float) -> float:
 def varies_fast(
     low: float, middle: float, high: float, d_low: float, d_middle: float, d_high: float
 ) -> int:
-    """Tell whether a cubic through the ends of a stretch may miss a zero, as its middle shows.
+    """Return whether a cubic through the ends of a stretch may miss a zero, as its middle shows.
 
     Slopes are in units of the length of the stretch. The answer is 0 for no, 1 for yes, and 2
     where the function goes up and down, and does not merely jump.
@@ -153,7 +153,7 @@ def does_not_fit(
     misfit: float,
     slopes: float,
 ) -> bool:
-    """Tell whether a cubic through the ends does not give the middle, and that matters for zeros.
+    """Return whether a cubic through the ends does not give the middle, and that matters for zeros.
 
     To the difference is added what else does not fit.
     """
@@ -170,14 +170,14 @@ def does_not_fit(
 
 
 def is_far(low: float, middle: float, high: float, d_low: float, d_high: float) -> bool:
-    """Tell whether a function stays away from zero in a stretch, as its ends and middle show."""
+    """Return whether a function stays away from zero in a stretch, as its ends and middle show."""
     if low * middle <= 0.0 or middle * high <= 0.0 or is_near(low, high, d_low, d_high):
         return False
     return not does_not_fit(low, middle, high, d_low, d_high, 0.0, abs(d_low) + abs(d_high))
 
 
 def is_near(low: float, high: float, d_low: float, d_high: float) -> bool:
-    """Tell whether a function may be zero between two points, as its slopes there are."""
+    """Return whether a function may be zero between two points, as its slopes there are."""
     return smaller(abs(low), abs(high)) <= abs(d_low) + abs(d_high)
 
 
@@ -188,5 +188,5 @@ def first_distance(start: float, end: float) -> float:
 
 
 def is_clear(known: float, change: float) -> bool:
-    """Tell whether a change, and the one known from closer by, are more than rounding errors."""
+    """Return whether a change, and the one known from closer by, are more than rounding errors."""
     return known * change > 0.0 and abs(change) >= 0.5 * FURTHER * abs(known)

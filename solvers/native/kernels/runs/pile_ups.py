@@ -49,7 +49,7 @@ def piles_up(watch: Floats, time: float, blurred: bool) -> bool:
 
 
 def converges(watch: Floats, time: float) -> bool:
-    """Tell whether distances that shrink like this add up to next to nothing."""
+    """Return whether distances that shrink like this add up to next to nothing."""
     if watch[SHRINKING] < EVENTS:
         return False
     ratio = 0.0

@@ -352,7 +352,7 @@ def tendency(run: Run, k: int, time: float, x: Floats, base: float) -> float:
 
 
 def begins_at_rest(run: Run, k: int, time: float, value: float) -> bool:
-    """Tell whether its first rate explains nothing of how a function came to a value.
+    """Return whether its first rate explains nothing of how a function came to a value.
 
     The rates of the states at the beginning of the step are there from `tendency`.
     """

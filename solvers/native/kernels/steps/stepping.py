@@ -110,7 +110,7 @@ def take_step(run: Run, method: Static) -> bool:
 
 
 def is_too_short(h: float, time: float) -> bool:
-    """Tell whether a step is shorter than 10 spacings of floating-point numbers, or NaN."""
+    """Return whether a step is shorter than 10 spacings of floating-point numbers, or NaN."""
     if h >= 1e-14 * abs(time) + 1e-306:  # a quick look: spacings are at most 2.3e-16 of a number
         return False
     return not h >= shortest_step(time)
@@ -209,7 +209,7 @@ def find_interpolant(run: Run, method: Static, end: Floats) -> None:
 
 
 def limited_by_stability(run: Run, method: Static) -> bool:
-    """Tell whether the last step was about as long as stability allows.
+    """Return whether the last step was about as long as stability allows.
 
     See `flexure.solvers.integration.guard.stiffness_detection.StiffnessDetector`.
     """

@@ -254,7 +254,7 @@ def symbols_among(expressions: Iterable[Any]) -> list[Node]:
 
 
 def _is_computed(expression: Any) -> bool:
-    """Tell whether an expression is neither a number nor an input of the trace."""
+    """Return whether an expression is neither a number nor an input of the trace."""
     return isinstance(expression, scalars.Symbol) and bool(expression.args)
 
 

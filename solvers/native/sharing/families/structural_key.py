@@ -61,7 +61,7 @@ def structural_key(block: LeafSystem) -> Hashable:
 
 
 def is_plain(block: LeafSystem) -> bool:
-    """Tell whether the key stays the same as long as all attributes are the same objects.
+    """Return whether the key stays the same as long as all attributes are the same objects.
 
     Otherwise something that counts, such as a list or an array, may change inside.
     """
@@ -74,7 +74,7 @@ def is_plain(block: LeafSystem) -> bool:
 
 
 def _is_plain(value: Any, owner: Any) -> bool:
-    """Tell whether nothing that counts can change in a value."""
+    """Return whether nothing that counts can change in a value."""
     if value.__class__ is MethodType:
         return value.__self__ is owner or value.__self__.__class__ in _HANDLES
     return value.__class__ in _PLAIN or value.__class__ in _HANDLES or value.__class__ in _NUMBERS
@@ -82,7 +82,7 @@ def _is_plain(value: Any, owner: Any) -> bool:
 
 @cache
 def _has_slots(kind: type) -> bool:
-    """Tell whether a block can have attributes that are not among its variables."""
+    """Return whether a block can have attributes that are not among its variables."""
     return any(vars(each).get("__slots__") for each in kind.__mro__)
 
 

@@ -182,7 +182,7 @@ class SharedDerivatives:
 
 
 def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
-    """Tell whether sharing code may pay, from a trace of all blocks.
+    """Return whether sharing code may pay, from a trace of all blocks.
 
     It does not if one part of a block makes up too much of the whole.
 

@@ -299,7 +299,7 @@ class _VectorPlaces:
         )
 
     def has_any(self, codes: IntArray) -> bool:
-        """Tell whether any of some numbers changes."""
+        """Return whether any of some numbers changes."""
         return bool(np.isin(codes, self._codes).any())
 
     def to_read(self, codes: IntArray) -> IntArray:

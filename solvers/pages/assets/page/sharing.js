@@ -94,7 +94,9 @@ function followNotebook(app) {
   app.on("values", post);
   app.on("runs", post); // a slider has stopped
   addEventListener("message", ({ source, data: told }) => {
-    if (source !== parent || source === window || typeof told?.kernel !== "object") return;
+    if (source !== parent || source === window) return;
+    if (typeof told?.refused === "string") showRefusal(told.refused);
+    if (typeof told?.kernel !== "object") return;
     const next = copied(app.values);
     for (const kind of kinds) {
       for (const path of Object.keys(next[kind])) next[kind][path] = told.kernel[path] ?? next[kind][path];
@@ -103,6 +105,14 @@ function followNotebook(app) {
     known = next;
     if (isNew) app.restore(next);
   });
+}
+
+/** Say what the kernel refuses; the next run of the page hides it. */
+function showRefusal(text) {
+  const alert = document.getElementById("alert");
+  alert.hidden = false;
+  alert.classList.remove("mild");
+  alert.textContent = `Python has refused these values, and keeps its own: ${text}`;
 }
 
 /** List the values that a program has to set: [path, number or rows of numbers]. */

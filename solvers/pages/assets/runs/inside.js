@@ -76,34 +76,29 @@ function mountInside(place, data, mechanism, canvas, app) {
   for (const topic of ["result", "runs", "zoom", "time"]) app.on(topic, draw);
 }
 
-/** Return {app, mount}: an app in which the poses are those of the chosen shape, and its controls. */
+/** Return {app, mount}: an app in which poses are those of a shape or path, and its controls. */
 function shapesOf(data, app) {
-  let [chosen, phase] = [null, 0];
+  let [chosen, phase] = [null, 0]; // degrees of a shape, or the row of a path
   function at(path, time) {
     if (chosen === null) return app.at(path, time);
     const body = data.signals.indexOf(path);
-    if (body < 0) return null; // forces and stresses are those of the run
-    const { poses } = chosen;
-    const place = (phase / 360) * poses.length;
-    const [before, after] = [0, 1].map((k) => poses[(Math.floor(place) + k) % poses.length]);
-    return Array.from({ length: 12 }, (_, k) => before[12 * body + k] + (place % 1) * (after[12 * body + k] - before[12 * body + k]));
+    const rows = body < 0 ? chosen.signals?.[path] : chosen.poses;
+    if (!rows) return null; // forces are those of the run
+    const place = chosen.labels ? phase : (phase / 360) * rows.length;
+    const [before, after] = [0, 1].map((k) => rows[(Math.floor(place) + k) % rows.length]);
+    const [begin, end] = body < 0 ? [0, before.length] : [12 * body, 12 * body + 12];
+    return before.slice(begin, end).map((x, k) => x + (place % 1) * (after[begin + k] - x));
   }
   function mount(place, draw) {
     if (!data.shapes?.length) return;
-    const turn = (degrees) => {
-      phase = degrees;
-      slider.style.setProperty("--part", `${degrees / 3.6}%`);
+    const label = element("output", { class: "note" });
+    const turn = (to) => {
+      phase = to;
+      slider.style.setProperty("--part", `${(100 * to) / slider.max}%`);
+      label.textContent = chosen?.labels?.[Math.round(to)] ?? "";
       draw();
     };
-    const slider = element("input", {
-      type: "range",
-      min: 0,
-      max: 360,
-      step: 5,
-      value: 0,
-      "aria-label": "Phase of the shape in degrees",
-      oninput: () => turn(Number(slider.value)),
-    });
+    const slider = element("input", { type: "range", min: 0, value: 0, oninput: () => turn(Number(slider.value)) });
     const choice = element(
       "select",
       {
@@ -111,6 +106,9 @@ function shapesOf(data, app) {
         onchange: () => {
           chosen = data.shapes[choice.value] ?? null;
           slider.hidden = chosen === null;
+          slider.max = chosen?.labels ? chosen.labels.length - 1 : 360;
+          slider.step = chosen?.labels ? 0.1 : 5;
+          slider.setAttribute("aria-label", chosen?.labels ? "Place on the load path" : "Phase of the shape in degrees");
           slider.value = 0;
           turn(0);
         },
@@ -119,7 +117,7 @@ function shapesOf(data, app) {
       data.shapes.map(({ name }, k) => element("option", { value: k }, name)),
     );
     slider.hidden = true;
-    place.append(element("div", { class: "inside" }, choice, slider));
+    place.append(element("div", { class: "inside" }, choice, slider, label));
   }
   return { app: Object.create(app, { at: { value: at } }), mount };
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.bodies.meshes import Mesh, write_stl
 from flexure.blocks.multibody.bodies.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
@@ -432,3 +434,59 @@ def test_other_axes_are_reached_by_turning() -> None:
 def test_matrix_that_is_no_rotation_turns_nothing() -> None:
     with pytest.raises(DeclarationError, match="Cannot move SpatialInertia"):
         some_body().rotated(2.0 * np.eye(3))
+
+
+# Solids of closed surfaces -----------------------------------------------------------------------
+
+
+def box_surface(size: Any, center: Any) -> tuple[Any, Any]:
+    """Return twelve triangles around a box, with corners counter-clockwise seen from outside."""
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    triangles = [(a, b, c) for side in sides for a, b, c in (side[:3], (side[0], *side[2:]))]
+    return corners * size + center, np.array(triangles)
+
+
+def test_a_closed_surface_has_the_inertia_of_what_it_encloses(tmp_path: Path) -> None:
+    size, center = np.array([0.3, 0.2, 0.05]), np.array([1.0, -2.0, 0.5])
+    surface = box_surface(size, center)
+    found = SpatialInertia.solid_mesh(source=surface, density=2700.0)
+    box = SpatialInertia.solid_box(size=size, density=2700.0).shifted((1.0, -2.0, 0.5))
+    assert found.mass == pytest.approx(box.mass, rel=1e-12)
+    np.testing.assert_allclose(found.com, center, rtol=1e-12)
+    np.testing.assert_allclose(found.inertia, box.inertia, rtol=1e-10, atol=1e-12)
+    assert SpatialInertia.solid_mesh(3.0, source=surface).mass == 3.0
+    # In millimeters and mirrored, as a file.
+    write_stl(tmp_path / "box.stl", Mesh(1e3 * surface[0], surface[1]))
+    source = tmp_path / "box.stl"
+    scaled = SpatialInertia.solid_mesh(source=source, scale=(1e-3, -1e-3, 1e-3), density=2700.0)
+    np.testing.assert_allclose(scaled.com, center * [1.0, -1.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(scaled.inertia, found.inertia, rtol=1e-5, atol=1e-7)
+
+
+def test_surfaces_that_enclose_nothing_are_refused() -> None:
+    corners, triangles = box_surface(1.0, 0.0)
+    turned = triangles.copy()
+    turned[3] = turned[3, ::-1]
+    for broken, text in (
+        (triangles[:-1], "3 of 33 sides"),
+        (turned, "6 of 36 sides"),
+        (np.vstack([triangles, triangles[:1]]), "of 39 sides"),
+        (triangles[:, ::-1], "a volume of -1 m"),
+    ):
+        with pytest.raises(DeclarationError, match=f"a solid of a mesh: .*{text}"):
+            SpatialInertia.solid_mesh(source=(corners, broken), density=1.0)
+
+
+@pytest.mark.full
+def test_random_solids_have_the_inertia_that_trimesh_finds() -> None:
+    trimesh = pytest.importorskip("trimesh")
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        ball = trimesh.creation.icosphere(subdivisions=2)
+        scale = rng.uniform(0.5, 2.0, 3) * (1.0 + 0.2 * rng.uniform(size=(len(ball.vertices), 1)))
+        ball.vertices = ball.vertices * scale + rng.normal(size=3)
+        found = SpatialInertia.solid_mesh(source=(ball.vertices, ball.faces), density=500.0)
+        assert found.mass == pytest.approx(500.0 * ball.volume, rel=1e-12)
+        np.testing.assert_allclose(found.com, ball.center_mass, atol=1e-12)
+        np.testing.assert_allclose(found.inertia, 500.0 * ball.moment_inertia, rtol=1e-9)

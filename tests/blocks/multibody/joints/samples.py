@@ -73,7 +73,7 @@ SEEDS = range(4)
 
 
 def has_quaternion(joint: fx.Joint) -> bool:
-    """Tell whether the joint has one position more than velocities."""
+    """Return whether the joint has one position more than velocities."""
     return joint.num_positions > joint.num_velocities
 
 

@@ -14,7 +14,9 @@ from flexure.diagrams.checks.errors import DeclarationError, EvaluationError, Va
 from flexure.diagrams.contexts.value_places import find_place
 from flexure.solvers.analysis.equations.equations import find_variables
 from flexure.solvers.analysis.forces_at_rest import exact_forces
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import StaticCoordinates
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from tests.support.mechanics.joints import JOINTS
 from tests.support.mechanics.mechanisms import MECHANISMS, random_context
 from tests.support.systems.foreign_blocks import Spline
 from tests.support.tiers import for_each
@@ -266,3 +268,40 @@ def test_constraints_between_velocities_are_refused_by_name() -> None:
     plant = MECHANISMS["wheels and skates"]()
     with pytest.raises(DeclarationError, match="between velocities: '"):
         StaticEquations(plant.create_default_context(), attempt=ATTEMPT)
+
+
+class OneByOne(fx.BallRpyJoint):
+    """A joint whose position rates are written for one velocity at a time."""
+
+    def calc_position_rates(self, q: Any, v: Any) -> Any:
+        return super().calc_position_rates(q, np.reshape(v, (3,)))
+
+
+def test_displacements_of_several_joints_of_each_kind_move_the_states_as_each_joint_says() -> None:
+    builder = fx.PlantBuilder("many", gravity=(0.0, 0.0, 0.0))
+    rng = np.random.default_rng(3)
+    kinds = JOINTS | {"one_by_one": JOINTS["ball_rpy"]._replace(make=OneByOne)}
+    for name, kind in kinds.items():
+        for k in range(3):
+            body = builder.add_body(f"{name}_{k}", BOX)
+            options = {**kind.options, **kind.draw(rng)}
+            builder.add_joint(kind.make(f"of_{name}_{k}", builder.world, body, **options))
+    plant = builder.build()
+    context = at_rest(plant)
+    coordinates = StaticCoordinates(context)
+    x, n = np.asarray(context.store.x), len(coordinates)
+    slopes = coordinates.along(np.eye(len(x)), x)
+    step = 1e-6
+    for k, unit in enumerate(np.eye(n)):
+        ends = [coordinates.moved(x, sign * step * unit) for sign in (1.0, -1.0)]
+        difference = (ends[0] - ends[1]) / (2.0 * step)
+        np.testing.assert_allclose(difference, slopes[:, k], atol=1e-6)
+    rate = np.zeros(len(x))
+    increments = rng.normal(size=n)
+    for joint in plant.joints:
+        if joint.num_velocities:
+            names = [name for name in coordinates.names if name.startswith(f"{joint.name}.")]
+            own = increments[[coordinates.names.index(name) for name in names]]
+            q = slice(joint.position_start, joint.position_start + joint.num_positions)
+            rate[q] = joint.calc_position_rates(x[q], own)
+    np.testing.assert_allclose(slopes @ increments, rate, rtol=1e-13, atol=1e-13)

@@ -355,6 +355,7 @@ def arm() -> tuple[fx.Plant, fx.Context]:
 REST = {"shoulder.angle": 1.0, "shoulder.rate": 0.0, "flexure.angle": 0.0, "flexure.rate": 0.0}
 
 
+@pytest.mark.full
 def test_a_compliant_plant_comes_to_rest_when_a_block_plays_its_inputs() -> None:
     plant, context = arm()
     problem: dict[str, Any] = {"inputs": {"motor": (-3.0, 3.0)}, "end": REST, "intervals": 20}
@@ -375,6 +376,7 @@ def test_a_compliant_plant_comes_to_rest_when_a_block_plays_its_inputs() -> None
         )
 
 
+@pytest.mark.full
 def test_guesses_of_all_kinds_lead_to_the_same_motion() -> None:
     plant, context = arm()
     context.set("motor", 0.5)
@@ -405,6 +407,11 @@ def test_costs_follow_targets_and_ends() -> None:
         **moved, t_final=1.0, cost={"u": 1.0}, final_cost={"speed": -3.0}, start={"x[0]": None}
     )
     assert kicked.cost == pytest.approx(-2.25, rel=1e-6)
+    system = moved["system"]
+    force, speed = system.input_port("u"), system.output_port("speed")
+    by_handle = moved | {"inputs": {force: None}}
+    same = fx.optimal_motion(**by_handle, t_final=1.0, cost={force: 1.0}, final_cost={speed: -3.0})
+    assert same.cost == pytest.approx(-2.25, rel=1e-6)
 
 
 def test_a_rotation_of_a_free_body_is_planned_on_quaternions() -> None:
@@ -460,6 +467,7 @@ def test_loops_are_projected_at_the_ends_of_intervals() -> None:
     assert motion["pivot.angle"] == pytest.approx(motion["shaft.angle"], abs=1e-4)
 
 
+@pytest.mark.full
 def test_an_interruption_keeps_the_best_motion_so_far() -> None:
     """In a process of its own, which interrupts itself after some iterations."""
     script = """

@@ -189,6 +189,7 @@ def test_no_pid_gains_on_a_grid_integrate_more() -> None:
     np.testing.assert_allclose(found.ki, best, rtol=0.03)
 
 
+@pytest.mark.full
 def test_no_pi_gains_on_a_grid_follow_a_setpoint_with_less_error() -> None:
     control = pytest.importorskip("control")
     diagram = lags(1.0, 1.0, 1.0)

@@ -67,6 +67,7 @@ def test_the_tuned_diagram_has_the_peak_and_the_poles_that_are_told(
     )
 
 
+@pytest.mark.full
 def test_no_pi_controller_within_the_bound_integrates_more() -> None:
     """All proportional gains on a grid, each with the largest integral gain of a fine grid."""
     s = 1j * np.geomspace(0.01, 50.0, 500)
@@ -146,6 +147,7 @@ def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | Non
     assert tuning.at_limits == 0.0
 
 
+@pytest.mark.full
 def test_no_setpoint_is_overshot_by_more_than_is_allowed() -> None:
     options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step_to": {"target.value": 1.0}}
     tight, loose = (
@@ -164,6 +166,7 @@ def test_an_overshoot_that_no_gains_avoid_is_refused() -> None:
         fx.tune_pid(integrator_with_lag(), "pid", goal="setpoint", max_overshoot=0.0)
 
 
+@pytest.mark.full
 def test_an_orientation_is_tuned_as_the_double_integrator_that_it_is() -> None:
     """A quaternion joint about one axis: half the angle is a component of the quaternion."""
     inertia = fx.SpatialInertia.solid_box(2.0, size=(1.0, 0.6, 0.4))
@@ -305,6 +308,7 @@ def door_with_amplifier() -> fx.Diagram:
     return builder.build()
 
 
+@pytest.mark.full
 def test_a_tuned_door_is_better_than_with_gains_by_hand_of_the_same_robustness() -> None:
     servo = door_with_amplifier()
     by_hand = servo.create_default_context()

@@ -71,6 +71,7 @@ def test_adaptive_loops_give_the_runs(library: tuple[dict[str, CModel], Path]) -
             np.testing.assert_allclose(column, values, rtol=0, atol=1e-8 * np.max(np.abs(values)))
 
 
+@pytest.mark.full
 def test_jacobians_along_directions_give_the_steps_of_those_by_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +89,7 @@ def test_jacobians_along_directions_give_the_steps_of_those_by_entries(
     np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
 
 
+@pytest.mark.full
 def test_mechanisms_are_assembled_again_when_a_parameter_changes(tmp_path: Path) -> None:
     """As by `Plant.assemble`, at the start and between runs; or the model says that it fails."""
     signals, path = ["guide.translation", "pivot.angle"], "tree.link_distance"

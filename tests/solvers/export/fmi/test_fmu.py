@@ -81,6 +81,7 @@ def test_units_have_no_findings_and_run_as_in_flexure(
         assert error < allowed * RTOL, (kind, error / RTOL)
 
 
+@pytest.mark.full
 def test_the_ball_keeps_every_bounce(units: Units) -> None:
     ball, path = units("ball")
     exact = fx.simulate(ball, 3.0, rtol=1e-11, atol=1e-14)
@@ -319,6 +320,7 @@ def test_what_cannot_be_exported_is_refused_by_name(monkeypatch: pytest.MonkeyPa
     assert fx.to_fmu(lag, platforms=()).files  # sources alone need no compiler
 
 
+@pytest.mark.full
 def test_the_command_exports_a_model(tmp_path: Path) -> None:
     model = "import flexure as fx\n\ndef build():\n    return fx.FirstOrderLag('lag', 2.0)\n"
     (tmp_path / "lag.py").write_text(model, encoding="utf-8")
@@ -335,6 +337,7 @@ def test_the_command_exports_a_model(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "lag.fmu")
 
 
+@pytest.mark.full
 def test_names_that_c_has_are_no_names_of_models(tmp_path: Path) -> None:
     """Keywords, functions of the C library, and those that every model contains."""
     cases = (("int", "2.0"), ("settle", "2.0"), ("boolean", "3.0"), ("Tür", "3.0"))
@@ -414,6 +417,7 @@ class Escape(fx.LeafSystem):
         return fx.Terminate("x is 2")
 
 
+@pytest.mark.full
 def test_steps_end_and_fail_as_the_standard_says(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -286,6 +286,7 @@ def test_models_are_run_again_with_other_values() -> None:
         close(result["signals"]["y"], expected.sample("y", [2.0, 3.0]).ravel())
 
 
+@pytest.mark.full
 def test_a_run_that_gives_up_has_its_samples_where_it_was() -> None:
     model = fx.to_javascript(Oscillator(), method="DOP853")
     long, short = simulate_all({"": (model, [{"tFinal": 1e6}, {"tFinal": 20.0}])})[""]

@@ -255,6 +255,7 @@ def test_crossings_are_found_where_the_simulator_finds_them(
     np.testing.assert_array_equal(run.witnesses.surface, surface)
 
 
+@pytest.mark.full
 def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> None:
     def pulse(time: float) -> float:
         return math.exp(-(((time - 0.95) / 1e-3) ** 2)) - 0.5

@@ -60,7 +60,7 @@ def boxes_of(ax: Axes) -> dict[str, FloatArray]:
 
 
 def passes(box: FloatArray, line: FloatArray) -> bool:
-    """Tell whether a line through some points passes a box (by clipping each of its pieces)."""
+    """Return whether a line through some points passes a box (by clipping each of its pieces)."""
     start, way = line[:-1], np.diff(line, axis=0)
     first, last = np.zeros(len(way)), np.ones(len(way))
     for k in range(2):

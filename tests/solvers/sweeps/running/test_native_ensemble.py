@@ -43,7 +43,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def between(a: Reals, low: float, high: float, out: Reals) -> int:
-    """Tell in which lanes a number is between two bounds, and whether it is in some."""
+    """Return in which lanes a number is between two bounds, and whether it is in some."""
     x = a[0]
     inside: Mask = low < x and not x >= high
     out[0] = where(inside, 1.0, 0.0)
