@@ -44,10 +44,10 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
+from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
 from flexure.blocks.multibody.trees.coupled_inertia import (
     CouplingInput,
     added_forces,
-    articulate_coupled,
     coupled_weights,
 )
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces

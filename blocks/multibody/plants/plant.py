@@ -19,7 +19,8 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
 from flexure.blocks.multibody.trees import body_jacobians
-from flexure.blocks.multibody.trees.coupled_inertia import added_forces, coupled_mass_matrix
+from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
+from flexure.blocks.multibody.trees.coupled_inertia import added_forces
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, items_of, require

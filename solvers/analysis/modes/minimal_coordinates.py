@@ -22,7 +22,7 @@ import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from flexure.blocks.multibody.trees.coupled_inertia import coupled_mass_matrix
+from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.contexts.value_places import Place
