@@ -11,6 +11,8 @@ import numpy.typing as npt
 from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement
 from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
 from flexure.blocks.flexures.bodies.reduction import CouplingKind, ReducedBody, reduce_body
+from flexure.blocks.flexures.bodies.solid_mesh import NodeSet, solid_matrices
+from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import Joint
@@ -193,3 +195,55 @@ class FlexibleBody(PartGroup):
             M, K, nodes, interfaces, modes=count, coupling=coupling, attempt=attempt
         )
         return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
+
+    @classmethod
+    def from_mesh(
+        cls,
+        name: str,
+        mesh: Any,
+        material: Material,
+        interfaces: Mapping[str, NodeSet],
+        *,
+        modes: int = 6,
+        coupling: CouplingKind = "rigid",
+        frames: Mapping[str, FrameLike] | None = None,
+        damping_ratio: npt.ArrayLike = 0.0,
+    ) -> FlexibleBody:
+        """Return the body of a mesh of tetrahedra or hexahedra, with quadratic elements.
+
+        Parameters
+        ----------
+        name : str
+            Name of the assembly.
+        mesh : str, Path or meshio.Mesh
+            A file of Gmsh, Nastran, Abaqus or another format of meshio, or a mesh, in m. Faces are
+            flat: nodes in the middle of edges are put on straight lines between corners.
+        material : Material
+            The material, isotropic and the same everywhere.
+        interfaces : mapping of str
+            For each interface the name of a set of the file, a plane (point, normal), or a function
+            that takes positions of shape (m, 3) and returns which of them belong to it.
+        modes, coupling, frames, damping_ratio
+            As for `from_matrices`.
+
+        Returns
+        -------
+        FlexibleBody
+
+        Raises
+        ------
+        MissingExtraError
+            Without scikit-fem and meshio, the extra ``mesh``.
+        ValueRefusedError
+            When cells have no volume, parts are not connected, or a set is unknown.
+
+        Warns
+        -----
+        UserWarning
+            When the mesh is larger than 100 m, since it is probably in mm.
+        """
+        attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
+        require(isinstance(material, Material), material, attempt, "a Material")
+        M, K, nodes, found = solid_matrices(mesh, material, interfaces, attempt)
+        options: dict[str, Any] = {"modes": modes, "coupling": coupling, "frames": frames}
+        return cls.from_matrices(name, M, K, nodes, found, damping_ratio=damping_ratio, **options)

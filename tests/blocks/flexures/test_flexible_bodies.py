@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,24 +94,36 @@ def test_damping_takes_energy_from_the_deformation_alone() -> None:
     assert np.ptp(momentum, axis=0).max() < 1e-10 * np.abs(momentum).max()
 
 
-def leaf(coupling: str = "rigid", frames: Any = None, modes: int = 3, count: int = 12) -> Any:
-    """A leaf of quadratic hexahedra."""
-    skfem = pytest.importorskip("skfem")
-    elasticity = pytest.importorskip("skfem.models.elasticity")
-    grid = [np.linspace(0, LENGTH, count + 1)]
-    grid += [np.linspace(-size / 2, size / 2, n + 1) for size, n in ((THICKNESS, 1), (WIDTH, 2))]
-    mesh = skfem.MeshHex.init_tensor(*grid)
-    basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementHex2()))
-    K = elasticity.linear_elasticity(*elasticity.lame_parameters(E, NU)).assemble(basis)
-    M = skfem.BilinearForm(lambda u, v, _: RHO * sum(u[k] * v[k] for k in range(3))).assemble(basis)
-    # The unknowns of a point, one after the other.
-    order = np.lexsort(np.round(basis.doflocs / 1e-9))
-    nodes = basis.doflocs[:, order[::3]].T
-    x = nodes[:, 0]
-    ends = {"root": np.flatnonzero(x < 1e-9), "tip": np.flatnonzero(x > LENGTH - 1e-9)}
-    matrices = M[order][:, order], K[order][:, order]
-    return fx.FlexibleBody.from_matrices(
-        "leaf", *matrices, nodes, ends, modes=modes, coupling=coupling, frames=frames
+STEEL = fx.Material(youngs_modulus=E, poissons_ratio=NU, density=RHO)
+PLANES = {"root": ((0, 0, 0), (1, 0, 0)), "tip": lambda x: x[:, 0] > LENGTH - 1e-9}
+
+
+def block(count: int = 10, *, tetrahedra: bool = False, scale: float = 1.0) -> Any:
+    """A leaf of hexahedra, or of five tetrahedra in place of each."""
+    meshio = pytest.importorskip("meshio", reason="needs the extra mesh")
+    pytest.importorskip("skfem", reason="needs the extra mesh")
+    numbers = np.arange((count + 1) * 6).reshape(count + 1, 2, 3)
+    sizes = (0, LENGTH), (-THICKNESS / 2, THICKNESS / 2), (-WIDTH / 2, WIDTH / 2)
+    axes = [np.linspace(*ends, n) for ends, n in zip(sizes, numbers.shape, strict=True)]
+    points = scale * np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    cells = np.stack(
+        [numbers[i : count + i, j : j + 1, k : 2 + k].ravel() for k in (0, 1) for i, j in corners],
+        axis=1,
+    )
+    sets = {"end": np.flatnonzero(points[:, 0] > scale * (LENGTH - 1e-9))}
+    if tetrahedra:
+        parts = [0, 1, 3, 4], [1, 2, 3, 6], [1, 3, 4, 6], [3, 4, 6, 7], [1, 4, 5, 6]
+        cells = np.concatenate([cells[:, part] for part in parts])
+    kind = "tetra" if tetrahedra else "hexahedron"
+    return meshio.Mesh(points, [(kind, cells)], point_sets=sets)
+
+
+def leaf(coupling: Any = "rigid", frames: Any = None, mesh: Any = None) -> Any:
+    """A leaf of quadratic elements."""
+    mesh = block() if mesh is None else mesh
+    return fx.FlexibleBody.from_mesh(
+        "leaf", mesh, STEEL, PLANES, modes=3, coupling=coupling, frames=frames
     )
 
 
@@ -165,3 +178,42 @@ def test_frames_off_the_interfaces_are_refused() -> None:
     builder.add_assembly(body)
     with pytest.raises(fx.errors.DeclarationError, match="interface 'right'"):
         builder.build()
+
+
+def test_files_and_sets_give_the_same_body_as_planes(tmp_path: Path) -> None:
+    mesh = block()
+    wanted = leaf(mesh=mesh).reduced
+    sets = {**PLANES, "tip": "end"}
+    again = fx.FlexibleBody.from_mesh("leaf", mesh, STEEL, sets, modes=3).reduced
+    assert again.stiffness == pytest.approx(wanted.stiffness, rel=1e-9, abs=1e-3)
+    assert wanted.mass == pytest.approx(RHO * LENGTH * WIDTH * THICKNESS, rel=1e-12)
+    for name in ("leaf.msh", "leaf.bdf"):
+        path = tmp_path / name
+        mesh.write(path, **({"file_format": "gmsh"} if name.endswith("msh") else {}))
+        read = leaf(mesh=path).reduced
+        assert read.modes()[0] == pytest.approx(wanted.modes()[0], rel=1e-6)
+    tetrahedra = leaf(mesh=block(tetrahedra=True)).reduced
+    assert tetrahedra.modes()[0][:3] == pytest.approx(wanted.modes()[0][:3], rel=0.02)
+
+
+def test_meshes_that_mislead_are_refused() -> None:
+    meshio = pytest.importorskip("meshio", reason="needs the extra mesh")
+    mesh = block(2)
+    twice = np.concatenate([mesh.points, mesh.points + 1.0])
+    cells = mesh.cells[0].data
+    apart = meshio.Mesh(twice, [("hexahedron", np.concatenate([cells, cells + len(mesh.points)]))])
+    flat = meshio.Mesh(mesh.points * [1.0, 0.0, 1.0], [("hexahedron", cells)])
+    faces = meshio.Mesh(mesh.points, [("quad", cells[:, :4])])
+    for odd, message in (
+        (apart, "one piece"),
+        (flat, "a volume"),
+        (faces, "tetrahedra or of hexahedra"),
+        ("absent.msh", "meshio reads"),
+    ):
+        with pytest.raises(fx.errors.ValueRefusedError, match=message):
+            leaf(mesh=odd)
+    with pytest.raises(fx.errors.ValueRefusedError, match="one of the sets 'end'"):
+        fx.FlexibleBody.from_mesh("leaf", mesh, STEEL, {"root": "ende"})
+    ends = {"root": ((0, 0, 0), (1, 0, 0))}
+    with pytest.warns(UserWarning, match="in mm"):
+        fx.FlexibleBody.from_mesh("leaf", block(2, scale=1e4), STEEL, ends, modes=0)

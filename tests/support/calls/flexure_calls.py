@@ -35,6 +35,18 @@ def of_drawing(verb: str, **arguments: str) -> Make:
     return lambda: Call(getattr(fx.part_drawing(**drawn().arguments), verb), arguments)
 
 
+def lattice() -> fx.FlexibleBody:
+    """A bar of particles with springs between them."""
+    nodes = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    K = np.zeros((24, 24))
+    for i in range(8):
+        for j in range(i):
+            row = np.zeros((8, 3))
+            row[i], row[j] = nodes[i] - nodes[j], nodes[j] - nodes[i]
+            K += np.outer(row, row)
+    return fx.FlexibleBody.from_matrices("bar", np.eye(24), K, nodes, {"left": [0, 1, 2, 3]})
+
+
 def flexure_calls() -> dict[str, Make]:
     """Constructors of materials, sections and assemblies."""
     world = fx.PlantBuilder("plant").world
@@ -60,6 +72,7 @@ def flexure_calls() -> dict[str, Make]:
             fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
         ),
         "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
+        "FlexibleBody": whole(fx.FlexibleBody, name="bar", reduced=lattice().reduced),
         "FoldedGuide": whole(
             fx.FoldedGuide,
             **leaves,
