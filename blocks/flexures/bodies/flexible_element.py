@@ -26,10 +26,12 @@ from flexure.blocks.multibody.force_elements.force_element import BodyForceEleme
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.blocks.multibody.trees.component_names import along_joint
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.scalars import refuse_where
 from flexure.diagrams.values.arrays import Array
 
 _FASTEST = 0.3  # spin over the first angular frequency: 5 % of that frequency by stiffening
+_TINY = 1e-300
 _LIMITS = (
     Limit(
         "spin",
@@ -208,6 +210,7 @@ class FlexibleElement(BodyForceElement):
         """Return M and b of the velocities of the bodies and modes."""
         moved, b = self._kinematics(context), 6 * len(self.attachments)
         M, h = _inertia(self.body, moved, b)
+        h = refuse_where(self._spin(moved) > _FASTEST, h, self._too_fast)
         L = moved.jacobian
         coupled = L.T @ M[:b, b:]
         whole = np.concatenate(
@@ -218,6 +221,15 @@ class FlexibleElement(BodyForceElement):
         )
         force = M[:, :b] @ moved.bias + h
         return np.concatenate([np.ravel(whole), L.T @ force[:b], force[b:]])
+
+    def _too_fast(self) -> EvaluationError:
+        return EvaluationError(
+            f"Cannot move '{self.label}'",
+            expected=f"a spin below {_FASTEST:g} of its first angular frequency, "
+            f"{self._frequencies[0]:.4g} rad/s, since stiffening by spin is neglected",
+            found="a faster spin",
+            remedy="Divide the body into several ones, or use a Beam with segments",
+        )
 
     # Forces and energy -----------------------------------------------------------------------
 
@@ -267,12 +279,16 @@ class FlexibleElement(BodyForceElement):
 
     # Checks ----------------------------------------------------------------------------------
 
+    def _spin(self, moved: Kinematics) -> Array:
+        """Return the spin over the first angular frequency; zero for a rigid body."""
+        lowest = min(self._frequencies.tolist(), default=np.inf)
+        return np.sqrt(dot(moved.w, moved.w)) / max(lowest, _TINY)
+
     def _calc_limited(self, context: Any) -> list[Array]:
         moved = self._kinematics(context)
         turned = [moved.eta[6 * k : 6 * k + 3] for k in range(len(self.attachments) - 1)]
         angles = [np.sqrt(dot(each, each)) for each in turned]
-        spin = np.sqrt(dot(moved.w, moved.w)) / max(float(self._frequencies[0]), 1e-300)
-        return [spin, np.max(scalars.array(angles)) if angles else np.float64(0.0)]
+        return [self._spin(moved), np.max(scalars.array(angles)) if angles else np.float64(0.0)]
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
         """Refuse frames that are not at the interfaces of the unstressed body."""

@@ -70,6 +70,8 @@ class ReducedBody:
         """Return frequencies in rad/s with the first interface held, and mass-normal modes."""
         from scipy.linalg import eigh
 
+        if not len(self.stiffness):
+            return np.zeros(0), np.zeros((0, 0))
         squares, shapes = eigh(self.stiffness, self.mass_matrix)
         return np.sqrt(np.maximum(squares, 0.0)), shapes
 

@@ -51,7 +51,7 @@ def particles(body: Any, plant: fx.Plant, context: Any) -> FloatArray:
     X = plant.bodies[1].pose(context)
     eta = body.element.deformation.eval(context)
     reduced = body.reduced
-    return (reduced.nodes - reduced.points[0] + reduced.shapes @ eta) @ X.R.T + X.p
+    return np.asarray((reduced.nodes - reduced.points[0] + reduced.shapes @ eta) @ X.R.T + X.p)
 
 
 def test_energies_and_momentum_are_those_of_all_particles() -> None:
@@ -65,7 +65,7 @@ def test_energies_and_momentum_are_those_of_all_particles() -> None:
         state.set(context, x + sign * h * x_rate)
         velocities.append(sign * particles(body, plant, context) / (2.0 * h))
     state.set(context, x)
-    v = sum(velocities)
+    v = velocities[0] + velocities[1]
     assert context.get("kinetic_energy") == pytest.approx(0.5 * np.sum(v**2), rel=1e-7)
     momentum = np.concatenate([np.cross(r, v).sum(axis=0), v.sum(axis=0)])
     assert context.get("momentum") == pytest.approx(momentum, rel=1e-6)
@@ -217,3 +217,30 @@ def test_meshes_that_mislead_are_refused() -> None:
     ends = {"root": ((0, 0, 0), (1, 0, 0))}
     with pytest.warns(UserWarning, match="in mm"):
         fx.FlexibleBody.from_mesh("leaf", block(2, scale=1e4), STEEL, ends, modes=0)
+
+
+def test_a_fast_spin_is_refused() -> None:
+    _, plant, context = free_body()
+    plant.joint("bar_left").velocities.set(context, [200.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    with pytest.raises(fx.errors.EvaluationError, match="stiffening by spin"):
+        plant.calc_vdot(context)
+
+
+def test_one_interface_without_modes_is_a_rigid_body() -> None:
+    parts = {**lattice(), "interfaces": {"left": [0, 1, 2, 3]}}
+    body = fx.FlexibleBody.from_matrices("bar", **parts, modes=0)
+    builder = fx.PlantBuilder("plant")
+    builder.add_assembly(body)
+    plant = builder.build()
+    context = plant.create_default_context()
+    context_v = [1.0, -2.0, 3.0, 0.1, 0.2, 0.3]
+    plant.joint("bar_left").velocities.set(context, context_v)
+    r = parts["nodes"] - parts["nodes"][:4].mean(axis=0)
+    v = np.cross(context_v[:3], r) + context_v[3:]
+    assert context.get("kinetic_energy") == pytest.approx(0.5 * np.sum(v**2), rel=1e-12)
+    center = r.mean(axis=0)
+    inertia = np.sum(r**2) * np.eye(3) - r.T @ r
+    M = plant.calc_mass_matrix(context)
+    assert M[:3, :3] == pytest.approx(inertia, abs=1e-9)
+    assert M[3:, 3:] == pytest.approx(12.0 * np.eye(3), abs=1e-9)
+    assert context.get("center_of_mass") == pytest.approx(center, abs=1e-12)
