@@ -13,12 +13,30 @@ if TYPE_CHECKING:
         LuenbergerObserver as LuenbergerObserver,
         StateFeedback as StateFeedback,
     )
-    from flexure.blocks.flexures.beams.beam import Beam as Beam
-    from flexure.blocks.flexures.beams.flexure_assemblies import (
+    from flexure.blocks.flexures.assemblies.amplifiers import (
+        BridgeAmplifier as BridgeAmplifier,
+        LeverAmplifier as LeverAmplifier,
+    )
+    from flexure.blocks.flexures.assemblies.compound_guide import CompoundGuide as CompoundGuide
+    from flexure.blocks.flexures.assemblies.flexure_assemblies import (
         CrossPivot as CrossPivot,
         FoldedGuide as FoldedGuide,
         ParallelGuide as ParallelGuide,
     )
+    from flexure.blocks.flexures.assemblies.plane_springs import (
+        MembraneFlexure as MembraneFlexure,
+        SpiralFlexure as SpiralFlexure,
+    )
+    from flexure.blocks.flexures.assemblies.remote_pivots import (
+        ButterflyPivot as ButterflyPivot,
+        RemoteCenterHinge as RemoteCenterHinge,
+        RobertsGuide as RobertsGuide,
+    )
+    from flexure.blocks.flexures.assemblies.wire_assemblies import (
+        Bipod as Bipod,
+        Hexapod as Hexapod,
+    )
+    from flexure.blocks.flexures.beams.beam import Beam as Beam
     from flexure.blocks.flexures.beams.leaf_spring import (
         LeafSpring as LeafSpring,
         WireFlexure as WireFlexure,
@@ -32,6 +50,7 @@ if TYPE_CHECKING:
         FilletedNotch as FilletedNotch,
         Notch as Notch,
     )
+    from flexure.blocks.flexures.sections.fatigue import Fatigue as Fatigue
     from flexure.blocks.flexures.sections.materials import Material as Material
     from flexure.blocks.flexures.sections.rectangle_section import (
         RectangleSection as RectangleSection,
@@ -46,6 +65,7 @@ if TYPE_CHECKING:
         Bumper as Bumper,
         Cable as Cable,
     )
+    from flexure.blocks.forces.between_points.piezo_stack import PiezoStack as PiezoStack
     from flexure.blocks.forces.between_points.spring_damper import (
         LinearSpringDamper as LinearSpringDamper,
     )
@@ -55,6 +75,7 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.bushings.general_bushing import GeneralBushing as GeneralBushing
     from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
+    from flexure.blocks.forces.contacts.contact import Contact as Contact
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         OptimalMotion as OptimalMotion,
     )
     from flexure.solvers.design.optimization.optimization import Optimization as Optimization
+    from flexure.solvers.design.optimization.tolerances import Tolerances as Tolerances
     from flexure.solvers.design.pid.pid_tuning import PIDTuning as PIDTuning
     from flexure.solvers.design.state_space.feedback import FeedbackDesign as FeedbackDesign
     from flexure.solvers.design.state_space.observers import ObserverDesign as ObserverDesign

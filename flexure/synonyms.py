@@ -151,7 +151,7 @@ StickSlipFriction: StictionModel Stiction
 LinearBushingRollPitchYaw: Bushing RollPitchYawBushing
 LinearBushing: BushingElement SixDofSpring RigidBodySpringDamper
 DoorHingeConfig: HingeConfig
-Bumper: Contact ContactElement
+Contact: ContactElement ContactForce PointContact HuntCrossley
 RigidStop: Impact Restitution
 Beam: ANCFCable2D FlexibleBeam BeamElement beam PlanarBeam ANCFCable
 LeafSpring: Leaf Flexure Blade BladeFlexure LeafFlexure

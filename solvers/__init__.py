@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         optimal_motion as optimal_motion,
     )
     from flexure.solvers.design.optimization.optimization import optimize as optimize
+    from flexure.solvers.design.optimization.tolerances import tolerances as tolerances
     from flexure.solvers.design.pid.pid_tuning import tune_pid as tune_pid
     from flexure.solvers.design.predictive_control.nonlinear_controller import (
         NonlinearPredictiveController as NonlinearPredictiveController,

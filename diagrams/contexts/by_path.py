@@ -11,6 +11,7 @@ import numpy as np
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of
 from flexure.diagrams.systems.system import System
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 _Value = TypeVar("_Value")
 
@@ -60,6 +61,8 @@ class ByPath(dict[str, _Value]):
             if super().__contains__(name):
                 return name
             wanted = find_place(self._system, way)
+            if isinstance(wanted.handle, TiedParameter):  # entries are those of its members
+                wanted = Place.of(wanted.handle.members[0])
             return next((path for path in self if self._is_at(path, wanted)), None)
         return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ from flexure.diagrams.values.arrays import Array, as_number, freeze
 from flexure.diagrams.values.handles import Handle, Located
 from flexure.diagrams.values.parameters import NumericParameter
 from flexure.diagrams.values.state import ContinuousState, DiscreteState
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 if TYPE_CHECKING:
     from flexure.diagrams.contexts.context import Context
@@ -196,6 +198,24 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
     return Place(handle, np.array([_component(handle, label, way)]), ())
 
 
+def untied(context: Context, way: Way) -> list[Way]:
+    """Return the parameters that a path or handle ties together; else what is given.
+
+    Raises
+    ------
+    ContextError
+        When they differ in the context.
+    """
+    handle: Any = way
+    if isinstance(way, str):
+        with suppress(UnknownNameError):
+            handle = context.system.find(way)
+    if not isinstance(handle, TiedParameter):
+        return [way]
+    handle(context)
+    return list(handle.members)
+
+
 def _split(system: System, way: str, takes: Callable[[Any], bool] | None) -> tuple[Any, str]:
     """Return the handle before the brackets at the end of a path, and what is in them.
 
@@ -253,7 +273,7 @@ def _indices(shape: tuple[int, ...] | None) -> str:
 
 def _shape(handle: Any) -> tuple[int, ...] | None:
     """Return the shape of the value of a handle; None when it is no number or array."""
-    if isinstance(handle, NumericParameter):
+    if isinstance(handle, (NumericParameter, TiedParameter)):
         return handle.shape
     size = getattr(handle, "size", None)
     return None if size is None else (size,)

@@ -155,6 +155,8 @@ class Motion(LeafSystem):
         self._coordinates = coordinates
         ends = element.attachments
         self._first, self._last = ends[0], ends[-1]
+        default = element.create_default_context()
+        self._places = {end.label: end.X_BF(default) for end in ends}
         count = len(coordinates.names)
         self.position = self.declare_vector_input("position", count)
         self.velocity = self.declare_vector_input("velocity", count)
@@ -165,7 +167,7 @@ class Motion(LeafSystem):
             pose: Calculation = self._calc_pose
             velocity: Calculation = self._calc_velocity
             if end is not self.moving:
-                still = pose_on_wire(invert_transform(end.frame.X_BF))
+                still = pose_on_wire(invert_transform(self._places[end.label]))
                 pose = partial(_constant, np.concatenate([np.ravel(part) for part in still]))
                 velocity = partial(_constant, np.zeros(6))
             self.declare_vector_output(end.pose.name, POSE_SIZE, pose)
@@ -175,7 +177,7 @@ class Motion(LeafSystem):
     def _base(self) -> RigidTransform:
         """Return the pose of the frame that does not move, or that of the world."""
         end = self._first if self.moving is self._last else self._last
-        return end.frame.X_BF if end.pose is None else _AT_REST
+        return self._places[end.label] if end.pose is None else _AT_REST
 
     def _frame_pose(self, context: Any) -> RigidTransform:
         """Return the pose of the moving frame in the world."""
@@ -185,7 +187,7 @@ class Motion(LeafSystem):
         return compose_transforms(self._base(), invert_transform(X_AC))
 
     def _body_pose(self, context: Any) -> RigidTransform:
-        X_BF = self.moving.frame.X_BF
+        X_BF = self._places[self.moving.label]
         return compose_transforms(self._frame_pose(context), invert_transform(X_BF))
 
     def _calc_pose(self, context: Any) -> Array:

@@ -16,6 +16,7 @@ import flexure as fx
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
 from tests.contracts import parts
+from tests.contracts.contact_recipes import contacts
 from tests.contracts.hinge_recipes import HINGES
 from tests.support.tiers import by_tier
 
@@ -396,6 +397,19 @@ CATALOG: dict[str, Recipe] = {
         stiffness=30.0,
         damping=0.0,
     ),
+    "PiezoStack": recipe(
+        fx.PiezoStack,
+        _LEFT,
+        _P,
+        _ASKEW,
+        _Q,
+        free_length=0.7,
+        blocking_force=30.0,
+        free_stroke=0.9,
+        damping=2.0,
+        hysteresis_force=9.0,
+        hysteresis_stroke=1.5,
+    ),
     "Cable": recipe(fx.Cable, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=1.0, **_ROPE),
     "Cable with damping": recipe(
         fx.Cable,
@@ -426,6 +440,7 @@ CATALOG: dict[str, Recipe] = {
     "Bumper, linear": recipe(
         fx.Bumper, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=3.0, stiffness=90.0
     ),
+    **contacts(_WORLD, _LEFT, _ASKEW),
     "LinearBushingRollPitchYaw": recipe(fx.LinearBushingRollPitchYaw, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushingRollPitchYaw, energy-consistent": recipe(
         fx.LinearBushingRollPitchYaw, _WORLD, _RIGHT, energy_consistent=True, **_BUSHING
@@ -461,6 +476,8 @@ CATALOG: dict[str, Recipe] = {
         clamped_warping=True,
         segments=1,
         planar=True,
+        ends=(-0.25, 0.5),
+        fatigue=fx.Fatigue(3.0, 8.0, cycles=1e5, stress_ratio=0.1, concentration=1.5),
     ),
     "Beam that is tapered": recipe(
         fx.Beam,

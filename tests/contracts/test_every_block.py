@@ -46,6 +46,7 @@ ROUNDED = {
     fx.Beam,
     fx.Bumper,
     fx.Cable,
+    fx.Contact,
     fx.DoorHinge,
     fx.GainSchedule,
     fx.GeneralBushing,

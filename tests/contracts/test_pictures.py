@@ -189,6 +189,9 @@ PICTURES: dict[str, Callable[[], Any]] = {
         inputs={"u": (-2.0, 2.0)},
         end={"y": 0.5},
     ).plot(),
+    "tolerances": lambda: fx.tolerances(
+        door(), {"door.panel.mass": "5 %"}, fx.metrics.final(ANGLE) <= 1.0, 0.1, num_samples=8
+    ).plot(),
     "optimization": lambda: fx.optimize(
         door(), {"pid.kd": (8.0, 20.0)}, "overshoot", t_final=3.0, signals=ANGLE, max_evaluations=40
     ).plot(),

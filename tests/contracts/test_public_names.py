@@ -102,6 +102,7 @@ def test_a_function_returns_an_object_of_the_class_of_the_same_name(
     [
         *(pair for pair in PAIRS if pair[0] != "compiled_equations"),
         ("optimize", fx.results.Optimization),
+        ("tolerances", fx.results.Tolerances),
     ],
 )
 def test_who_calls_the_class_is_told_the_function(function: str, kind: Any) -> None:
@@ -127,6 +128,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "page",
         "stiffness",
         "sweep",
+        "tolerances",
         "tune",
         "widget",
     ]

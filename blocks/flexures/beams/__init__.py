@@ -1,1 +1,1 @@
-"""Beams: their laws, shapes and segments, and the leaves, pivots and guides made of them."""
+"""Beams: their laws, shapes and segments, and leaves and wires."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
+    checked_ends,
     checked_segments,
     require_one_shape,
     require_parts,
@@ -21,13 +22,13 @@ from flexure.blocks.flexures.beams.beam_options import (
 from flexure.blocks.flexures.beams.beam_segment import (
     BeamSegment,
     divide,
+    end_offsets,
     end_shares,
     node_joints,
     rigid_halves,
     section_inertia,
 )
 from flexure.blocks.flexures.beams.beam_shapes import (
-    Shape,
     default_length,
     require_fit,
     require_length,
@@ -43,6 +44,7 @@ from flexure.blocks.flexures.beams.range_checks import (
 )
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.flexures.beams.tapered_segment import Taper, TaperedSegment
+from flexure.blocks.flexures.sections.fatigue import Fatigue
 from flexure.blocks.flexures.sections.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -51,13 +53,16 @@ from flexure.blocks.flexures.sections.flexure_parameters import (
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.section_forces import place_names, section_force_names
 from flexure.blocks.flexures.sections.sections import Section
-from flexure.blocks.flexures.sections.strength import safety, stresses_along
+from flexure.blocks.flexures.sections.strength import StressedElement, stresses_along
 from flexure.blocks.flexures.sections.warping import (
     part_left_by_warping,
     unevenness,
     warping_length,
 )
-from flexure.blocks.math import RigidTransform, relative_pose, rotation_vector_from_rotation
+from flexure.blocks.math import (
+    RigidTransform,
+    rotation_vector_from_rotation,
+)
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.joints import Joint
@@ -72,7 +77,7 @@ from flexure.diagrams.values.arrays import Array, as_number, check_name
 from flexure.diagrams.values.parameters import NumericParameter
 
 
-class Beam(PresentedBeam):
+class Beam(PresentedBeam, StressedElement):
     """A slender elastic beam from frame A to frame C, with a section and a material.
 
     The beam is along x, with the thickness of its section along y and the width along z, so that a
@@ -171,6 +176,13 @@ class Beam(PresentedBeam):
     planar : bool
         Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
         move in that plane. The plane moves with A, as on a spinning hub.
+    ends : (float, float)
+        How far the ends are from the frames, along x of A and of C, in lengths of the beam. With
+        ``(-0.5, 0.5)`` the frames coincide in its middle, whatever its length is in a context. In
+        all equations and outputs, A and C stand for the ends.
+    fatigue : Fatigue, optional
+        What it endures. Its numbers are parameters, such as ``fatigue_cycles``, and the output
+        ``fatigue_safety`` is the safety if the present stress is the extreme of a cycle.
 
     Raises
     ------
@@ -229,7 +241,6 @@ class Beam(PresentedBeam):
     shear_modulus: NumericParameter
     density: NumericParameter
     yield_strength: NumericParameter
-    safety: LeafOutputPort
 
     def __init__(
         self,
@@ -252,10 +263,14 @@ class Beam(PresentedBeam):
         prestressed: bool = False,
         segments: int = 1,
         planar: bool = False,
+        ends: tuple[float, float] = (0.0, 0.0),
+        fatigue: Fatigue | None = None,
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = checked_segments(segments, name)
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
+        self.ends = checked_ends(ends, attempt)
+        offsets = end_offsets(self._calc_offset, self.ends)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
         self._taper: Taper | None = None
@@ -267,8 +282,10 @@ class Beam(PresentedBeam):
             if end_section is not None:
                 self._taper = Taper(type(end_section), bool(shear), **kind)
                 segment = partial(TaperedSegment, taper=self._taper)
-            inside = divide(name, frame_a, frame_c, count, self.planar, segment)
-        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
+            inside = divide(name, frame_a, frame_c, count, self.planar, self.ends, segment)
+        super().__init__(
+            name, frame_a, frame_c, dissipates=time is not None, inside=inside, offsets=offsets
+        )
         self.num_segments = count
         require_parts(section, end_section, material, attempt)
         self.shear = flag(shear, "shear", attempt, error=DeclarationError)
@@ -283,7 +300,7 @@ class Beam(PresentedBeam):
             require_warping(section, end_section, attempt)
         is_straight = curvature is None and unstressed_pose is None
         self.section = ShapeParameters(self, section)
-        self.end_section: ShapeParameters[Section] | None = None
+        self.end_section = None
         if end_section is not None:
             self.end_section = ShapeParameters(self, end_section, prefix="end_")
         self.material = MaterialParameters(self, material)
@@ -313,7 +330,7 @@ class Beam(PresentedBeam):
         else:
             self.declare_inertias(self._calc_halves)
             self._declare_outputs()
-        self._declare_stresses()
+        self._declare_stresses(fatigue)
         limits = beam_limits(self.material.yield_strength, material)
         stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
         bending = () if self.inside else BENDING_LIMITS  # segments tell how far they bend
@@ -384,7 +401,7 @@ class Beam(PresentedBeam):
             doc="spatial force on C about Co, expressed in C",
         )
 
-    def _declare_stresses(self) -> None:
+    def _declare_stresses(self, fatigue: Fatigue | None) -> None:
         places = place_names(self.num_segments)
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
@@ -414,21 +431,7 @@ class Beam(PresentedBeam):
             element_names=places,
             doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
-        self.greatest_stress = self.declare_vector_output(
-            "greatest_stress",
-            1,
-            self._calc_greatest_stress,
-            prerequisites=[self._stresses],
-            unit="Pa",
-        )
-        if self.material.yield_strength is not None:
-            self.safety = self.declare_vector_output(
-                "safety",
-                1,
-                self._calc_safety,
-                prerequisites=[self._stresses],
-                doc="yield strength over the greatest stress",
-            )
+        self._declare_stress([self._stresses], fatigue)
 
     # Equations -------------------------------------------------------------------------------
 
@@ -438,12 +441,6 @@ class Beam(PresentedBeam):
             return self._taper.law(self._constants[segment - 1](context), self.label)
         kind = BeamLaw if self.end_section is None else TaperedBeamLaw
         return kind.from_constants(self._constants[0](context), self.label)
-
-    def section_at(self, part: float, context: Any) -> Section:
-        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
-        if self.end_section is None:
-            return self.section(context)
-        return self.section.towards(self.end_section, part, context)
 
     def _calc_constants(self, place: int, context: Any) -> Array:
         """Return what makes the law of a segment, from geometry and material."""
@@ -543,12 +540,15 @@ class Beam(PresentedBeam):
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
 
-    def _calc_greatest_stress(self, context: Any) -> Array:
+    def calc_greatest_stress(self, context: Any) -> Array:
+        """Return the greatest equivalent stress in Pa."""
         return np.max(self._stresses(context))
 
-    def _calc_safety(self, context: Any) -> Array:
-        assert self.material.yield_strength is not None
-        return safety(self.material.yield_strength(context), np.max(self._stresses(context)))
+    def calc_notched_stress(self, context: Any, factor: Array) -> Array:
+        """Return the greatest equivalent stress in Pa, with a factor at both ends."""
+        stresses = self._stresses(context)
+        ends = factor * np.maximum(stresses[0], stresses[-1])
+        return np.maximum(ends, np.max(stresses))
 
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the stress for each strength, how thick the beam is, and how far it bends."""
@@ -569,8 +569,7 @@ class Beam(PresentedBeam):
             _, y, z = rotation_vector_from_rotation(R).tolist()
             warn_of_curved_taper(self.name, ends, self.material.default, (y, z), self.num_segments)
         if not self.prestressed:
-            length, found = float(self.length.default), relative_pose(*poses)
-            require_fit(self, length, wanted=self.default_shape()(length), found=found)
+            require_fit(self, *poses)
 
     @property
     def restricts_starts(self) -> bool:
@@ -589,9 +588,5 @@ class Beam(PresentedBeam):
     def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self.default_shape(), float(self.length.default)
+        poses = [self.default_end(k, RigidTransform(*pose)) for k, pose in enumerate(poses)]
         return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
-
-    def default_shape(self) -> Shape:
-        """Return the shape of the unstressed beam in new contexts."""
-        curvature = None if self.curvature is None else self.curvature.default
-        return unstressed_shape(self.length.default, curvature, self.unstressed_pose)

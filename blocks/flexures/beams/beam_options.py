@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections.sections import RoundSection, Section
 from flexure.diagrams.checks.arguments import require
 from flexure.diagrams.checks.errors import DeclarationError
-from flexure.diagrams.values.arrays import check_size
+from flexure.diagrams.values.arrays import as_number, check_bounds, check_size
 
 MOST_SEGMENTS = 1000  # errors fall with the fourth power, and are rounding long before
 
@@ -26,6 +28,13 @@ def checked_segments(segments: Any, name: str) -> int:
             " with the fourth power of the number",
         )
     return count
+
+
+def checked_ends(ends: Any, attempt: str) -> tuple[float, float]:
+    """Return where both ends of a beam are in its frames, in parts of its length."""
+    begin, end = as_number(ends, (2,), f"{attempt} with ends").tolist()
+    check_bounds(np.array([begin, end]), f"{attempt} with ends")
+    return begin, end
 
 
 def require_plate(section: Section, attempt: str) -> None:

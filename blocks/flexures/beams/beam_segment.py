@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.flexures.beams.beam_shapes import Shape
+from flexure.blocks.flexures.beams.presented_beam import PresentedBeam
 from flexure.blocks.flexures.beams.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, WEIGHTS
 from flexure.blocks.flexures.sections.section_forces import PLACES, section_force_names
@@ -60,6 +62,8 @@ class BeamSegment(HalfwayElement):
         How many numbers ``constants`` has.
     planar : bool
         Whether both ends move in the plane x-y of A alone.
+    ends : (float, float)
+        How far along x of A and of C the ends are, in lengths of the segment.
     """
 
     def __init__(
@@ -71,13 +75,16 @@ class BeamSegment(HalfwayElement):
         damped: bool,
         num_constants: int,
         planar: bool = False,
+        ends: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self.planar = planar
         given = {"constants": num_constants}
-        super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
+        offsets = end_offsets(self._calc_offset, ends)
+        super().__init__(name, frame_a, frame_c, dissipates=damped, given=given, offsets=offsets)
         (self.constants,) = self.given_ports
         self.lumps = self.declare_vector_input("lumps", 2 * INERTIA_SIZE)
-        self.declare_inertias(self._calc_carried, prerequisites=[self.lumps])
+        reads = [self.lumps, *([self.constants] if offsets else [])]
+        self.declare_inertias(self._calc_carried, prerequisites=reads)
         self._declare_outputs()
         self.section_forces = self.declare_vector_output(
             "section_forces",
@@ -103,6 +110,9 @@ class BeamSegment(HalfwayElement):
         law = BeamLaw.from_constants(self.constants(context), self.label)
         return replace(law, planar=self.planar)
 
+    def _calc_offset(self, part: float, context: Any) -> Array:
+        return part * self.constants(context)[0]  # the length comes first
+
     def _calc_carried(self, context: Any) -> Sequence[Array]:
         both = self.lumps(context)
         return [both[:INERTIA_SIZE], both[INERTIA_SIZE:]]
@@ -124,15 +134,30 @@ def divide(
     frame_c: FrameLike,
     count: int,
     planar: bool,
+    ends: tuple[float, float],
     segment: Callable[..., Any],
 ) -> Division:
     """Return nodes and segments of a beam; those between nodes know that these are in a plane."""
     nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
+    begin, end = (count * part for part in ends)
     segments = [
-        segment(f"{name}_{k}", A, C, planar=planar and 1 < k < count)
+        segment(
+            f"{name}_{k}",
+            A,
+            C,
+            planar=planar and 1 < k < count,
+            ends=(begin * (k == 1), end * (k == count)),
+        )
         for k, (A, C) in enumerate(pairwise([frame_a, *nodes, frame_c]), 1)
     ]
     return Division(nodes, segments)
+
+
+def end_offsets(
+    calc: Callable[[float, Any], Array], ends: tuple[float, float]
+) -> dict[str, Callable[[Any], Array]]:
+    """Return the offsets of the ends of a beam that are not at its frames, by their labels."""
+    return {label: partial(calc, part) for label, part in zip("AC", ends, strict=True) if part}
 
 
 def end_shares(count: int) -> list[tuple[float, float]]:
@@ -192,7 +217,7 @@ def section_inertia(line: Array) -> Array:
 
 
 def node_joints(
-    beam: HalfwayElement,
+    beam: PresentedBeam,
     shape: Shape,
     length: float,
     world: Body,
@@ -244,7 +269,7 @@ def node_joints(
 
 
 def _plane_of_nodes(
-    beam: HalfwayElement,
+    beam: PresentedBeam,
     world: Body,
     X_WA: RigidTransform,
     X_AC: RigidTransform,
@@ -264,7 +289,7 @@ def _plane_of_nodes(
     is_flat = max(abs(X_AC.p[2]) / length, float(np.linalg.norm(X_AC.R[:2, 2]))) < EXACT
     first.planar = True
     last.planar = is_flat and last.link1 in bodies
-    return Frame(name, base, X_WA if base is world else A.X_BF)
+    return Frame(name, base, X_WA if base is world else beam.default_end(0, A.X_BF))
 
 
 def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from flexure.blocks.flexures.sections.section_forces import SECTION_FORCES
-from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
+    compose_transforms,
+    relative_pose,
     rotation_from_rotation_vector,
     rotation_vector_from_rotation,
 )
@@ -56,20 +57,20 @@ def along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
     return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
 
 
-def require_fit(
-    beam: HalfwayElement, length: float, *, wanted: RigidTransform, found: RigidTransform
-) -> None:
+def require_fit(beam: Beam, X_WA: RigidTransform, X_WC: RigidTransform) -> None:
     """Refuse frames between which a beam does not fit.
 
     Parameters
     ----------
     beam : HalfwayElement
         The beam.
-    length : float
-        Its length in m.
-    wanted, found : RigidTransform
-        The pose of C in A, of the unstressed beam and of the frames.
+    X_WA, X_WC : RigidTransform
+        The default poses of its frames in the world.
     """
+    length, (begin, end) = float(beam.length.default), beam.ends
+    wanted = compose_transforms(along_line(begin * length), beam.default_shape()(length))
+    wanted = compose_transforms(wanted, along_line(-end * length))
+    found = relative_pose(X_WA, X_WC)
     offset = float(np.linalg.norm(found.p - wanted.p))
     turn = float(np.linalg.norm(rotation_vector_from_rotation(wanted.R.T @ found.R)))
     if offset > _FIT * length or turn > _FIT:
@@ -100,7 +101,7 @@ def require_length(beam: Beam, context: Any) -> None:
         return
     stiffness = beam.youngs_modulus(context) * beam.section_at(0.5, context).area
     tensions = beam.section_forces(context)[SECTION_FORCES.index("N") :: len(SECTION_FORCES)]
-    strain = float(np.mean(tensions) / stiffness)
+    strain = float(tensions[np.argmax(np.abs(tensions))] / stiffness)
     if abs(strain) > _STRAIN:
         raise EvaluationError(
             f"Cannot begin with '{beam.label}.length' = {length:.6g} m",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beams.beam_shapes import Shape
-from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
+from flexure.blocks.flexures.beams.beam_shapes import Shape, along_line, unstressed_shape
+from flexure.blocks.flexures.sections.fatigue import Fatigue
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
-from flexure.blocks.math import RigidTransform
+from flexure.blocks.math import RigidTransform, compose_transforms
 from flexure.blocks.multibody.bodies.bodies import Frame
 from flexure.blocks.multibody.force_elements.presentation import Ribbon
 from flexure.diagrams.systems.ports import LeafOutputPort
-from flexure.diagrams.values.arrays import FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
 
 _BENT = 0.1  # parts of its length by which the end of a beam is moved
@@ -27,18 +27,32 @@ class PresentedBeam(HalfwayElement):
     drawn_as = "ribbon"
     length: NumericParameter
     material: MaterialParameters
-    end_section: Any
+    section: ShapeParameters[Section]
+    end_section: ShapeParameters[Section] | None
     num_segments: int
+    ends: tuple[float, float]
+    curvature: NumericParameter | None
     unstressed_pose: RigidTransform | None
+    fatigue: ShapeParameters[Fatigue] | None
     stress: LeafOutputPort
 
-    @abstractmethod
     def section_at(self, part: float, context: Any) -> Section:
         """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+        if self.end_section is None:
+            return self.section(context)
+        return self.section.towards(self.end_section, part, context)
 
-    @abstractmethod
+    def _calc_offset(self, part: float, context: Any) -> Array:
+        return part * self.length(context)
+
     def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""
+        curvature = None if self.curvature is None else self.curvature.default
+        return unstressed_shape(self.length.default, curvature, self.unstressed_pose)
+
+    def default_end(self, number: int, frame: RigidTransform) -> RigidTransform:
+        """Return the default pose of end A (0) or C (1) from that of its frame."""
+        return compose_transforms(frame, along_line(self.ends[number] * self.length.default))
 
     def ribbon(self, context: Any) -> Ribbon:
         """Return the beam with its sections, bent between its ends and nodes."""
@@ -49,8 +63,10 @@ class PresentedBeam(HalfwayElement):
             chord = np.linalg.norm(rest.p)
             start[1] = rest.p / (chord if chord > 0.0 else 1.0)
             end[1] = rest.R.T @ start[1]
+        first, length = start.copy(), float(self.length.get(context))
+        first[0, 0], end[0, 0] = (part * length for part in self.ends)
         frames: list[tuple[Frame, FloatArray]] = [
-            (self.attachments[0].frame, start),
+            (self.attachments[0].frame, first),
             *((node.frame, start) for node in self.inside.nodes),
             (self.attachments[1].frame, end),
         ]
@@ -59,7 +75,7 @@ class PresentedBeam(HalfwayElement):
             apart = parts[:1] if self.end_section is None else parts
             return np.array([self.section_at(float(each), context).outline() for each in apart])
 
-        length = float(self.length.get(context)) / self.num_segments
+        length /= self.num_segments
         return Ribbon(frames, length, outlines, self.stress, self.material.yield_strength)
 
     def undivided(self: Any) -> Any:
@@ -83,6 +99,8 @@ class PresentedBeam(HalfwayElement):
             plate=self.plate,
             clamped_warping=self.clamped_warping,
             prestressed=self.prestressed,
+            ends=self.ends,
+            fatigue=None if self.fatigue is None else self.fatigue.default,
         )
 
     def unstressed_frames(self) -> RigidTransform:

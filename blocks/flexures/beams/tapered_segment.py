@@ -80,6 +80,8 @@ class TaperedSegment(BeamSegment):
         As for a `BeamSegment`. Its ``constants`` are the numbers of `Taper.law`.
     taper : Taper
         What all segments have in common.
+    **options
+        ``planar`` and ``ends``, as for a `BeamSegment`.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class TaperedSegment(BeamSegment):
         frame_c: FrameLike,
         *,
         taper: Taper,
-        planar: bool = False,
+        **options: Any,
     ) -> None:
         self._taper = taper
         super().__init__(
@@ -98,7 +100,7 @@ class TaperedSegment(BeamSegment):
             frame_c,
             damped=taper.damped,
             num_constants=taper.num_numbers,
-            planar=planar,
+            **options,
         )
         self._law = self.declare_cache_entry("law", self._calc_law, prerequisites=[self.constants])
 

@@ -38,7 +38,8 @@ class FlexibleBody(PartGroup):
     Elasticity is linear: rotations between interfaces should stay below 0.1 rad. Stiffening by load
     or spin is neglected, and at 0.1 of the first angular frequency a spin changes that frequency by
     about 0.6 %; above 0.3 it is refused. The output ``utilization`` compares both with these
-    limits, and `check_limits` and statics warn. Chains of several bodies stiffen, since their interfaces turn.
+    limits, and `check_limits` and statics warn. Chains of several bodies stiffen, since their
+    interfaces turn.
 
     Made by `from_matrices` or `from_mesh`. In the plant the block ``<name>`` has the outputs
     ``deformation``, energies and ``utilization``, and the parameter ``damping_ratio`` of the modes

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters
+from flexure.blocks.flexures.sections.fatigue import Fatigue
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.section_forces import PLACES
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.force_elements.limits import Limit
 from flexure.diagrams import scalars
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort, Prerequisite
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.parameters import NumericParameter
@@ -98,14 +101,20 @@ def safety(strength: Array, stress: Array) -> Array:
 class StressedElement(ForceElement):
     """A flexure with the outputs ``greatest_stress``, and ``safety`` where yield is known.
 
+    With a `Fatigue`, it has the output ``fatigue_safety`` as well.
+
     A subclass has its `MaterialParameters` as ``material``, implements `calc_greatest_stress`, and
     calls `_declare_stress` in its constructor.
     """
 
     material: MaterialParameters
     safety: LeafOutputPort
+    fatigue: ShapeParameters[Fatigue] | None
+    fatigue_safety: LeafOutputPort
 
-    def _declare_stress(self, prerequisites: Sequence[Prerequisite]) -> None:
+    def _declare_stress(
+        self, prerequisites: Sequence[Prerequisite], fatigue: Fatigue | None = None
+    ) -> None:
         self.greatest_stress = self.declare_vector_output(
             "greatest_stress",
             1,
@@ -122,10 +131,31 @@ class StressedElement(ForceElement):
                 prerequisites=prerequisites,
                 doc="yield strength over the greatest stress",
             )
+        self.fatigue = None
+        if fatigue is not None:
+            attempt, wanted = f"Cannot make '{self.label}' with fatigue", "a Fatigue, or None"
+            require(isinstance(fatigue, Fatigue), fatigue, attempt, wanted, error=DeclarationError)
+            self.fatigue = ShapeParameters(self, fatigue, prefix="fatigue_")
+            self.fatigue_safety = self.declare_vector_output(
+                "fatigue_safety",
+                1,
+                self._calc_fatigue_safety,
+                prerequisites=prerequisites,
+                doc="safety against fatigue if this is the extreme of a cycle",
+            )
 
     @abstractmethod
     def calc_greatest_stress(self, context: Any) -> Array:
         """Return the greatest equivalent stress in Pa."""
+
+    def calc_notched_stress(self, context: Any, factor: Array) -> Array:
+        """Return the greatest equivalent stress in Pa, times a factor of stress concentration."""
+        return factor * self.calc_greatest_stress(context)
+
+    def _calc_fatigue_safety(self, context: Any) -> Array:
+        assert self.fatigue is not None
+        fatigue = self.fatigue(context)
+        return fatigue.safety(self.calc_notched_stress(context, fatigue.concentration))
 
     def _calc_safety(self, context: Any) -> Array:
         assert self.material.yield_strength is not None

@@ -53,6 +53,8 @@ class PointToPointElement(BodyForceElement):
         Position of Q in B in m.
     free_length : float
         Length ℓ₀ > 0 without force, in m.
+    **options
+        Further arguments of `BodyForceElement`, such as ``states`` and ``drives``.
 
     Raises
     ------
@@ -76,8 +78,9 @@ class PointToPointElement(BodyForceElement):
         p_BQ: npt.ArrayLike,
         *,
         free_length: float,
+        **options: Any,
     ) -> None:
-        super().__init__(name, {"A": body_a, "B": body_b})
+        super().__init__(name, {"A": body_a, "B": body_b}, **options)
         self.p_AP = self._declare_point("p_AP", p_AP, "of P in A")
         self.p_BQ = self._declare_point("p_BQ", p_BQ, "of Q in B")
         self.free_length = self.declare_numeric_parameter(

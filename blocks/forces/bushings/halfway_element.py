@@ -72,11 +72,12 @@ class HalfwayElement(BodyForceElement):
     def _declare_kinematics(self) -> None:
         positions, velocities = self.position_ports, self.velocity_ports
         given = self.given_ports
+        motions = [*positions, *velocities, *given]
         self._deformation = self.declare_cache_entry(
             "deformation", self._calc_deformation, prerequisites=[*positions, *given]
         )
         self._frame_motions = self.declare_cache_entry(
-            "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
+            "frame_motions", self._calc_frame_motions, prerequisites=motions
         )
         self._rates = self.declare_cache_entry(
             "deformation_rates",

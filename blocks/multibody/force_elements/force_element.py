@@ -231,27 +231,38 @@ class BodyAttachment:
         The frame on the body at which the element is attached.
     pose, velocity : InputPort or None
         Pose X_WB and spatial velocity V_WB of the body; None for the world.
+    offset : callable or None
+        Returns how far along the x axis of the frame the element is attached, in m, for a context;
+        None if it is attached at the frame.
     """
 
     label: str
     frame: Frame
     pose: InputPort | None
     velocity: InputPort | None
+    offset: Calculation | None = None
 
     @property
     def body(self) -> Body:
         """The body to which the element is attached."""
         return self.frame.body
 
+    def X_BF(self, context: Any) -> RigidTransform:
+        """Return the pose in the body at which the element is attached."""
+        X_BF = self.frame.X_BF
+        if self.offset is None:
+            return X_BF
+        return RigidTransform(X_BF.R, X_BF.p + self.offset(context) * X_BF.R[:, 0])
+
     def pose_of_frame(self, context: Any) -> RigidTransform:
         """Return the pose of the frame in the world; unlike `motion` it reads no velocity."""
         if self.pose is None:
-            return self.frame.X_BF
-        return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
+            return self.X_BF(context)
+        return compose_transforms(pose_from_wire(self.pose(context)), self.X_BF(context))
 
     def at_rest(self, context: Any) -> FrameMotion:
         """Return the pose of the frame, and no velocity."""
-        X_BF = self.frame.X_BF
+        X_BF = self.X_BF(context)
         if self.pose is None:
             return FrameMotion(X_BF, np.zeros(6), X_BF.p)
         X_WB = pose_from_wire(self.pose(context))
@@ -296,8 +307,14 @@ class BodyForceElement(ForceElement):
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
         Sizes of further inputs, by their names.
+    drives : mapping of str to str, optional
+        Units of further inputs of size 1 that are inputs of the plant, ``<name>.<input>``, by their
+        names; they are 0 while nothing is connected.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
+    offsets : mapping of str to callable, optional
+        Of frames, by their labels: how far along its x axis the element is attached, in m, as a
+        function of parameters and ``given`` inputs in a context.
     states : mapping of str, optional
         Of an element with continuous state: the arguments of ``declare_continuous_state``.
     memory : mapping of str to array_like, optional
@@ -313,6 +330,8 @@ class BodyForceElement(ForceElement):
         What is inside of an element that is divided; nothing in others.
     given_ports : list of InputPort
         The inputs of ``given``.
+    drive_ports : list of InputPort
+        The inputs of ``drives``.
 
     Raises
     ------
@@ -370,7 +389,9 @@ class BodyForceElement(ForceElement):
         *,
         dissipates: bool = True,
         given: Mapping[str, int] | None = None,
+        drives: Mapping[str, str] | None = None,
         inside: Division | None = None,
+        offsets: Mapping[str, Calculation] | None = None,
         states: Mapping[str, Any] | None = None,
         memory: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
@@ -378,7 +399,8 @@ class BodyForceElement(ForceElement):
         self.inside = inside or UNDIVIDED
         attempt = f"Cannot attach '{name}'"
         self.attachments = tuple(
-            self._attach(label, as_frame(frame, attempt)) for label, frame in frames.items()
+            self._attach(label, as_frame(frame, attempt), (offsets or {}).get(label))
+            for label, frame in frames.items()
         )
         positions = [each.pose for each in self.attachments if each.pose is not None]
         velocities = [each.velocity for each in self.attachments if each.velocity is not None]
@@ -386,9 +408,13 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
+        self.drive_ports = [
+            self.declare_vector_input(each, 1, default=[0.0], unit=unit)
+            for each, unit in (drives or {}).items()
+        ]
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
-        at_rest = [*positions, *self.given_ports, *own]
+        at_rest = [*positions, *self.given_ports, *self.drive_ports, *own]
         calc, both = self._calc_forces, [*at_rest, *velocities]
         reads = both if dissipates else at_rest
         if self.inside:
@@ -501,12 +527,12 @@ class BodyForceElement(ForceElement):
         """Name of the group of bodies that the element belongs to, that of its last frame."""
         return self.attachments[-1].body.model_instance
 
-    def _attach(self, label: str, frame: Frame) -> BodyAttachment:
+    def _attach(self, label: str, frame: Frame, offset: Calculation | None) -> BodyAttachment:
         if frame.body.is_world:
-            return BodyAttachment(label, frame, None, None)
+            return BodyAttachment(label, frame, None, None, offset)
         pose = self.declare_vector_input(f"pose_{label}", POSE_SIZE)
         velocity = self.declare_vector_input(f"velocity_{label}", 6)
-        return BodyAttachment(label, frame, pose, velocity)
+        return BodyAttachment(label, frame, pose, velocity, offset)
 
     def _calc_forces(self, context: Any) -> Sequence[Array]:
         return self._one_for_each_frame(
@@ -520,7 +546,7 @@ class BodyForceElement(ForceElement):
             calc(context), "inertias", "Return ten numbers for every frame, the world's too"
         )
         attached = zip(carried, self.attachments, strict=True)
-        return [inertia_on_body(inertia, each.frame.X_BF) for inertia, each in attached]
+        return [inertia_on_body(inertia, each.X_BF(context)) for inertia, each in attached]
 
     def _one_for_each_frame(
         self, values: Sequence[Array], what: str, remedy: str

@@ -89,7 +89,7 @@ class Presented:
 
     def attachment_points(self, context: Any) -> list[FloatArray]:
         """Return the points between which it is drawn, each in the frame of its body."""
-        return [each.frame.X_BF.p for each in self.attachments]
+        return [each.X_BF(context).p for each in self.attachments]
 
     def ribbon(self, context: Any) -> Ribbon | None:
         """Return the shape of an element drawn as a ribbon, at the values of a context."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.force_elements.force_element import ForceElement
 from flexure.blocks.multibody.joints.base.joint import Joint
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 
 class PartGroup:
@@ -18,12 +19,15 @@ class PartGroup:
         Name of the group.
     bodies, joints, force_elements : sequence
         What it consists of; each is named after the group.
+    tied : sequence of TiedParameter
+        Parameters of its parts that the plant has under the name of the group.
     """
 
     name: str
     bodies: Sequence[Body] = ()
     joints: Sequence[Joint] = ()
     force_elements: Sequence[ForceElement] = ()
+    tied: tuple[TiedParameter, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"

@@ -28,6 +28,7 @@ from flexure.diagrams.checks.errors import ContextError, UnknownNameError, sugge
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
 from flexure.diagrams.values.handles import Handle, require_context
 from flexure.diagrams.values.parameters import NumericParameter
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.trees.actuator import Actuator
@@ -84,10 +85,17 @@ class Plant(PlantBase):
     actuators: tuple[Actuator, ...]
 
     def adopt(
-        self, tree: MultibodyTree, frames: tuple[Frame, ...], actuators: tuple[Actuator, ...]
+        self,
+        tree: MultibodyTree,
+        frames: tuple[Frame, ...],
+        actuators: tuple[Actuator, ...],
+        tied: tuple[TiedParameter, ...],
     ) -> None:
         """Store the parts of a builder, and attach bodies and joints to the tree."""
         self.tree, self.frames, self.actuators = tree, frames, actuators
+        self._tied = {each.name: each for each in tied}
+        for each in tied:
+            each.system = self
         for body in tree.topology.bodies:
             body.tree = tree
         for joint in tree.joints:
@@ -168,7 +176,9 @@ class Plant(PlantBase):
             return super().find(path, takes)
         except UnknownNameError:
             owner = path.partition(".")[0]
-            own = {f"{owner}.{what}": handle for what, handle in self._parameters_of(owner)}
+            own: dict[str, Handle] = {**self._tied}
+            own |= {f"{owner}.{what}": handle for what, handle in self._parameters_of(owner)}
+            own = {name: each for name, each in own.items() if name.startswith(f"{owner}.")}
             if path in own:
                 return own[path]
             if not own and any(child.name == owner for child in self.children):
@@ -185,6 +195,7 @@ class Plant(PlantBase):
         paths = [f"{each}.{what}" for each in owners for what, _ in self._parameters_of(each)]
         for element in self.force_elements:
             paths += [f"{element.name}.{each.name}" for each in element.numeric_parameters]
+        paths += self._tied
         ports = (*self.output_ports, *self.input_ports)
         paths += [port.name for port in ports if not takes or takes(port)]
         return [path for path in paths if path.startswith(f"{owner}.")] or paths

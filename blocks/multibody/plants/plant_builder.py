@@ -41,6 +41,7 @@ from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values.arrays import as_number, bounded, check_bounds, check_name
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 _C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)
@@ -99,6 +100,7 @@ class PlantBuilder:
         self._inside: dict[str, Body | BodyForceElement] = {}
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
+        self._tied: tuple[TiedParameter, ...] = ()
         self._ledger: str | None = None
         self._assembled: AssembledStarts | None = None
         self._built_at: str | None = None
@@ -339,6 +341,7 @@ class PlantBuilder:
                 store.update(kept)
             self._graph = JointGraph(self._bodies.values(), self._joints.values())
             raise
+        self._tied += assembly.tied
         return assembly
 
     def _add_inside(self, attempt: str, element: BodyForceElement) -> None:
@@ -480,7 +483,7 @@ class PlantBuilder:
         export_ports(wiring, tree, elements, [*self._actuators, *self._external])
         plant = wiring.build()
         assert isinstance(plant, Plant)
-        plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()))
+        plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()), self._tied)
         self._built_at = call_site()
         return plant
 

@@ -186,11 +186,18 @@ def export_ports(
     for constraint in tree.constraints:
         _export_constraint(wiring, constraint)
     for element in elements:
-        for port in element.output_ports:
-            wiring.export_output(port, f"{element.name}.{port.name}")
+        _export_element(wiring, element)
     for block, names in OUTPUTS.items():
         for name in names:
             wiring.export_output(f"{block}.{name}", name)
+
+
+def _export_element(wiring: DiagramBuilder, element: ForceElement) -> None:
+    """Export the outputs of a force element, and the inputs that drive it."""
+    for port in element.output_ports:
+        wiring.export_output(port, f"{element.name}.{port.name}")
+    for drive in element.drive_ports if isinstance(element, BodyForceElement) else ():
+        wiring.export_input(drive, name=f"{element.name}.{drive.name}")
 
 
 def _export_joint(wiring: DiagramBuilder, tree: MultibodyTree, joint: Joint) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Way
+from flexure.diagrams.contexts.value_places import Way, untied
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.analysis.frequency.quadratic_search import QuadraticSearch
@@ -224,7 +224,7 @@ class ValueMeasure(Measure):
 
     def request(self, context: Context, attempt: str) -> Request:
         """Return the linear model that is needed."""
-        return Request(outputs=(self.signal,))
+        return Request(outputs=tuple(untied(context, self.signal)[:1]))
 
     def pieces(self, seen: Seen) -> list[Piece]:
         """Return the pieces, the number first."""

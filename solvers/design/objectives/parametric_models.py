@@ -165,6 +165,9 @@ class ParametricModel:
         Beginning of messages.
     follows : bool
         Whether states of rest follow the parameters.
+    spread : ndarray, shape (k, n), optional
+        How the k numbers of the parameters follow n coordinates, by which numbers are
+        differentiated; the parameters themselves when omitted.
 
     Raises
     ------
@@ -182,6 +185,7 @@ class ParametricModel:
         attempt: str,
         *,
         follows: bool,
+        spread: FloatArray | None = None,
     ) -> None:
         remedy = "Use metrics of runs, or the plant only" if follows else "Pass period="
         refuse_sampled(context, attempt, remedy)
@@ -204,7 +208,8 @@ class ParametricModel:
         own = [key for key in _keys(self._variables) if key not in columns]
         self._num_columns, self._keys = len(columns), [*columns, *own]
         places = {key: k for k, key in enumerate(self._keys)}
-        self.num_parameters = len(_keys(self._variables))
+        self._spread = np.eye(len(_keys(self._variables))) if spread is None else spread
+        self.num_parameters = self._spread.shape[1]
         self._own = np.array([places[key] for key in _keys(self._variables)], dtype=np.intp)
         self._equations, known = kept_equations(
             inside.store.layout,
@@ -364,10 +369,10 @@ class ParametricModel:
         """Return how everything moves with the parameters: a column for each."""
         if "ways" not in point.made:
             ways = np.zeros((len(self._keys), self.num_parameters))
-            ways[self._own, range(self.num_parameters)] = 1.0
+            ways[self._own] = self._spread
             rows, unknown = self._rest(point)
             if len(unknown):
-                driven = rows[:, self._own]
+                driven = rows[:, self._own] @ self._spread
                 ways[unknown] = -solve(rows[:, unknown], driven)
                 self._require_following(rows @ ways, driven)
             point.made["ways"] = ways
@@ -407,7 +412,7 @@ class ParametricModel:
             raise EvaluationError(
                 self._attempt,
                 expected="states of rest that follow all parameters",
-                found=f"none that follows '{names[lost[0]]}'",
+                found=f"none that follows '{names[int(np.argmax(self._spread[:, lost[0]]))]}'",
                 remedy="Hold what moves freely, or lock a joint",
             )
 

@@ -16,7 +16,7 @@ from flexure.solvers.analysis.equations.one_thread import in_one_thread
 from flexure.solvers.analysis.operating_points.equilibria import settled
 from flexure.solvers.design.objectives.measures import Measure, Piece, Seen
 from flexure.solvers.design.objectives.parametric_models import ParametricModel
-from flexure.solvers.design.objectives.strokes import StrokeMeasure
+from flexure.solvers.design.objectives.strokes import Stroke, StrokeMeasure
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,19 @@ class _Look:
     def slopes(self) -> FloatArray:
         """Return the derivatives of the number by the parameters."""
         return slopes_of(self.seen, self.piece, self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """One measure with derivatives by coordinates that parameters follow."""
+
+    look: _Slopes
+    spread: FloatArray | None
+
+    def slopes(self) -> FloatArray:
+        """Return the derivatives of the number by the coordinates."""
+        slopes = self.look.slopes()
+        return slopes if self.spread is None else slopes @ self.spread
 
 
 class _Slopes(Protocol):
@@ -69,14 +82,23 @@ class RestNumbers:
         The measures.
     attempt : str
         Beginning of messages.
+    spread : ndarray, shape (k, n), optional
+        How the k numbers of the parameters follow n coordinates, by which numbers are
+        differentiated; the parameters themselves when omitted.
     """
 
     def __init__(
-        self, parameters: Iterable[Way], measures: Sequence[Measure | StrokeMeasure], attempt: str
+        self,
+        parameters: Iterable[Way],
+        measures: Sequence[Measure | StrokeMeasure],
+        attempt: str,
+        spread: FloatArray | None = None,
     ) -> None:
         self._parameters, self._attempt = list(parameters), attempt
         self._measures = list(measures)
+        self._spread = spread
         self._model: ParametricModel | None = None
+        self._strokes: dict[StrokeMeasure, Stroke] = {}
 
     @in_one_thread
     def at(self, context: Context) -> RestPoint:
@@ -92,16 +114,24 @@ class RestNumbers:
         if of_models and self._model is None:
             requests = [each.request(rest, self._attempt) for each in of_models]
             self._model = ParametricModel(
-                rest, self._parameters, requests, self._attempt, follows=True
+                rest,
+                self._parameters,
+                requests,
+                self._attempt,
+                follows=True,
+                spread=self._spread,
             )
         values: list[float] = []
         looks: list[_Slopes] = []
         point = None if self._model is None else self._model.at(rest)
         for measure in self._measures:
             if isinstance(measure, StrokeMeasure):
-                value, worst = measure.look(rest, self._parameters, self._attempt)
+                if measure not in self._strokes:
+                    stroke = measure.equations(rest, self._parameters, self._attempt)
+                    self._strokes[measure] = stroke
+                value, worst = measure.look(self._strokes[measure], rest)
                 values.append(value)
-                looks.append(worst)
+                looks.append(_Spread(worst, self._spread))
                 continue
             assert self._model is not None
             assert point is not None

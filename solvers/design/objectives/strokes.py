@@ -58,10 +58,8 @@ class StrokeMeasure:
 
     unit = "{}"
 
-    def look(
-        self, context: Context, parameters: Sequence[Way], attempt: str
-    ) -> tuple[float, _Worst]:
-        """Return the number, from the equilibrium of a context, and where it is."""
+    def equations(self, context: Context, parameters: Sequence[Way], attempt: str) -> Stroke:
+        """Return the equations of the stroke, as functions of parameters."""
         variables = find_variables(context := context.clone(), parameters, attempt)
         (held,) = find_ports(context.system, self.output, "a stroke")
         (place,) = find_ports(context.system, self.signal, "a signal over a stroke")
@@ -74,6 +72,14 @@ class StrokeMeasure:
             )
         static = StaticEquations(context, variables, [held], attempt=attempt)
         is_force = path_of(self.signal) == path_of(self.output)
+        return Stroke(static, variables, None if is_force else place, attempt)
+
+    def look(self, stroke: Stroke, context: Context) -> tuple[float, _Worst]:
+        """Return the number, from the equilibrium of a context, and where it is."""
+        static, place, attempt = stroke.static, stroke.place, stroke.attempt
+        numbers = [np.zeros(0), *(each.read(context.store) for each in stroke.variables)]
+        static.set_variables(np.concatenate(numbers))
+        static.move_to(context.continuous_state)
         rest, seen = static.states, []
         start = float(static.point(np.zeros(1)).strokes[0])
         along = np.linspace(*self.stroke, self.points)
@@ -81,13 +87,14 @@ class StrokeMeasure:
             here = _Held(rest, 0.0, start, np.zeros(len(rest) + 1))
             for target in side.tolist():
                 here = self._moved(static, here, target, attempt)
-                value = here.force if is_force else float(np.ravel(place.read(context))[0])
+                value = here.force
+                if place is not None:
+                    value = float(np.ravel(place.read(static.context))[0])
                 seen.append((value, here))
         values = np.array([each[0] for each in seen])
         value, where = seen[int(np.argmax(_WORST[self.worst](values)))]
         sign = -1.0 if self.worst == "peak" and value < 0.0 else 1.0
-        shown = None if is_force else place
-        return sign * value, _Worst(static, variables, shown, where, sign)
+        return sign * value, _Worst(stroke, static.variables, where, sign)
 
     def _moved(
         self, static: StaticEquations, here: _Held, target: float, attempt: str, halvings: int = 3
@@ -148,27 +155,37 @@ class _Held:
 
 
 @dataclass(frozen=True, eq=False)
-class _Worst:
-    """Where the signal is worst, and the force that holds the stroke there."""
+class Stroke:
+    """The equations of a stroke, and the signal; None for the force that holds the stroke."""
 
     static: StaticEquations
     variables: Sequence[Variable]
     place: Place | None
+    attempt: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Worst:
+    """Where the signal is worst, the numbers of the parameters, and the force that holds it."""
+
+    stroke: Stroke
+    numbers: FloatArray
     where: _Held
     sign: float
 
     def slopes(self) -> FloatArray:
         """Return the derivatives of the number by the parameters."""
-        static = self.static
+        static, place = self.stroke.static, self.stroke.place
+        static.set_variables(self.numbers)
         static.move_to(self.where.states)
         point = static.point(np.array([self.where.force]))
         n = len(point.forces)
         right = np.vstack([point.loads, -point.stroke_slopes, -point.error_slopes])
         moved = solve(_held_equations(point), right)
-        if self.place is None:
+        if place is None:
             return np.asarray(self.sign * moved[n])
         context = static.context.clone()
-        equations = Equations(context, self.variables, [self.place])
+        equations = Equations(context, self.stroke.variables, [place])
         row = equations.jacobian(equations.point())[-1:]
         states = context.store.layout.num_states
         by_unknowns = static.coordinates.along(row[:, :states], context.store.x)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.checks.arguments import items_of
 from flexure.diagrams.checks.errors import ExecutorError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place, find_place, path_of
@@ -135,6 +136,14 @@ class CandidateRuns:
     reasons: list[str | None]
     how: str
     interruption: KeyboardInterrupt | ExecutorError | None = None
+
+
+def constraints_of(constraints: Any, attempt: str) -> tuple[Constraint, ...]:
+    """Return what is to be kept."""
+    if isinstance(constraints, Constraint):
+        return (constraints,)
+    wanted = "constraints such as [fx.metrics.peak('pid.u') <= 12.0]"
+    return items_of(constraints, wanted, attempt, kind=Constraint)
 
 
 def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> CandidateRuns:

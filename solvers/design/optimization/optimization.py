@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from flexure.diagrams.checks.arguments import flag, generator, is_whole, items_of, require
+from flexure.diagrams.checks.arguments import flag, generator, is_whole, require
 from flexure.diagrams.checks.errors import (
     EvaluationError,
     ExecutorError,
@@ -31,10 +31,9 @@ from flexure.diagrams.systems.system import System, require_system
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.diagrams.values.handles import require_root, start_context
 from flexure.diagrams.values.tables import Table
-from flexure.solvers.design.objectives.measures import Measure
-from flexure.solvers.design.objectives.strokes import StrokeMeasure
-from flexure.solvers.design.optimization.candidate_runs import Study
+from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
 from flexure.solvers.design.optimization.polishing import Polish, polish as go_downhill
+from flexure.solvers.design.optimization.rest_candidates import require_rest
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import NEVER, Trials
 from flexure.solvers.results.measures import function_metrics, response_metrics
@@ -375,7 +374,7 @@ def optimize(
         if name not in IntegrationOptions.__optional_keys__:
             raise TypeError(f"optimize() got an unexpected keyword argument {name!r}")
     base = start_context(system, context, attempt)
-    space = SearchSpace(base, bounds, logarithmic, attempt)
+    space = SearchSpace(base, bounds, logarithmic, attempt, starts=t_final is not None)
     wanted = several(signals)
     study = Study(
         system=system,
@@ -384,14 +383,14 @@ def optimize(
         if t_final is None
         else float(as_number(t_final, (), f"{attempt} with this t_final")),
         goal=_metric(system, objective, wanted, attempt),
-        constraints=_constraints(constraints, attempt),
+        constraints=constraints_of(constraints, attempt),
         options=dict(options),
         executor=checked_executor(executor),
         threads=threads,
         attempt=attempt,
     )
     if study.t_final is None:
-        _require_rest(study)
+        require_rest(study)
         usual = _AT_REST * (1 + len(space))
     else:
         checked_times(system, None, base.time, study.t_final)  # refuses an end that cannot be
@@ -457,36 +456,6 @@ def _metric(system: System, objective: Any, signals: list[Way], attempt: str) ->
         "the objective as a metric, the name of a step metric, or a function of a result",
     )
     return function_metrics.of(objective)
-
-
-def _constraints(constraints: Any, attempt: str) -> tuple[Constraint, ...]:
-    """Return what is to be kept."""
-    if isinstance(constraints, Constraint):
-        return (constraints,)
-    wanted = "constraints such as [fx.metrics.peak('pid.u') <= 12.0]"
-    return items_of(constraints, wanted, attempt, kind=Constraint)
-
-
-def _require_rest(study: Study) -> None:
-    """Refuse metrics of runs where there is no run."""
-    for metric in study.metrics:
-        of_runs = [f for f in metric.functions if not isinstance(f, (Measure, StrokeMeasure))]
-        read = [path_of(way) for way in metric.signals if path_of(way) in study.signals]
-        if of_runs or read or metric.responses:
-            raise ValueRefusedError(
-                f"{study.attempt} without t_final",
-                expected="metrics of a system at rest, such as fx.metrics.frequency(), and of "
-                "parameters",
-                found=f"'{metric.label}', which measures a run",
-                remedy="Pass t_final=, or use fx.metrics.at_rest(...) for the value of a signal",
-            )
-    if study.options or study.executor is not None or study.threads is not None:
-        raise ValueRefusedError(
-            f"{study.attempt} without t_final",
-            expected="no options of runs",
-            found=quoted([*study.options, *["executor"] * (study.executor is not None)])
-            or "threads",
-        )
 
 
 def _count(number: Any, name: str, least: int, attempt: str) -> int | None:

@@ -7,8 +7,9 @@ from typing import cast
 
 import numpy as np
 
-from flexure.diagrams.checks.errors import FlexureError
+from flexure.diagrams.checks.errors import FlexureError, ValueRefusedError, quoted
 from flexure.diagrams.contexts.context import Context
+from flexure.diagrams.contexts.value_places import path_of
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.objectives.measures import Measure
 from flexure.solvers.design.objectives.rest_numbers import RestNumbers, RestPoint
@@ -19,6 +20,28 @@ from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.metrics import Records, columns_of
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
+
+
+def require_rest(study: Study) -> None:
+    """Refuse metrics of runs where there is no run."""
+    for metric in study.metrics:
+        of_runs = [f for f in metric.functions if not isinstance(f, (Measure, StrokeMeasure))]
+        read = [path_of(way) for way in metric.signals if path_of(way) in study.signals]
+        if of_runs or read or metric.responses:
+            raise ValueRefusedError(
+                f"{study.attempt} without t_final",
+                expected="metrics of a system at rest, such as fx.metrics.frequency(), and of "
+                "parameters",
+                found=f"'{metric.label}', which measures a run",
+                remedy="Pass t_final=, or use fx.metrics.at_rest(...) for the value of a signal",
+            )
+    if study.options or study.executor is not None or study.threads is not None:
+        raise ValueRefusedError(
+            f"{study.attempt} without t_final",
+            expected="no options of runs",
+            found=quoted([*study.options, *["executor"] * (study.executor is not None)])
+            or "threads",
+        )
 
 
 class RestCandidates:
@@ -50,7 +73,7 @@ class RestCandidates:
     def __init__(self, study: Study, space: SearchSpace) -> None:
         self._study, self._space = study, space
         measures = cast("tuple[Measure | StrokeMeasure, ...]", study.functions)
-        self._numbers = RestNumbers(space.paths, measures, study.attempt)
+        self._numbers = RestNumbers(space.paths, measures, study.attempt, space.spread)
         self._last: tuple[bytes, RestPoint] | None = None
         self.count, self.rtol = 0, 0.0
 
@@ -70,7 +93,7 @@ class RestCandidates:
     def __call__(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return goal and constraints at a point, shape (1 + m,), and their derivatives by it."""
         found, study, space = self._at(point), self._study, self._space
-        slopes = found.slopes() @ space.spread * space.slopes(point)
+        slopes = found.slopes() * space.slopes(point)
         constants = self._constants(point)
         numbers = np.concatenate([found.values, constants])
         by_constants = np.zeros((len(constants), len(space)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from flexure.diagrams.checks.errors import (
     suggestion,
 )
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several
+from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, several, untied
 from flexure.diagrams.values.arrays import FloatArray, as_number, show
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import can_start
@@ -51,6 +52,8 @@ class SearchSpace:
         What is looked for by its logarithm; None for what is positive and spans two decades.
     attempt : str
         Beginning of messages.
+    starts : bool
+        Whether motions begin with the values, so that flexures must fit between their frames.
 
     Attributes
     ----------
@@ -64,7 +67,15 @@ class SearchSpace:
         Whether it is the logarithm.
     """
 
-    def __init__(self, context: Context, bounds: Any, logarithmic: Any, attempt: str) -> None:
+    def __init__(
+        self,
+        context: Context,
+        bounds: Any,
+        logarithmic: Any,
+        attempt: str,
+        *,
+        starts: bool = True,
+    ) -> None:
         self._attempt = attempt
         if not isinstance(bounds, Mapping) or not bounds:
             raise ValueRefusedError(
@@ -78,9 +89,15 @@ class SearchSpace:
         taken: set[tuple[Any, int]] = set()
         for ways, limits in bounds.items():
             start = len(names)
-            for number, way in enumerate(ways if isinstance(ways, tuple) else (ways,)):
-                path, place = self._find(context, way)
-                low, high = self._limits(context, path, place, limits)
+            trials = context.clone(), context.clone()
+            given = ways if isinstance(ways, tuple) else (ways,)
+            members = [each for way in given for each in untied(context, way)]
+            found = [self._find(context, way) for way in members]
+            for path, place in found:
+                low, high = self._limits(trials, path, place, limits)
+            if starts:
+                self._require_fit(trials, found)
+            for number, (path, place) in enumerate(found):
                 size, shape = place.components.size, place.shape or ()
                 own = {(place.handle, int(k)) for k in place.components}
                 if not taken.isdisjoint(own):
@@ -130,9 +147,9 @@ class SearchSpace:
         return path, place.settable
 
     def _limits(
-        self, context: Context, path: str, place: Place, limits: Any
+        self, trials: tuple[Context, Context], path: str, place: Place, limits: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of the components, which the context has to accept."""
+        """Return the bounds of the components, and set each in a context, which may refuse it."""
         here = f"{self._attempt} with bounds of '{path}'"
         pair = items_of(limits, "bounds as (low, high)", here)
         if len(pair) != 2:
@@ -148,8 +165,7 @@ class SearchSpace:
             raise ValueRefusedError(
                 here, expected="finite ones, the lower below the upper", found=shown(limits)
             )
-        trial = context.clone()
-        for each in (low, high):
+        for trial, each in zip(trials, (low, high), strict=True):
             try:
                 place.write(trial, each.reshape(shape))
             except ValueRefusedError as error:
@@ -158,8 +174,15 @@ class SearchSpace:
                     expected=f"values that '{path}' may have: {error.expected}",
                     found=error.found,
                 ) from None
-            _require_fit(place, trial, f"{here} at {show(each.reshape(shape))}")
         return low, high
+
+    def _require_fit(
+        self, trials: tuple[Context, Context], found: Iterable[tuple[str, Place]]
+    ) -> None:
+        """Refuse bounds at which a block begins no motion."""
+        for (path, place), trial in product(found, trials):
+            value = show(place.read(trial))
+            _require_fit(place, trial, f"{self._attempt} with bounds of '{path}' at {value}")
 
     def _logarithmic(self, context: Context, wish: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which coordinates are logarithms."""

@@ -11,6 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,6 +34,7 @@ Correlations: TypeAlias = Mapping[Any, npt.ArrayLike]
 #: A seed of random numbers, or a generator of them.
 Seed: TypeAlias = int | np.random.Generator
 
+_HALF_WIDTH = re.compile(r"\s*(?:±|\+-|\+/-)\s*(\d\S*|\.\d\S*)\s*")
 _PERCENT = re.compile(r"\s*(?:±|\+-|\+/-)?\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 _LEAST, _GREATEST = 2.0**-54, 1.0 - 2.0**-53  # within which quantiles are finite
 _BITS = 30  # of the coordinates of Sobol points
@@ -70,7 +72,8 @@ def latin_hypercube(
 
         - ``(low, high)``: uniform between two numbers, or arrays with bounds of each component;
         - a frozen distribution of ``scipy.stats``, such as ``norm(3.0, 0.2)``;
-        - a tolerance, such as ``"5 %"``: uniform around the nominal value in ``context``;
+        - a tolerance, such as ``"5 %"``, or ``"± 2e-5"`` in the unit of the value: uniform around
+          the nominal value in ``context``;
         - for several paths as a key, ``scipy.stats.multivariate_normal(mean, cov)``.
 
         A path or a list of paths, instead, all take the tolerance ``plus_minus``.
@@ -417,7 +420,8 @@ def _around(
     path: str, tolerance: Any, attempt: str, context: Context | System | None
 ) -> tuple[Any, Any]:
     """Return the interval around a nominal value."""
-    share = _share(tolerance, attempt)
+    width = _half_width(tolerance)
+    share = _share(tolerance, attempt) if width is None else 1.0
     if isinstance(context, System):
         context = context.create_default_context()
     if not isinstance(context, Context):
@@ -431,7 +435,9 @@ def _around(
         raise UnknownNameError(
             attempt, expected="a value of numbers", found=f"the {place.handle.what} '{path}'"
         )
-    nominal = np.asarray(place.read(context), dtype=float)
+    nominal = np.asarray(place.read(context), dtype=float).reshape(place.shape)
+    if width is not None:
+        return nominal - width, nominal + width
     if not np.all(nominal):
         raise ValueRefusedError(
             attempt,
@@ -439,8 +445,16 @@ def _around(
             found=show(nominal),
             remedy="Give the interval itself, as in {'spring.offset': (-0.1, 0.1)}",
         )
-    nominal = nominal.reshape(place.shape)
     return nominal - share * np.abs(nominal), nominal + share * np.abs(nominal)
+
+
+def _half_width(tolerance: Any) -> float | None:
+    """Return a tolerance in the unit of the value; None where it is not one."""
+    found = _HALF_WIDTH.fullmatch(tolerance) if isinstance(tolerance, str) else None
+    with suppress(ValueError):
+        width = float(found[1]) if found else 0.0
+        return width if 0.0 < width < math.inf else None
+    return None
 
 
 def _share(tolerance: Any, attempt: str) -> float:
@@ -453,7 +467,7 @@ def _share(tolerance: Any, attempt: str) -> float:
         share = float(tolerance)
     if not 0.0 < share < math.inf:
         raise ValueRefusedError(
-            attempt, expected="a tolerance, such as 0.05 or '5 %'", found=shown(tolerance)
+            attempt, expected="a tolerance, such as 0.05, '5 %' or '± 2e-5'", found=shown(tolerance)
         )
     return share
 

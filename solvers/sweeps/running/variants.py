@@ -24,7 +24,14 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.store import Store
-from flexure.diagrams.contexts.value_places import Place, Way, find_place, path_of, shows_state
+from flexure.diagrams.contexts.value_places import (
+    Place,
+    Way,
+    find_place,
+    path_of,
+    shows_state,
+    untied,
+)
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.ports import InputPort
 from flexure.diagrams.systems.system import System
@@ -190,24 +197,28 @@ class SweptContexts:
         self.store: Store = context.store
         self.values: dict[str, FloatArray] = {}
         self._columns: list[_Column] = []
+        self._named: dict[str, _Column] = {}
         self._keys: set[Key] = set()
         self.plan = values if isinstance(values, Plan) else self._zip(values)
         ways = {} if isinstance(values, Plan) else {path_of(way): way for way in values}
         for path, array in self.plan.columns().items():
-            self._add(ways.get(path, path), array)
+            members = untied(context, ways.get(path, path))
+            for number, way in enumerate(members):
+                self._add(way, array, path if number == 0 else None)
         self._count = len(self.plan)
         self._complete()
 
     def _zip(self, values: Any) -> Plan:
         """Return the plan that a mapping stands for."""
         for way in values if isinstance(values, Mapping) else ():
-            _find(self._context, way, path_of(way))  # so that names are refused first
+            for each in untied(self._context, way):
+                _find(self._context, each, path_of(way))  # so that names are refused first
         label = self._context.system.label
         return zip_values(values, f"Cannot sweep '{label}'", "Cannot sweep '{}'")
 
-    def _add(self, way: Way, array: FloatArray) -> None:
-        """Check the values of one item."""
-        context, path = self._context, path_of(way)
+    def _add(self, way: Way, array: FloatArray, name: str | None) -> None:
+        """Check the values of one item; those of tied parameters have the name of the first."""
+        context, path = self._context, name or path_of(way)
         place = _find(context, way, path)
         attempt = f"Cannot sweep '{path}'"
         keys = _keys(context.store.layout, place, attempt)
@@ -219,8 +230,9 @@ class SweptContexts:
                 attempt, expected="one array for each number", found="two for the same"
             )
         self._keys.update(keys)
-        self.values[path] = rows
         self._columns.append(column)
+        if name is not None:
+            self.values[name], self._named[name] = rows, column
 
     def _check(self, column: _Column, path: str) -> None:
         """Refuse values that the item would refuse; the text names the first of them."""
@@ -252,7 +264,7 @@ class SweptContexts:
     def varied(self) -> dict[str, Varied]:
         """What is known of the values in which runs differ, by path."""
         found = {}
-        for path, column in zip(self.values, self._columns, strict=True):
+        for path, column in self._named.items():
             handle = column.place.handle
             unit, doc = (str(getattr(handle, name, "")) for name in ("unit", "doc"))
             found[path] = Varied(unit, doc, self.values[path].shape[1:])

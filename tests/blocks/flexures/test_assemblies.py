@@ -97,6 +97,61 @@ def test_each_leaf_has_parameters_of_its_own() -> None:
     assert context.get("guide_leaf2.thickness") == THICKNESS
 
 
+def test_a_length_moves_the_ends_of_all_leaves_with_what_they_carry() -> None:
+    """The second route builds the same plant with the other length."""
+    other = 1.3 * LENGTH
+    for kind, options in (
+        ("pivot", {"crossing": 0.3, "segments": 3, "angle": 1.2, "gap": 0.01}),
+        ("pivot", {"damping_time": 1e-4}),
+        ("folded", {"segments": 2}),
+    ):
+        plant, _ = plant_with(kind, **options)
+        context = plant.create_default_context()
+        context.set("guide.length", other)
+        if "segments" in options:  # whose nodes are where they were
+            with pytest.raises(FlexureError, match="length"):
+                fx.simulate(plant, 1e-4, context=context)
+        else:
+            fx.simulate(plant, 1e-4, context=context)  # it begins without strain
+        context = fx.equilibrium(plant, context=context).context
+        assert context.get("guide_leaf2.length") == other
+        built, _ = plant_with(kind, **options | {"length": other})
+        found, wanted = (
+            fx.stiffness(each, "body", context=at).compliance
+            for each, at in ((plant, context), (built, built.create_default_context()))
+        )
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+        if kind == "pivot":  # the mass of a shuttle stays where it was
+            assert fx.modes(plant, context)[0].frequency == pytest.approx(
+                fx.modes(built)[0].frequency, rel=1e-6
+            )
+    plant, body = plant_with("parallel")
+    context = plant.create_default_context()
+    context.set("guide.length", other)
+    context = fx.equilibrium(plant, context=context).context
+    np.testing.assert_allclose(body.pose(context).p, [other - LENGTH, 0.0, 0.0], atol=1e-12)
+
+
+def test_tied_parameters_have_one_value_or_none() -> None:
+    plant, _ = plant_with("pivot")
+    context = plant.create_default_context()
+    thickness = plant.find("guide.thickness")
+    thickness.set(context, 2e-4)
+    assert thickness.get(context) == context.get("guide_leaf2.thickness") == 2e-4
+    with pytest.raises(FlexureError, match=r"guide\.thickness"):
+        context.set("guide.thickness", -1.0)
+    assert thickness.get(context) == 2e-4
+    plans = fx.plans.zipped({"guide.thickness": [2e-4, 4e-4]})
+    swept = fx.sweep(plant, plans, 1e-4, metrics=fx.metrics.final("guide_leaf2.thickness"))
+    np.testing.assert_array_equal(swept.values["guide.thickness"], [2e-4, 4e-4])
+    assert swept.context(1).get("guide_leaf2.thickness") == 4e-4
+    context.set("guide_leaf1.thickness", 3e-4)
+    with pytest.raises(FlexureError, match=r"(?s)guide\.thickness.*guide_leaf2\.thickness"):
+        context.get("guide.thickness")
+    with pytest.raises(FlexureError, match=r"Did you mean 'guide\.thickness'"):
+        context.get("guide.thicknes")
+
+
 def test_options_of_leaves_are_handed_on() -> None:
     plant, _ = plant_with("pivot", segments=2, damping_time=1e-4)
     assert "guide_leaf1_node1" in [body.name for body in plant.bodies]

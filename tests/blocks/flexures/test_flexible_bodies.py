@@ -244,3 +244,10 @@ def test_one_interface_without_modes_is_a_rigid_body() -> None:
     assert M[:3, :3] == pytest.approx(inertia, abs=1e-9)
     assert M[3:, 3:] == pytest.approx(12.0 * np.eye(3), abs=1e-9)
     assert context.get("center_of_mass") == pytest.approx(center, abs=1e-12)
+
+
+def test_models_of_rigid_plants_refuse_flexible_bodies() -> None:
+    _, plant, _ = free_body()
+    for kind in (fx.InverseDynamics, fx.GravityCompensation):
+        with pytest.raises(fx.errors.FlexureError, match="a flexible body in 'plant'"):
+            kind("model", plant)

@@ -157,3 +157,59 @@ def test_a_material_needs_a_second_elastic_constant() -> None:
 def test_the_refusal_of_a_name_suggests_one() -> None:
     with pytest.raises(ValueRefusedError, match="Did you mean 'titanium Ti-6Al-4V'"):
         fx.Material.common("titanum Ti-6Al-4V")
+
+
+def test_fatigue_is_basquins_line_and_smiths_diagram() -> None:
+    """The second route is a leaf that is bent by a couple, and the line by hand."""
+    thin, width, length, angle = 3e-4, 1e-2, 5e-2, 0.05
+    steel = fx.Material(200e9, poissons_ratio=0.3, density=7850.0, yield_strength=900e6)
+    fatigue = fx.Fatigue(400e6, 1300e6, cycles=1e5, stress_ratio=0.0, concentration=1.6)
+    for segments in (1, 3):
+        builder = fx.PlantBuilder("hinge", gravity=(0.0, 0.0, 0.0))
+        arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
+        joint = builder.add_joint(fx.PlanarJoint("arm", builder.world, arm))
+        joint.default_pose = np.eye(3), (length, 0.0, 0.0)
+        sizes: dict[str, Any] = {"length": length, "width": width, "thickness": thin}
+        leaf = fx.LeafSpring(
+            *("leaf", builder.world, arm),
+            **sizes,
+            material=steel,
+            fatigue=fatigue,
+            segments=segments,
+            planar=True,
+        )
+        builder.add_force_element(leaf)
+        plant = builder.build()
+        couple = 200e9 * width * thin**3 / 12.0 * angle / length
+        context = plant.create_default_context()
+        assert plant.find("leaf.fatigue_safety").eval(context)[0] > 1e9  # at rest
+        path = fx.load_path(plant, {"generalized_force[arm_tz]": couple}, context=context)
+        context = path.context(-1)
+        stress = 200e9 * angle * thin / (2.0 * length)
+        half = 0.5 * 1.6 * stress
+        endured = 400e6 * (1e6 / 1e5) ** 0.2
+        expected = 1.0 / (half / endured + half / 1300e6)
+        assert leaf.fatigue_safety.eval(context)[0] == pytest.approx(expected, rel=1e-3)
+        leaf.find("fatigue_cycles").set(context, 1e8)
+        assert leaf.fatigue_safety.eval(context)[0] == pytest.approx(
+            1.0 / (half / 400e6 + half / 1300e6), rel=1e-3
+        )
+    # A class of IIW is the range at 2e6 cycles, with the exponents 3 and 22 around 1e7.
+    for cycles, stress_range in (
+        (2e6, 80e6),
+        (2.5e5, 160e6),
+        (1e9, 80e6 * 0.2 ** (1 / 3) * 0.01 ** (1 / 22)),
+    ):
+        for ratio in (-1.0, 0.0, 0.5):
+            weld = fx.Fatigue.weld(80e6, cycles=cycles, stress_ratio=ratio)
+            assert weld.safety(stress_range / (1.0 - ratio)) == pytest.approx(1.0)
+    for make in (
+        lambda: fx.Fatigue(0.0, 1.0),
+        lambda: fx.Fatigue(1.0, 1.0, stress_ratio=1.0),
+        lambda: fx.Fatigue.weld(80.0),
+        lambda: fx.LeafSpring(
+            *("leaf", fx.Body("a"), fx.Body("b")), **sizes, material=steel, fatigue=3.0
+        ),
+    ):
+        with pytest.raises(fx.errors.FlexureError, match="atigue"):
+            make()

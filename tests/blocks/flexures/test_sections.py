@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
+from scipy.sparse import diags, eye, kron
+from scipy.sparse.linalg import spsolve
 
 import flexure as fx
 from flexure.blocks.flexures.sections.warping import unevenness
@@ -198,3 +200,99 @@ def test_dimensions_that_are_not_positive_are_refused_by_name(
 def test_a_tube_whose_hole_is_too_large_is_refused() -> None:
     with pytest.raises(ValueRefusedError, match="an inner diameter below the outer one"):
         fx.TubeSection(outer_diameter=0.002, inner_diameter=0.002)
+
+
+# Sections of polygons ---------------------------------------------------------------------------
+
+SIZE = {"width": 0.04, "height": 0.05, "flange": 0.004, "web": 0.004}
+
+
+def poisson(inside: Any, step: float) -> float:
+    """Torsion constant of the cells of a grid by differences, with half cells up to the border."""
+    n, m = inside.shape
+    second = [
+        diags([np.ones(k - 1), -2.0 * np.ones(k), np.ones(k - 1)], (-1, 0, 1)) for k in (n, m)
+    ]
+    laplace = (kron(second[0], eye(m)) + kron(eye(n), second[1])).tolil()
+    padded = np.pad(inside, 1)
+    outside = sum(~np.roll(padded, shift, axis)[1:-1, 1:-1] for axis in (0, 1) for shift in (1, -1))
+    kept = np.flatnonzero(inside.ravel())
+    A = -laplace.tocsr()[kept][:, kept] + diags(outside.ravel()[kept].astype(float))
+    return float(2.0 * step**4 * np.sum(spsolve(A.tocsc(), np.full(len(kept), 2.0))))
+
+
+def test_open_sections_twist_as_a_grid_of_differences_says() -> None:
+    cells = 10  # across each wall
+    step, (w, h) = 0.004 / cells, (10 * cells, 125 * cells // 10)
+    sides = (slice(0, 45), slice(55, w))
+    cut: dict[str, list[Any]] = {
+        "i_beam": [(slice(cells, h - cells), side) for side in sides],
+        "channel": [(slice(cells, h - cells), slice(cells, w))],
+        "angle": [(slice(cells, h), slice(cells, w))],
+        "tee": [(slice(0, h - cells), side) for side in sides],
+    }
+    for name, holes in cut.items():
+        inside = np.ones((h, w), dtype=bool)
+        for hole in holes:
+            inside[hole] = False
+        finer = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
+        expected = (4.0 * poisson(finer, 0.5 * step) - poisson(inside, step)) / 3.0
+        section = getattr(fx.GeneralSection, name)(**SIZE)
+        assert section.area == pytest.approx(inside.sum() * step**2, rel=1e-12)
+        z, y = np.argwhere(inside).T * step
+        moments = np.linalg.eigvalsh(np.cov(y, z, bias=True)) * section.area
+        found = sorted([section.second_moment_y, section.second_moment_z])
+        assert found == pytest.approx(moments, rel=2e-3)
+        assert section.torsion_constant == pytest.approx(expected, rel=1e-2)
+
+
+def test_closed_sections_and_bars_twist_as_closed_forms_say() -> None:
+    corners = np.array([(0.0, 0.0), (0.05, 0.0), (0.05, 0.2), (0.0, 0.2)])
+    found, bar = fx.GeneralSection.from_polygon(corners), fx.RectangleSection(0.2, 0.05)
+    assert found.torsion_constant == pytest.approx(bar.torsion_constant, rel=1e-3)
+    assert found.torsion_stress(1.0) == pytest.approx(bar.torsion_stress(1.0), rel=2e-3)
+    assert found.second_moment_z == pytest.approx(bar.second_moment_z)
+    assert found.shear_factors(0.3) == pytest.approx((5.0 / 6.0, 5.0 / 6.0), rel=1e-4)
+    turn = 2.0 * np.pi * np.arange(120) / 120
+    ring = np.column_stack([np.cos(turn), np.sin(turn)])
+    tube = fx.TubeSection(2.0, 1.4)
+    found = fx.GeneralSection.from_polygon(ring[::-1], [0.7 * ring])
+    assert found.torsion_constant == pytest.approx(tube.torsion_constant, rel=2e-3)
+    assert found.torsion_stress(1.0) == pytest.approx(tube.torsion_stress(1.0), rel=1e-2)
+    box = fx.GeneralSection.box(width=0.04, height=0.05, flange=0.002, web=0.0015)
+    bredt = 4.0 * (0.0385 * 0.048) ** 2 / (2.0 * 0.0385 / 0.002 + 2.0 * 0.048 / 0.0015)
+    assert box.torsion_constant == pytest.approx(bredt, rel=2e-2)
+
+
+def test_an_ipe_200_has_the_constants_of_its_table() -> None:
+    """EN 10365: 28.5 cm², 1943 cm⁴, 142 cm⁴, and 6.98 cm⁴ by a formula for the fillets."""
+    turn = np.linspace(0.0, 0.5 * np.pi, 8)
+    fillet = np.column_stack([14.8 - 12.0 * np.cos(turn), 79.5 + 12.0 * np.sin(turn)])
+    upper = np.concatenate([fillet, [(50.0, 91.5), (50.0, 100.0)]])
+    right = np.concatenate([upper[::-1] * [1, -1], upper])
+    corners = 1e-3 * np.concatenate([right, right[::-1] * [-1, 1]])
+    section = fx.GeneralSection.from_polygon(corners)
+    assert section.area == pytest.approx(28.48e-4, rel=2e-3)
+    assert section.second_moment_y == pytest.approx(1943e-8, rel=2e-3)
+    assert section.second_moment_z == pytest.approx(142.4e-8, rel=2e-3)
+    assert section.torsion_constant == pytest.approx(6.98e-8, rel=2e-2)
+    turned = corners @ [[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]]
+    assert fx.GeneralSection.principal_angle(turned) == pytest.approx(0.3)
+    again = fx.GeneralSection.from_polygon(turned)
+    assert again.second_moment_y == pytest.approx(section.second_moment_y)
+
+
+def test_what_is_no_polygon_is_refused() -> None:
+    bow, square = [(0, 0), (1, 1), (1, 0), (0, 1)], [(0, 0), (1, 0), (1, 1), (0, 1)]
+    for corners, holes, message in (
+        ([(0, 0), (1, 1)], [], "at least three corners"),
+        ([(0, 0), (1, 1), (2, 2)], [], "encloses an area"),
+        (bow, [], "does not cross itself"),
+        (square, [[(0.5, 0.5), (2, 0.5), (2, 2)]], "inside of the outline"),
+        ([(0, 0), (1, 0), (np.nan, 1)], [], "polygon"),
+    ):
+        with pytest.raises(ValueRefusedError, match=message):
+            fx.GeneralSection.from_polygon(corners, holes)
+    for wrong in ({"web": 0.04}, {"flange": 0.025}, {"height": -0.05}):
+        with pytest.raises(ValueRefusedError, match="i_beam with"):
+            fx.GeneralSection.i_beam(**(SIZE | wrong))

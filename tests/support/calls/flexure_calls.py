@@ -51,7 +51,7 @@ def lattice_arguments() -> dict[str, Any]:
 
 
 def flexure_calls() -> dict[str, Make]:
-    """Constructors of materials, sections and assemblies."""
+    """Constructors of materials, contacts, sections and assemblies."""
     world = fx.PlantBuilder("plant").world
     leaves = {
         "name": "stage",
@@ -62,10 +62,71 @@ def flexure_calls() -> dict[str, Make]:
         "thickness": 5e-4,
         "material": fx.Material.common("structural steel S235"),
     }
+    ball = fx.BodyShape.sphere(radius=0.1)
+    flat = {name: each for name, each in leaves.items() if name != "length"}
+    wire = {name: each for name, each in flat.items() if name not in ("width", "thickness")}
+    wire |= {"diameter": 1e-3, "height": 0.05}
+    mass = fx.SpatialInertia.point_mass(0.02)
+    folded = {"outer_distance": 0.06, "inner_distance": 0.02, "shuttle": mass}
     return {
         "part_drawing": drawn,
         "PartDrawing.area": of_drawing("area", name="leaf"),
         "PartDrawing.save": of_drawing("save", path="leaf.svg"),
+        "Contact.damping_for": whole(fx.Contact.damping_for, restitution=0.5, speed=1.0),
+        "Contact.hertz": whole(
+            fx.Contact.hertz,
+            name="touch",
+            body_a=world,
+            shape_a="half_space",
+            body_b=leaves["frame_c"],
+            shape_b=ball,
+            materials=(leaves["material"], leaves["material"]),
+        ),
+        "BridgeAmplifier": whole(
+            fx.BridgeAmplifier,
+            **leaves,
+            angle=0.1,
+            root_distance=0.01,
+            side_height=0.01,
+            sides=mass,
+            hinge_length=0.01,
+            link=mass,
+        ),
+        "LeverAmplifier": whole(
+            fx.LeverAmplifier,
+            **leaves,
+            frame_b=fx.Body("input"),
+            input_arm=0.01,
+            output_arm=0.05,
+            lever=mass,
+        ),
+        "Bipod": whole(fx.Bipod, **wire, base_distance=0.03, platform_distance=0.005),
+        "Hexapod": whole(
+            fx.Hexapod,
+            **wire,
+            base_radius=0.06,
+            platform_radius=0.05,
+            base_angle=0.3,
+            platform_angle=0.4,
+        ),
+        "MembraneFlexure": whole(
+            fx.MembraneFlexure, **flat, inner_radius=0.01, outer_radius=0.03, arms=3, angle=0.1
+        ),
+        "SpiralFlexure": whole(
+            fx.SpiralFlexure,
+            **flat,
+            inner_radius=0.01,
+            outer_radius=0.03,
+            sweep=1.0,
+            arms=3,
+            segments=2,
+        ),
+        "RemoteCenterHinge": whole(fx.RemoteCenterHinge, **leaves, distance=0.01, angle=1.5),
+        "ButterflyPivot": whole(
+            fx.ButterflyPivot, **leaves, distance=0.01, shuttle=mass, angle=1.5
+        ),
+        "RobertsGuide": whole(fx.RobertsGuide, **leaves, base_distance=0.06, coupler_distance=0.02),
+        "CompoundGuide": whole(fx.CompoundGuide, **leaves, **folded, root_distance=0.02),
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
         "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
         "EllipticNotch": whole(
@@ -99,6 +160,20 @@ def flexure_calls() -> dict[str, Make]:
             torsion_modulus=4e-10,
             shear_factor_y=0.8,
             shear_factor_z=0.9,
+        ),
+        "Fatigue": whole(
+            fx.Fatigue,
+            strength=300e6,
+            static_strength=1e9,
+            cycles=1e5,
+            knee=1e6,
+            exponent=5.0,
+            exponent_beyond=20.0,
+            stress_ratio=0.0,
+            concentration=1.5,
+        ),
+        "Fatigue.weld": whole(
+            fx.Fatigue.weld, fat_class=80e6, cycles=1e6, stress_ratio=0.0, partial_factor=1.1
         ),
         "Limit": whole(
             fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"

@@ -168,6 +168,15 @@ def optimized() -> tuple[Any, Any]:
 
 
 @cache
+def toleranced() -> tuple[Any, Any]:
+    system, context = lag()
+    bound = fx.metrics.final("lag.y") <= 1.0
+    values: dict[str, Any] = {"lag.time_constant": (0.9, 1.1)}
+    found = fx.tolerances(system, values, bound, 0.01, num_samples=8, context=context)
+    return found, lambda: None
+
+
+@cache
 def leveled() -> tuple[Any, Any]:
     system, context = lag()
     bounds, goal = {"lag.time_constant": (0.1, 10.0)}, fx.metrics.decay_rate() >= 2.0
@@ -532,6 +541,7 @@ def method_calls() -> dict[str, Make]:
         "FitReport.plot": method(report, "plot", path="law.png"),
         "FitReport.__getitem__": lambda: Call(report()[0].__getitem__, {}, lambda: None),
         "Optimization.apply": lambda: best_applied(optimized),
+        "Tolerances.plot": method(toleranced, "plot", path="tolerances.png"),
         "Tune.apply": lambda: best_applied(leveled),
         "Tune.plot": method(leveled, "plot", path="tuned.png"),
         "Tune.__getitem__": lambda: Call(leveled()[0].__getitem__, {}, lambda: None),

@@ -136,7 +136,8 @@ def _attachment(value: BodyAttachment, owner: Any, depth: int) -> Hashable:
     if not is_trusted(type(owner)):
         return None
     X_BF = value.frame.X_BF
-    return _items((value.label, X_BF.R, X_BF.p, value.pose, value.velocity), owner, depth)
+    parts = value.label, X_BF.R, X_BF.p, value.pose, value.velocity, value.offset
+    return _items(parts, owner, depth)
 
 
 def _function(value: FunctionType, owner: Any, depth: int) -> Hashable:

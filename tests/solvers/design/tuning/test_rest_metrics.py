@@ -214,13 +214,14 @@ def test_optimize_without_a_run_ties_dimensions_and_keeps_specifications() -> No
     stiff = m.stiffness_at("rotor", about=(0, 0, 1))
     found = fx.optimize(
         plant,
-        {thick: (1e-4, 6e-4), wide: (5e-3, 2e-2)},
-        m.at_rest("cross_leaf1.width"),
+        {thick: (1e-4, 6e-4), wide: (5e-3, 2e-2), "cross.length": (2e-2, 5e-2)},
+        m.at_rest("cross.width") * m.at_rest("cross.length"),
         [stiff >= 0.3, stiff <= 0.3003, m.frequency() >= 10.0],
         population=5,
     )
     assert found.t_final is None
     assert found[thick[0]] == found[thick[1]]
+    assert found["cross.length"] == found["cross_leaf2.length"] == pytest.approx(0.02)
     assert found.constraints["frequency(0) >= 10"] >= 10.0
     rest = fx.equilibrium(plant, found.context).context
     assert 1 / fx.stiffness(plant, "rotor", context=rest).compliance[2, 2] == pytest.approx(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloati
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import bounded, check_name
+from flexure.diagrams.values.tied_parameters import TiedParameter
 
 
 class FlexureAssembly(PartGroup):
@@ -31,9 +33,15 @@ class FlexureAssembly(PartGroup):
         The frames that it connects.
     leaves : tuple of LeafSpring
         The leaves.
+    length, width, thickness : TiedParameter
+        Parameters of all leaves, which have one value: ``guide.length.set(context, 0.06)``, or the
+        path ``"guide.length"``. So are all other parameters of the leaves.
     """
 
     leaves: tuple[LeafSpring, ...]
+    length: TiedParameter
+    width: TiedParameter
+    thickness: TiedParameter
 
     def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
         self.name = check_name(name, "an assembly")
@@ -45,19 +53,24 @@ class FlexureAssembly(PartGroup):
         number: int,
         on_a: FrameLike,
         on_c: FrameLike,
-        start: tuple[float, float, float],
-        end: tuple[float, float, float],
+        place: tuple[float, float, float],
         angle: float,
         **options: Any,
     ) -> LeafSpring:
-        """Return a leaf whose x axis is turned by an angle about z in both frames."""
+        """Return a leaf between frames at a place, with x turned by an angle about z, in both."""
         name = f"{self.name}_leaf{number}"
-        R = z_rotation(angle)
-        frames = (
-            Frame(f"{name}_{label}", frame, (R, np.array(place)))
-            for label, frame, place in (("A", on_a, start), ("C", on_c, end))
-        )
+        pose = z_rotation(angle), np.array(place)
+        frames = (Frame(f"{name}_{label}", on, pose) for label, on in (("A", on_a), ("C", on_c)))
         return LeafSpring(name, *frames, **options)
+
+    def _tie(self, leaves: Iterable[LeafSpring]) -> None:
+        """Store the leaves, and tie their parameters of one name."""
+        self.leaves = tuple(leaves)
+        first = self.leaves[0]
+        for name in (each.name for each in first.numeric_parameters):
+            tied = TiedParameter(self.name, [getattr(leaf, name) for leaf in self.leaves])
+            self.tied += (tied,)
+            setattr(self, name, tied)
 
     @property
     def force_elements(self) -> tuple[LeafSpring, ...]:  # type: ignore[override]
@@ -140,20 +153,16 @@ class CrossPivot(FlexureAssembly):
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make CrossPivot '{name}'"
-        L = _positive(length, f"{attempt} with length", "m")
         part = _between(crossing, 1.0, f"{attempt} with crossing")
         half = 0.5 * _between(angle, np.pi, f"{attempt} with angle")
         offset = bounded(gap, f"{attempt} with gap", unit="m")
-        options = {"width": width, "thickness": thickness, "material": material, **options}
+        dimensions = {"length": length, "width": width, "thickness": thickness}
+        options = {**dimensions, "material": material, "ends": (-part, 1.0 - part), **options}
         leaves = []
         for number, sign in ((1, 1.0), (2, -1.0)):
-            c, s, z = np.cos(half), sign * np.sin(half), 0.5 * sign * float(offset)
-            start, end = -part * L, (1.0 - part) * L
-            places = (start * c, start * s, z), (end * c, end * s, z)
-            leaves.append(
-                self._leaf(number, frame_a, frame_c, *places, sign * half, length=length, **options)
-            )
-        self.leaves = tuple(leaves)
+            place = 0.0, 0.0, 0.5 * sign * float(offset)
+            leaves.append(self._leaf(number, frame_a, frame_c, place, sign * half, **options))
+        self._tie(leaves)
 
 
 class ParallelGuide(FlexureAssembly):
@@ -231,18 +240,10 @@ class ParallelGuide(FlexureAssembly):
     ) -> None:
         super().__init__(name, frame_a, frame_c)
         half = 0.5 * _positive(distance, f"Cannot make ParallelGuide '{name}' with distance", "m")
-        options = {"width": width, "thickness": thickness, "material": material, **options}
-        self.leaves = tuple(
-            self._leaf(
-                number,
-                frame_a,
-                frame_c,
-                (0.0, y, 0.0),
-                (0.0, y, 0.0),
-                0.0,
-                length=length,
-                **options,
-            )
+        dimensions = {"length": length, "width": width, "thickness": thickness}
+        options = {**dimensions, "material": material, **options}
+        self._tie(
+            self._leaf(number, frame_a, frame_c, (0.0, y, 0.0), 0.0, **options)
             for number, y in ((1, half), (2, -half))
         )
 
@@ -336,25 +337,21 @@ class FoldedGuide(FlexureAssembly):
         attempt = f"Cannot make FoldedGuide '{name}'"
         outer = 0.5 * _positive(outer_distance, f"{attempt} with outer_distance", "m")
         inner = 0.5 * _positive(inner_distance, f"{attempt} with inner_distance", "m")
-        L = _positive(length, f"{attempt} with length", "m")
         if not isinstance(shuttle, SpatialInertia):
             raise DeclarationError(attempt, expected="a SpatialInertia", found=repr(shuttle))
         self.shuttle = Body(f"{name}_shuttle", shuttle)
         self.bodies = (self.shuttle,)
         self.joints = (QuaternionFloatingJoint(self.shuttle.name, self.frame_a, self.shuttle),)
-        options = {"width": width, "thickness": thickness, "material": material, **options}
+        dimensions = {"length": length, "width": width, "thickness": thickness}
+        options = {**dimensions, "material": material, **options}
         leaves = []
         for number, y in ((1, outer), (2, -outer)):
-            places = (0.0, y, 0.0), (L, y, 0.0)
-            leaves.append(
-                self._leaf(number, frame_a, self.shuttle, *places, 0.0, length=length, **options)
-            )
+            on, place = (frame_a, self.shuttle), (0.0, y, 0.0)
+            leaves.append(self._leaf(number, *on, place, 0.0, ends=(0.0, 1.0), **options))
         for number, y in ((3, inner), (4, -inner)):
-            places = (L, y, 0.0), (0.0, y, 0.0)
-            leaves.append(
-                self._leaf(number, self.shuttle, frame_c, *places, np.pi, length=length, **options)
-            )
-        self.leaves = tuple(leaves)
+            back, place = (self.shuttle, frame_c), (0.0, y, 0.0)
+            leaves.append(self._leaf(number, *back, place, np.pi, ends=(-1.0, 0.0), **options))
+        self._tie(leaves)
 
 
 def _positive(value: float, attempt: str, unit: str) -> float:

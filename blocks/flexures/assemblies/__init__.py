@@ -1,0 +1,1 @@
+"""Assemblies of beams: pivots, guides, plane springs, hexapods and amplifiers, by dimensions."""

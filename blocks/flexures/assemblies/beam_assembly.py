@@ -1,0 +1,90 @@
+"""The base of assemblies whose beams connect two frames, also through bodies of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.assemblies.flexure_assemblies import FlexureAssembly
+from flexure.blocks.flexures.beams.leaf_spring import LeafSpring
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, bounded
+
+
+class BeamAssembly(FlexureAssembly):
+    """Beams between frames that are parallel to A while nothing is deformed.
+
+    Subclasses place their beams by points in A, in ``_beam``, and their own bodies in ``_body``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        at: npt.ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        leaves: type[Any] = LeafSpring,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, frame_a, frame_c)
+        self.leaves, self._kind, self._options = (), leaves, options
+        self._origins = {id(self.frame_a): np.zeros(3), id(self.frame_c): np.asarray(at)}
+
+    @property
+    def _attempt(self) -> str:
+        return f"Cannot make {type(self).__name__} '{self.name}'"
+
+    def _positive(self, what: str, value: float, unit: str = "m", **bounds: Any) -> float:
+        """Return a positive number, or refuse it by its name."""
+        limits = {"lower": 0.0, "exclusive": True, "unit": unit, **bounds}
+        return bounded(value, f"{self._attempt} with {what}", **limits)
+
+    def _require(self, possible: bool, expected: str, found: str) -> None:
+        """Refuse dimensions that no mechanism has."""
+        if not possible:
+            raise ValueRefusedError(self._attempt, expected=expected, found=found)
+
+    def _body(self, label: str, inertia: SpatialInertia, at: npt.ArrayLike) -> Body:
+        """Add a body whose frame is at a point of A."""
+        if not isinstance(inertia, SpatialInertia):
+            raise DeclarationError(self._attempt, expected="a SpatialInertia", found=repr(inertia))
+        body = Body(f"{self.name}_{label}", inertia)
+        joint = QuaternionFloatingJoint(body.name, self.frame_a, body)
+        joint.default_pose = np.eye(3), at
+        self.bodies, self.joints = (*self.bodies, body), (*self.joints, joint)
+        self._origins[id(body)] = np.asarray(at)
+        return body
+
+    def _beam(
+        self,
+        on_a: FrameLike,
+        on_c: FrameLike,
+        start: npt.ArrayLike,
+        end: npt.ArrayLike,
+        *,
+        across: npt.ArrayLike = (0.0, 0.0, 1.0),
+        turned: FloatArray | None = None,
+        **options: Any,
+    ) -> None:
+        """Add a beam between two points of A, with its z axis across it.
+
+        An arc ends along its chord ``turned`` by a rotation, and starts turned back by it.
+        """
+        name = f"{self.name}_leaf{len(self.leaves) + 1}"
+        chord = np.subtract(end, start)
+        length = float(np.linalg.norm(chord))
+        x = chord / length
+        R = np.column_stack([x, np.cross(across, x), across])
+        ends = [R, R] if turned is None else [turned.T @ R, turned @ R]
+        frames = [
+            Frame(f"{name}_{label}", on, (rotation, np.asarray(p) - self._origins[id(on)]))
+            for label, on, rotation, p in zip("AC", (on_a, on_c), ends, (start, end), strict=True)
+        ]
+        given = {"length": length, **self._options, **options}
+        self.leaves = (*self.leaves, self._kind(name, *frames, **given))

@@ -1,0 +1,481 @@
+"""Compliant contact with friction between shapes of two bodies."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.forces.contacts.contact_law import ContactLaw, damping_for, friction_force
+from flexure.blocks.forces.contacts.contact_shapes import (
+    ContactShape,
+    Touch,
+    contact_shape,
+    nearest,
+    touches,
+)
+from flexure.blocks.math import compose_transforms, cross, dot, relative_pose
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
+from flexure.blocks.signals.waveforms import first_after
+from flexure.diagrams import scalars
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.values.arrays import Array, bounded
+from flexure.diagrams.values.events import Witness
+from flexure.diagrams.values.parameters import NumericParameter
+
+#: Parts of the thickness of the shapes at which the first steps in a contact end.
+_FIRST = (1e-6, 1e-4, 1e-2)
+
+
+@runtime_checkable
+class Elastic(Protocol):
+    """A material with elastic constants, such as `Material`."""
+
+    @property
+    def youngs_modulus(self) -> float:
+        """Young's modulus in Pa."""
+
+    @property
+    def poissons_ratio(self) -> float:
+        """Poisson's ratio."""
+
+
+class Push(NamedTuple):
+    """Motion and forces at one touch, in the world.
+
+    Attributes
+    ----------
+    touch : Touch
+        The place; its normal is from B to A.
+    rate : float
+        Rate of the gap.
+    load : float
+        Normal force N >= 0.
+    sliding : array, shape (3,)
+        Velocity of A in B along the surface.
+    friction : array, shape (3,) or None
+        Friction on A.
+    """
+
+    touch: Touch
+    rate: Array
+    load: Array
+    sliding: Array
+    friction: Array | None
+
+    @property
+    def force(self) -> Array:
+        """The force on A."""
+        normal = self.load * self.touch.normal
+        return normal if self.friction is None else normal + self.friction
+
+
+class Contact(BodyForceElement):
+    """A compliant contact between a shape on A and a shape on B.
+
+    At each place where the shapes may touch, with the gap g, negative where they overlap, the unit
+    normal n̂ from B to A, and the velocity v of A in B at the middle of the overlap::
+
+        x = max(-g, 0),  ġ = v·n̂                      depth, and rate of the gap
+        N = k xᵉ max(0, 1 - d ġ)                      normal force, never pulls
+        F = -μ N v_t / √(v_t·v_t + v_s²)              friction, with v_t = v - ġ n̂
+        V = k xᵉ⁺¹/(e + 1)                            stored energy
+
+    The force N n̂ + F acts on A, its opposite on B. The exponent e is 1, or 1.5 for the contact of
+    two elastic balls (`hertz`). The damping is that of Hunt and Crossley: `damping_for` returns the
+    constant for a coefficient of restitution. Friction is regularized: a load below the limit of
+    friction creeps at about v_s times its fraction of the limit.
+
+    Shapes are a `BodyShape` of one sphere, capsule, box, point or rod; ``"half_space"``, solid at
+    z <= 0 of its frame; or points (n, 2) of a profile in the plane x-y of its frame, solid on the
+    left of the line through them and extruded along z. Gaps are exact distances, but for boxes:
+
+    ========================  =====================================================================
+    pair                      places
+    ========================  =====================================================================
+    sphere, capsule           one
+    sphere and solid          one
+    capsule and half-space    both ends
+    capsule and other solid   the closest one, also between the ends, and the end further away
+    box, profile              the corners of each in the other; the edges of two boxes may cross
+    ========================  =====================================================================
+
+    A fall of the smallest gap through zero is an event, found inside of steps, and the next steps
+    end at small parts of the thickness: steps in free flight do not jump over thin bodies.
+    A loose tolerance may still do so; ``max_step`` below thickness over speed excludes it.
+
+    Besides the outputs of every force element it has the smallest ``gap`` in m, and the sum of all
+    normal forces, ``load``, in N.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    body_a : Body or Frame
+        The body A, or a frame on it; the world, too.
+    shape_a : BodyShape, str or array_like
+        Its shape, placed in the frame. Lengths are the parameter ``size_a``: the radius of a
+        sphere, radius and length of a capsule, or the extents of a box.
+    body_b : Body or Frame
+        The body B, or a frame on it.
+    shape_b : BodyShape, str or array_like
+        Its shape, likewise ``size_b``.
+    stiffness : float
+        Stiffness k >= 0 of each place in N/m, or N/m^1.5.
+    exponent : float
+        Exponent e from 1 to 3. It is structure, not a parameter.
+    damping : float
+        Damping constant d >= 0 in s/m.
+    friction : float, optional
+        Coefficient of friction μ >= 0. By default there is none, and no such parameter.
+    transition_velocity : float, optional
+        Velocity v_s > 0 in m/s up to which friction grows; required with friction.
+
+    Raises
+    ------
+    DeclarationError
+        When a body is missing, a shape is of another kind, both are half-spaces, or a friction has
+        no transition velocity.
+    ValueRefusedError
+        When a number is negative, out of range or not finite.
+    EvaluationError
+        When it is evaluated where the centers of two round shapes meet, between which a force has
+        no direction.
+
+    See Also
+    --------
+    Bumper : A spring between two points that only pushes.
+    RigidStop : Stops of a joint with impacts.
+
+    Notes
+    -----
+    Deep overlaps are out of range: a capsule whose axis is inside a solid, or a corner that is
+    closer to the opposite face. Capsules side by side touch at one place.
+
+    Examples
+    --------
+    A ball of 1 kg rests on the ground, 9.81 µm deep:
+
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("table")
+    >>> ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(1.0, radius=0.05))
+    >>> slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, ball, (0, 0, 1)))
+    >>> shape = fx.BodyShape.sphere(radius=0.05)
+    >>> contact = builder.add_force_element(
+    ...     fx.Contact("touch", ball, shape, builder.world, "half_space", stiffness=1e6)
+    ... )
+    >>> context = builder.build().create_default_context()
+    >>> slide.translation.set(context, 0.05 - 9.81e-6)
+    >>> print(contact.load.eval(context).round(9))
+    [9.81]
+    """
+
+    drawn_as = ""
+
+    def __init__(
+        self,
+        name: str,
+        body_a: FrameLike,
+        shape_a: BodyShape | str | npt.ArrayLike,
+        body_b: FrameLike,
+        shape_b: BodyShape | str | npt.ArrayLike,
+        *,
+        stiffness: float,
+        exponent: float = 1.0,
+        damping: float = 0.0,
+        friction: float | None = None,
+        transition_velocity: float | None = None,
+    ) -> None:
+        super().__init__(name, {"A": body_a, "B": body_b})
+        attempt = f"Cannot make contact '{name}'"
+        self._shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
+        if all(each.kind == "half_space" for each in self._shapes):
+            raise DeclarationError(attempt, expected="a shape beside a half-space", found="two")
+        if (friction is None) != (transition_velocity is None):
+            raise DeclarationError(
+                attempt,
+                expected="friction and transition_velocity, or neither",
+                found=f"friction={friction!r}, transition_velocity={transition_velocity!r}",
+                remedy="Choose a transition velocity far below those of sliding, such as 1e-3",
+            )
+        self.exponent = bounded(exponent, f"{attempt} with this exponent", lower=1.0, upper=3.0)
+        self._sizes = [self._declare_size(*each) for each in zip("ab", self._shapes, strict=True)]
+        unit = "N/m" if self.exponent == 1.0 else ""  # no name for N/m^1.5
+        self.stiffness = self.declare_numeric_parameter(
+            "stiffness", stiffness, unit=unit, lower=0.0
+        )
+        self.damping = self.declare_numeric_parameter("damping", damping, unit="s/m", lower=0.0)
+        self.friction: NumericParameter | None = None
+        if friction is not None and transition_velocity is not None:
+            self.friction = self.declare_numeric_parameter("friction", friction, lower=0.0)
+            self.transition_velocity = self.declare_numeric_parameter(
+                "transition_velocity", transition_velocity, unit="m/s", lower=0.0, exclusive=True
+            )
+        self._touches = self.declare_cache_entry(
+            "touches", self._calc_touches, prerequisites=self.position_ports
+        )
+        self._pushes = self.declare_cache_entry(
+            "pushes",
+            self._calc_pushes,
+            prerequisites=[self._touches, *self.position_ports, *self.velocity_ports],
+        )
+        self.gap = self.declare_vector_output(
+            "gap", 1, self._calc_gap, prerequisites=[self._touches], unit="m", doc="smallest gap"
+        )
+        self.load = self.declare_vector_output(
+            "load",
+            1,
+            self._calc_load,
+            prerequisites=[self._pushes],
+            unit="N",
+            doc="sum of the normal forces",
+        )
+        self.beginning = self.declare_discrete_state(
+            "beginning",
+            [0.0, 0.0],
+            element_names=["time", "passage"],
+            doc="when a contact has begun, and how long it would take to pass through, in s",
+        )
+        self.declare_discrete_update(self._begin, Witness(self._calc_approach, "falling"))
+
+    @classmethod
+    def hertz(
+        cls,
+        name: str,
+        body_a: FrameLike,
+        shape_a: BodyShape | str,
+        body_b: FrameLike,
+        shape_b: BodyShape | str,
+        *,
+        materials: tuple[Elastic, Elastic],
+        **options: Any,
+    ) -> Contact:
+        """Return the contact of two elastic shapes by Hertz's theory.
+
+        With Young's moduli E, Poisson's ratios ν and radii R of both shapes::
+
+            1/E* = (1 - ν_a²)/E_a + (1 - ν_b²)/E_b,  1/R* = 1/R_a + 1/R_b
+            k = 4/3 E* √R*,  e = 1.5
+
+        Parameters
+        ----------
+        name, body_a, shape_a, body_b, shape_b
+            As for the contact; at least one sphere. Half-spaces and boxes count as flat.
+        materials : tuple of Material, Material
+            The materials of both shapes.
+        **options
+            ``damping``, ``friction`` and ``transition_velocity``.
+
+        Returns
+        -------
+        Contact
+            Its stiffness keeps its value if parameters of a context change.
+
+        Raises
+        ------
+        DeclarationError
+            When there is no sphere, another shape is neither sphere, half-space nor box, or there
+            are not two materials.
+
+        Notes
+        -----
+        The radius √(R* x) of the area of contact must be small against the radii. Source: K. L.
+        Johnson, Contact Mechanics, Cambridge University Press 1985, chapter 4.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> steel = fx.Material(210e9, poissons_ratio=0.3, density=7850.0)
+        >>> builder = fx.PlantBuilder("balls")
+        >>> a, b = (
+        ...     builder.add_body(n, fx.SpatialInertia.solid_sphere(1.0, radius=0.02)) for n in "ab"
+        ... )
+        >>> ball = fx.BodyShape.sphere(radius=0.02)
+        >>> contact = fx.Contact.hertz("touch", a, ball, b, ball, materials=(steel, steel))
+        >>> print(f"{contact.stiffness.default:.4g} N/m^1.5")
+        1.538e+10 N/m^1.5
+        """
+        attempt = f"Cannot make contact '{name}' by Hertz's theory"
+        shapes = contact_shape(shape_a, attempt), contact_shape(shape_b, attempt)
+        kinds = [each.kind for each in shapes]
+        if "sphere" not in kinds or not {*kinds} <= {"sphere", "box", "half_space"}:
+            raise DeclarationError(
+                attempt,
+                expected="a sphere, and another sphere, a half-space or a box",
+                found=" and ".join(kinds),
+                remedy="Pass a stiffness to Contact instead",
+            )
+        pair: Any = materials
+        fits = isinstance(pair, (tuple, list)) and len(pair) == 2
+        fits = fits and all(isinstance(each, Elastic) for each in pair)
+        remedy = "Make them as in fx.Material.common('structural steel S235')"
+        require(fits, materials, attempt, "two materials", error=DeclarationError, remedy=remedy)
+        bends = [1.0 / float(each.size[0]) for each in shapes if each.kind == "sphere"]
+        soft = sum((1.0 - each.poissons_ratio**2) / each.youngs_modulus for each in materials)
+        stiffness = 4.0 / 3.0 / soft / np.sqrt(sum(bends))
+        return cls(
+            name, body_a, shape_a, body_b, shape_b, stiffness=stiffness, exponent=1.5, **options
+        )
+
+    @staticmethod
+    def damping_for(restitution: float, speed: float) -> float:
+        """Return the damping constant for a coefficient of restitution at a speed.
+
+        Parameters
+        ----------
+        restitution : float
+            Ratio e of the speeds after and before an impact, from 0.05 to 1.
+        speed : float
+            Speed u > 0 before the impact in m/s. Slower impacts lose less: e tends to 1.
+
+        Returns
+        -------
+        float
+            The constant d in s/m, the solution of ``d u - ln(1 + d u) = -d e u - ln(1 - d e u)``,
+            which is exact for a free mass and any stiffness; about 1.5 (1 - e)/u for small losses.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a number is out of range. Lower restitutions need no compliance: use `RigidStop`.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> round(fx.Contact.damping_for(0.5, speed=2.0), 6)
+        0.716375
+        """
+        attempt = "Cannot compute the damping of a contact"
+        return damping_for(
+            bounded(restitution, f"{attempt} with this restitution", lower=0.05, upper=1.0),
+            bounded(speed, f"{attempt} with this speed", lower=0.0, exclusive=True),
+        )
+
+    def _declare_size(self, label: str, shape: ContactShape) -> NumericParameter | None:
+        """Declare the lengths of a shape but those of profiles, which are structure."""
+        if shape.kind in ("half_space", "polyline"):
+            return None
+        return self.declare_numeric_parameter(
+            f"size_{label}", shape.size, unit="m", lower=0.0, doc=f"lengths of the {shape.kind}"
+        )
+
+    def _size(self, k: int, context: Any) -> Array:
+        size = self._sizes[k]
+        return self._shapes[k].size if size is None else size(context)
+
+    # Equations -------------------------------------------------------------------------------
+
+    def law(self, context: Any) -> ContactLaw:
+        """Return the law of the normal force with the constants of a context."""
+        return ContactLaw(self.stiffness(context), self.exponent, self.damping(context))
+
+    def _calc_touches(self, context: Any) -> list[Touch]:
+        A, B = self._shapes
+        frames = [each.pose_of_frame(context) for each in self.attachments]
+        X_WA, X_WB = (compose_transforms(X, s.pose) for X, s in zip(frames, (A, B), strict=True))
+        sizes = [self._size(k, context) for k in range(2)]
+        found = touches(A, sizes[0], B, sizes[1], relative_pose(X_WB, X_WA))
+        if A.is_round and B.is_round:
+            found = [self._refuse_meeting(found[0], sizes[0][0] + sizes[1][0])]
+        return [each.seen_through(X_WB) for each in found]
+
+    def _refuse_meeting(self, touch: Touch, radii: Array) -> Touch:
+        """Return the touch of round shapes, unless their axes meet."""
+        gap = scalars.refuse_where(
+            touch.gap + radii <= 0.0,
+            touch.gap,
+            lambda: EvaluationError(
+                f"Cannot evaluate the force of '{self.label}'",
+                expected="round shapes whose axes do not meet",
+                found="axes that meet, between which a force has no direction",
+                remedy="Place the bodies apart, or make the contact stiffer",
+            ),
+        )
+        return touch._replace(gap=gap)
+
+    def _calc_pushes(self, context: Any) -> list[Push]:
+        law, found = self.law(context), []
+        A, B = (each.motion(context) for each in self.attachments)
+        for touch in self._touches(context):
+            v_A, v_B = (M.V_WF[3:] + cross(M.V_WF[:3], touch.point - M.X_WF.p) for M in (A, B))
+            v = v_A - v_B
+            rate = dot(v, touch.normal)
+            load = law.force(touch.gap, rate)
+            sliding = v - rate * touch.normal
+            friction = None
+            if self.friction is not None:
+                friction = friction_force(
+                    load, sliding, self.friction(context), self.transition_velocity(context)
+                )
+            found.append(Push(touch, rate, load, sliding, friction))
+        return found
+
+    def _smallest_gap(self, context: Any) -> Array:
+        return nearest(self._touches(context)).gap
+
+    def _calc_approach(self, context: Any) -> Array:
+        """Return what falls through zero with the gap: smooth where centers pass each other."""
+        gap = self._smallest_gap(context)
+        if not all(each.is_round for each in self._shapes):
+            return gap
+        radii = self._size(0, context)[0] + self._size(1, context)[0]
+        return gap * (gap + 2.0 * radii)
+
+    def _calc_gap(self, context: Any) -> Array:
+        return scalars.array([self._smallest_gap(context)])
+
+    def _calc_load(self, context: Any) -> Array:
+        return scalars.array([sum(push.load for push in self._pushes(context))])
+
+    def _begin(self, context: Any) -> dict[Any, Array]:
+        """Let steps end soon, so that the control of errors meets the force as it grows."""
+        pushes = self._pushes(context)
+        gap, rate = pushes[0].touch.gap, pushes[0].rate
+        for push in pushes[1:]:
+            closer = push.touch.gap < gap
+            gap = np.where(closer, push.touch.gap, gap)
+            rate = np.where(closer, push.rate, rate)
+        depth = sum(each.depth(self._size(k, context)) for k, each in enumerate(self._shapes))
+        falls = rate < 0.0
+        passage = np.where(falls, depth / np.where(falls, -rate, 1.0), 0.0)
+        return {self.beginning: scalars.array([context.time, passage])}
+
+    def calc_next_break_time(self, context: Any) -> float:
+        """Return the end of the next of the first steps in a contact that has just begun."""
+        time, passage = self.beginning(context)
+        return first_after(context.time, *(time + part * passage for part in _FIRST))
+
+    def calc_spatial_forces(self, context: Any) -> list[Array]:
+        """Return the spatial force on both bodies about their origins."""
+        pushes, total = self._pushes(context), []
+        for sign, each in zip((1.0, -1.0), self.attachments, strict=True):
+            rest = each.at_rest(context)
+            origin, F = rest.X_WF.p - rest.p_BF, np.zeros(6)
+            for push in pushes:
+                f = sign * push.force
+                F = F + np.concatenate([cross(push.touch.point - origin, f), f])
+            total.append(F)
+        return total
+
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return the energy stored in all places."""
+        law = self.law(context)
+        return sum(law.stored_energy(each.gap) for each in self._touches(context))
+
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return the power of the elastic forces."""
+        law, pushes = self.law(context), self._pushes(context)
+        return sum(law.conservative_power(push.touch.gap, push.rate) for push in pushes)
+
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of damping and friction."""
+        law, power = self.law(context), 0.0
+        for push in self._pushes(context):
+            power = power + law.non_conservative_power(push.touch.gap, push.rate)
+            if push.friction is not None:
+                power = power + dot(push.friction, push.sliding)
+        return power

@@ -1,0 +1,333 @@
+"""Shapes that touch, and the points at which two of them are closest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import (
+    RigidTransform,
+    dot,
+    invert_transform,
+    transform_point,
+)
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.diagrams import scalars
+from flexure.diagrams.checks.arguments import shown
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
+
+_AXES = np.eye(3)
+_EXPECTED = "a BodyShape of one sphere, capsule, box, point or rod, 'half_space' or points (n, 2)"
+
+
+class Touch(NamedTuple):
+    """A place where two shapes A and B are close, expressed in one frame.
+
+    Attributes
+    ----------
+    gap : float
+        Distance of the surfaces, negative where they overlap.
+    normal : array, shape (3,)
+        Unit vector from B to A: the gradient of the gap for motions of A.
+    point : array, shape (3,)
+        The middle between the closest points of both surfaces.
+    """
+
+    gap: Array
+    normal: Array
+    point: Array
+
+    def seen_through(self, X: RigidTransform, sign: float = 1.0) -> Touch:
+        """Return it in another frame; with the sign -1, A and B change places."""
+        return Touch(self.gap, sign * np.matmul(X.R, self.normal), transform_point(X, self.point))
+
+
+@dataclass(frozen=True)
+class ContactShape:
+    """A shape of contacts with its place in a frame.
+
+    Attributes
+    ----------
+    kind : str
+        ``"sphere"`` with its radius as size, ``"capsule"`` along z with radius and length,
+        ``"box"`` with its extents, ``"polyline"`` with the points of a profile in the plane x-y and
+        the solid on its left, or ``"half_space"`` with the solid at z <= 0.
+    size : array
+        Lengths in m; zero for a half-space, which has none.
+    pose : RigidTransform
+        Pose of the shape in the frame.
+    is_closed : bool
+        Whether a line leads from the last point of a profile to the first one.
+    """
+
+    kind: str
+    size: FloatArray
+    pose: RigidTransform
+    is_closed: bool = False
+
+    @property
+    def is_round(self) -> bool:
+        """Whether it is a line or a point with a radius."""
+        return self.kind in ("sphere", "capsule")
+
+    def depth(self, size: Array) -> Array:
+        """Return half of the least thickness."""
+        if self.kind == "half_space":
+            return 0.0
+        if self.kind == "polyline":
+            return 0.5 * np.min(np.max(size, axis=0) - np.min(size, axis=0))
+        return size[0] if self.is_round else 0.5 * np.min(size)
+
+    def points(self, size: Array) -> list[Array]:
+        """Return what is tested against solids: centers of round ends, corners, or vertices."""
+        if self.kind == "sphere":
+            return [np.zeros(3)]
+        if self.kind == "capsule":
+            return [side * _AXES[2] * size[1] for side in (-0.5, 0.5)]
+        if self.kind == "box":
+            return [np.array(signs) * size for signs in product((-0.5, 0.5), repeat=3)]
+        if self.kind == "polyline":
+            return [scalars.array([size[k][0], size[k][1], 0.0]) for k in range(len(self.size))]
+        return []
+
+    def distance(self, size: Array, x: Array) -> tuple[Array, Array]:
+        """Return the signed distance of a point from a solid, and its gradient."""
+        if self.kind == "half_space":
+            return x[2], _AXES[2]
+        return (_from_box if self.kind == "box" else self._from_polyline)(size, x)
+
+    def _from_polyline(self, size: Array, x: Array) -> tuple[Array, Array]:
+        normals, corners = self._normals(size)
+        found = []
+        for k, normal in enumerate(normals):
+            start, end = size[k], size[(k + 1) % len(self.size)]
+            along = end - start
+            t = dot(x[:2] - start, along) / dot(along, along)
+            at_end = t >= 0.5
+            w = x[:2] - np.where(at_end, end, start)
+            square = dot(w, w)
+            away = np.sqrt(np.where(square > 0.0, square, 1.0))
+            out = np.where(at_end, corners[k + 1], corners[k])
+            side = np.where(dot(w, out) >= 0.0, 1.0, -1.0)
+            is_vertex = np.logical_and(np.logical_or(t <= 0.0, t >= 1.0), square > 0.0)
+            signed = np.where(is_vertex, side * away, dot(x[:2] - start, normal))
+            found.append((signed, np.where(is_vertex, side * w / away, normal)))
+        best, n = found[0]
+        for signed, direction in found[1:]:
+            closer = np.abs(signed) < np.abs(best)
+            best, n = np.where(closer, signed, best), np.where(closer, direction, n)
+        return best, scalars.array([n[0], n[1], 0.0])
+
+    def _normals(self, size: Array) -> tuple[list[Array], list[Array]]:
+        """Return the outward normals of all lines of a profile, and directions at its vertices."""
+        normals = []
+        for k in range(len(self.size) - (not self.is_closed)):
+            along = size[(k + 1) % len(self.size)] - size[k]
+            normals.append(scalars.array([along[1], -along[0]]) / np.sqrt(dot(along, along)))
+        first, last = (normals[-1], normals[0]) if self.is_closed else (normals[0], normals[-1])
+        before, after = [first, *normals], [*normals, last]
+        return normals, [a + b for a, b in zip(before, after, strict=True)]
+
+    def ridges(self, size: Array) -> list[tuple[Array, Array, Array]]:
+        """Return edges or vertices as center, half of the edge, and an outward direction."""
+        if self.kind == "polyline":
+            _, corners = self._normals(size)
+            flat = [scalars.array([c[0], c[1], 0.0]) for c in corners]
+            return [(p, np.zeros(3), n) for p, n in zip(self.points(size), flat, strict=False)]
+        found = []
+        for k, (s, t) in product(range(3), product((-1.0, 1.0), repeat=2)):
+            out = s * _AXES[k - 2] + t * _AXES[k - 1]
+            found.append((0.5 * out * size, 0.5 * _AXES[k] * size, out))
+        return found if self.kind == "box" else []
+
+
+def contact_shape(shape: object, attempt: str) -> ContactShape:
+    """Return what a user gives as a shape, else raise."""
+    if isinstance(shape, str) and shape == "half_space":
+        return ContactShape(shape, np.zeros(1), RigidTransform(np.eye(3), np.zeros(3)))
+    if isinstance(shape, BodyShape) and len(shape.primitives) == 1:
+        kind, size, R, p, *_ = shape.primitives[0]
+        pose = RigidTransform(R, p)
+        if kind in ("point", "ellipsoid") and len(set(size)) < 2:
+            return ContactShape("sphere", np.array(size[:1] or (0.0,)), pose)
+        if kind in ("rod", "capsule"):
+            return ContactShape("capsule", np.array([0.0, *size][-2:]), pose)
+        if kind == "box":
+            return ContactShape("box", np.array(size), pose)
+    if isinstance(shape, (list, tuple, np.ndarray)):
+        points = as_numbers(shape, attempt)
+        check_bounds(points, attempt)
+        if points.ndim == 2 and points.shape[1] == 2 and len(points) > 1:
+            closed = bool(np.all(points[0] == points[-1]))
+            points = points[: len(points) - closed]
+            following = np.concatenate([points[1:], points[:1]]) if closed else points[1:]
+            if len(following) and np.all(np.any(following != points[: len(following)], axis=1)):
+                pose = RigidTransform(np.eye(3), np.zeros(3))
+                return ContactShape("polyline", points, pose, is_closed=closed)
+            raise DeclarationError(
+                attempt,
+                expected="points that differ from their neighbors",
+                found=shown(shape),
+            )
+    raise DeclarationError(
+        attempt,
+        expected=_EXPECTED,
+        found=shown(shape),
+        remedy="Use one contact for each part of a body",
+    )
+
+
+def touches(
+    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
+) -> list[Touch]:
+    """Return all places where two shapes may touch, expressed in B.
+
+    Parameters
+    ----------
+    A, B : ContactShape
+        The shapes.
+    size_a, size_b : array
+        Their sizes.
+    X_BA : RigidTransform
+        Pose of A in B.
+
+    Returns
+    -------
+    list of Touch
+        Their number depends on the kinds only.
+    """
+    if B.is_round and not A.is_round:
+        mirrored = touches(B, size_b, A, size_a, invert_transform(X_BA))
+        return [each.seen_through(X_BA, -1.0) for each in mirrored]
+    if A.is_round and B.is_round:
+        return [_round_pair(A, size_a, B, size_b, X_BA)]
+    found = _points_on_solid(A, size_a, B, size_b, X_BA)
+    if A.kind == "capsule" and B.kind != "half_space":
+        return _with_ridges(A, size_a, B, size_b, X_BA, found)
+    if not A.is_round:
+        back = _points_on_solid(B, size_b, A, size_a, invert_transform(X_BA))
+        found += [each.seen_through(X_BA, -1.0) for each in back]
+    return found
+
+
+def _points_on_solid(
+    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
+) -> list[Touch]:
+    """Return the touches of the round ends, corners or vertices of A with a solid B."""
+    radius, found = size_a[0] if A.is_round else 0.0, []
+    for point in A.points(size_a):
+        x = transform_point(X_BA, point)
+        distance, normal = B.distance(size_b, x)
+        found.append(Touch(distance - radius, normal, x - 0.5 * (distance + radius) * normal))
+    return found
+
+
+def _from_box(size: Array, x: Array) -> tuple[Array, Array]:
+    """Return the signed distance of a point from a box, and its gradient."""
+    beyond = np.abs(x) - 0.5 * size
+    side = np.where(x < 0.0, -1.0, 1.0)
+    v = np.maximum(beyond, 0.0)
+    square = dot(v, v)
+    away = np.sqrt(np.where(square > 0.0, square, 1.0))
+    deepest = np.max(beyond)
+    first = np.logical_and(beyond[0] >= beyond[1], beyond[0] >= beyond[2])
+    second = np.logical_and(np.logical_not(first), beyond[1] >= beyond[2])
+    face = np.where(first, _AXES[0], np.where(second, _AXES[1], _AXES[2]))
+    is_outside = square > 0.0
+    return (
+        np.where(is_outside, away, deepest),
+        side * np.where(is_outside, v / away, face),
+    )
+
+
+def _round_pair(
+    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
+) -> Touch:
+    """Return the touch of two lines or points with radii."""
+    half_a = 0.5 * size_a[1] * X_BA.R[:, 2] if A.kind == "capsule" else None
+    half_b = 0.5 * size_b[1] * _AXES[2] if B.kind == "capsule" else None
+    a, b = _closest_points(X_BA.p, half_a, np.zeros(3), half_b)
+    return _around(a, size_a[0], b, size_b[0])
+
+
+def _around(a: Array, radius_a: Array, b: Array, radius_b: Array) -> Touch:
+    """Return the touch of two balls around points, in a direction z where these meet."""
+    w = a - b
+    square = dot(w, w)
+    away = np.sqrt(np.where(square > 0.0, square, 1.0))
+    normal = np.where(square > 0.0, w / away, _AXES[2])
+    gap = np.where(square > 0.0, away, 0.0) - radius_a - radius_b
+    return Touch(gap, normal, b + (radius_b + 0.5 * gap) * normal)
+
+
+def _closest_points(
+    p: Array, half_a: Array | None, q: Array, half_b: Array | None
+) -> tuple[Array, Array]:
+    """Return the closest points of the lines p + s half_a and q + t half_b, |s|, |t| <= 1."""
+    w = q - p
+    if half_a is None and half_b is None:
+        return p, q
+    if half_b is None:
+        return p + np.clip(_ratio(dot(w, half_a), dot(half_a, half_a)), -1.0, 1.0) * half_a, q
+    if half_a is None:
+        return p, q - np.clip(_ratio(dot(w, half_b), dot(half_b, half_b)), -1.0, 1.0) * half_b
+    aa, bb, ab = dot(half_a, half_a), dot(half_b, half_b), dot(half_a, half_b)
+    wa, wb = dot(w, half_a), dot(w, half_b)
+    # Parallel lines have no single pair of closest points: the middle of A is as good as any.
+    crossing = aa * bb - ab * ab
+    apart = crossing > 1e-14 * aa * bb
+    s = np.where(apart, (wa * bb - wb * ab) / np.where(apart, crossing, 1.0), 0.0)
+    t = np.clip(_ratio(np.clip(s, -1.0, 1.0) * ab - wb, bb), -1.0, 1.0)
+    s = np.clip(_ratio(wa + t * ab, aa), -1.0, 1.0)
+    return p + s * half_a, q + t * half_b
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """Return a/b, or 0 where b is 0."""
+    return np.where(b > 0.0, a / np.where(b > 0.0, b, 1.0), 0.0)
+
+
+def _with_ridges(
+    A: ContactShape,
+    size_a: Array,
+    B: ContactShape,
+    size_b: Array,
+    X_BA: RigidTransform,
+    ends: list[Touch],
+) -> list[Touch]:
+    """Return the closest touch of a capsule A with a solid B, and that of the end further away.
+
+    The first is at an end, or at an edge or vertex between the ends. Both depend continuously on
+    the motion, and so does the sum of two functions of their gaps.
+    """
+    best, half = nearest(ends), 0.5 * size_a[1] * X_BA.R[:, 2]
+    for middle, edge, out in B.ridges(size_b):
+        if B.kind == "polyline":  # the ridge is the line along z through the vertex
+            flat = np.array([1.0, 1.0, 0.0])
+            w, along = flat * (middle - X_BA.p), flat * half
+            a = X_BA.p + np.clip(_ratio(dot(w, along), dot(along, along)), -1.0, 1.0) * half
+            b = middle + (1.0 - flat) * a
+        else:
+            a, b = _closest_points(X_BA.p, half, middle, edge)
+        touch = _around(a, size_a[0], b, 0.0)
+        is_outside = dot(a - b, out) > 0.0
+        best = _choose(np.logical_and(is_outside, touch.gap < best.gap), touch, best)
+    further = _choose(ends[0].gap >= ends[1].gap, *ends)
+    return [best, further]
+
+
+def nearest(found: Sequence[Touch]) -> Touch:
+    """Return the touch with the smallest gap."""
+    best = found[0]
+    for each in found[1:]:
+        best = _choose(each.gap < best.gap, each, best)
+    return best
+
+
+def _choose(condition: Any, a: Touch, b: Touch) -> Touch:
+    return Touch(*(np.where(condition, x, y) for x, y in zip(a, b, strict=True)))

@@ -1,0 +1,331 @@
+"""Contact: distances, forces by hand and by own integration, steps that meet thin bodies."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+import flexure as fx
+from flexure.blocks import math as fm
+from flexure.blocks.multibody.bodies.bodies import Body
+from tests.support.mechanics.force_elements import (
+    BodyMotion,
+    carried,
+    context_of,
+    forces,
+    number,
+    random_motion,
+    world,
+)
+from tests.support.native.native import needs_llvmlite
+
+FloatArray = NDArray[np.float64]
+PROFILE = np.array([(0.0, 0.0), (2.0, 0.0), (2.0, 1.0), (1.0, 0.4), (0.0, 1.0), (0.0, 0.0)])
+SHAPES: dict[str, Any] = {
+    "ball": fx.BodyShape.sphere(radius=0.4),
+    "point": fx.BodyShape.point(),
+    "pill": fx.BodyShape.capsule(radius=0.3, length=0.8, axis="x").moved((0.1, 0.0, 0.2)),
+    "rod": fx.BodyShape.rod(length=0.6),
+    "box": fx.BodyShape.box(size=(0.5, 0.7, 0.9)),
+    "ground": "half_space",
+    "profile": PROFILE,
+}
+
+
+def at(p: Any, R: Any = None, V: Any = None) -> BodyMotion:
+    """Return a motion at a position."""
+    turn = np.eye(3) if R is None else R
+    return BodyMotion(
+        fm.RigidTransform(turn, np.array(p, float)),
+        np.zeros(6) if V is None else np.array(V, float),
+    )
+
+
+def make(a: Any, b: Any, **options: Any) -> fx.Contact:
+    """Make a contact between two bodies."""
+    return fx.Contact("contact", Body("a"), a, Body("b"), b, **{"stiffness": 100.0, **options})
+
+
+# Distances ---------------------------------------------------------------------------------------
+
+
+def test_distances_are_those_of_the_exchanged_pair_wherever_both_are() -> None:
+    rng = np.random.default_rng(0)
+    for a, A in SHAPES.items():
+        for b, B in SHAPES.items():
+            if a == b == "ground":
+                continue
+            first, second = make(A, B, damping=0.1), make(B, A, damping=0.1)
+            for _ in range(6):
+                motions, frame = (random_motion(rng), random_motion(rng)), random_motion(rng)
+                contexts = [
+                    context_of(first, *motions),
+                    context_of(second, *motions[::-1]),
+                    context_of(first, *(carried(each, *frame) for each in motions)),
+                ]
+                found = [
+                    number(contact.gap, context)
+                    for contact, context in zip((first, second, first), contexts, strict=True)
+                ]
+                np.testing.assert_allclose(found[1:], found[0], rtol=0.0, atol=1e-13)
+                one = forces(first, contexts[0])
+                np.testing.assert_allclose(forces(second, contexts[1])[::-1], one, atol=1e-10)
+
+
+def test_the_distance_from_a_profile_is_that_of_its_nearest_point() -> None:
+    rng, samples = np.random.default_rng(1), np.linspace(0.0, 1.0, 4001)[:, None]
+    lines = pairwise(PROFILE)
+    boundary = np.concatenate([a + samples * (b - a) for a, b in lines])
+    contact = make(SHAPES["point"], PROFILE)
+    for _ in range(60):
+        x, y, z = rng.uniform((-0.5, -0.5, -1.0), (2.5, 1.5, 1.0))
+        nearest = np.min(np.linalg.norm(boundary - [x, y], axis=1))
+        roof = 1.0 - 0.6 * x if x < 1.0 else 0.4 + 0.6 * (x - 1.0)
+        inside = 0.0 < x < 2.0 and 0.0 < y < roof
+        gap = number(contact.gap, context_of(contact, at((x, y, z)), at((0, 0, 0))))
+        assert gap == pytest.approx(-nearest if inside else nearest, abs=2e-3)
+
+
+def test_a_capsule_touches_vertices_and_edges_between_its_ends() -> None:
+    pill = fx.BodyShape.capsule(radius=0.1, length=4.0, axis="x")
+    roof = make(pill, [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)])
+    assert number(roof.gap, context_of(roof, at((0.3, 1.25, 0.5)), at((0, 0, 0)))) == (
+        pytest.approx(0.15, abs=1e-14)
+    )
+    edge = make(pill, SHAPES["box"])
+    R = fm.rotation_about([0.0, 0.0, 1.0], np.pi / 4)
+    found = context_of(
+        edge, at((0.1, 0.0, 0.6), R @ fm.rotation_about([1.0, 0, 0], 0.3)), at((0, 0, 0))
+    )
+    assert number(edge.gap, found) == pytest.approx(0.05, abs=1e-14)
+
+
+def test_degenerate_placements() -> None:
+    """Zero radii and gaps have values; no direction, no force."""
+    point = make(SHAPES["point"], "half_space")
+    for z, load in ((0.0, 0.0), (-0.1, 10.0), (1e-300, 0.0)):
+        context = context_of(point, at((3.0, 2.0, z)), at((0, 0, 0)))
+        assert (number(point.gap, context), number(point.load, context)) == pytest.approx((z, load))
+    corner = make(SHAPES["point"], SHAPES["box"])
+    on_corner = context_of(corner, at((0.25, 0.35, 0.45)), at((0, 0, 0)))
+    assert number(corner.gap, on_corner) == 0.0
+    parallel = make(SHAPES["pill"], SHAPES["pill"])
+    above = context_of(parallel, at((0.0, 0.0, 0.5)), at((0, 0, 0)))
+    np.testing.assert_allclose(forces(parallel, above)[0][3:], [0.0, 0.0, 10.0], atol=1e-12)
+    rods = make(SHAPES["rod"], SHAPES["rod"])
+    for pair in (parallel, rods, make(SHAPES["ball"], SHAPES["ball"])):
+        context = context_of(pair, at((0, 0, 0)), at((0, 0, 0)))
+        with pytest.raises(fx.errors.EvaluationError, match="axes do not meet"):
+            pair.load.eval(context)
+
+
+# Forces ------------------------------------------------------------------------------------------
+
+
+def test_forces_by_hand() -> None:
+    """Hunt-Crossley and friction of a ball that sinks, slides and spins on the ground."""
+    options = {"stiffness": 5e3, "damping": 0.2, "friction": 0.5, "transition_velocity": 0.3}
+    contact = fx.Contact(
+        "c", Body("a"), SHAPES["ball"], world(), "half_space", exponent=1.5, **options
+    )
+    depth, sink, slide, spin = 0.02, 0.7, 1.1, 2.0
+    motion = at((0, 0, 0.4 - depth), V=[0.0, spin, 0.0, slide, 0.0, -sink])
+    context = context_of(contact, motion, motion)
+    N = 5e3 * depth**1.5 * (1.0 + 0.2 * sink)
+    arm = 0.4 - 0.5 * depth
+    v = slide - spin * arm
+    F = -0.5 * N * v / np.hypot(v, 0.3)
+    expected = np.array([0.0, -arm * F, 0.0, F, 0.0, N])
+    np.testing.assert_allclose(forces(contact, context)[0], expected, rtol=1e-12, atol=1e-12)
+    lost = -(N - 5e3 * depth**1.5) * sink + F * v
+    assert number(contact.non_conservative_power, context) == pytest.approx(lost)
+    assert number(contact.stored_energy, context) == pytest.approx(5e3 * depth**2.5 / 2.5)
+    leaving = context_of(contact, motion._replace(V_WB=np.array([0, 0, 0, 0, 0, 9.0])), motion)
+    assert number(contact.load, leaving) == 0.0
+
+
+def test_hertz_by_hand() -> None:
+    """The deflection of two steel balls under 1 kN by the formula of handbooks."""
+    steel = fx.Material(206e9, poissons_ratio=0.3, density=7850.0)
+    glass = fx.Material(70e9, poissons_ratio=0.22, density=2500.0)
+    balls = [fx.BodyShape.sphere(radius=r) for r in (0.01, 0.03)]
+    contact = fx.Contact.hertz(
+        "c", Body("a"), balls[0], Body("b"), balls[1], materials=(steel, glass)
+    )
+    soft = (1.0 - 0.3**2) / 206e9 + (1.0 - 0.22**2) / 70e9
+    curved = 1.0 / 0.01 + 1.0 / 0.03
+    depth = (9.0 / 16.0 * (1e3 * soft) ** 2 * curved) ** (1.0 / 3.0)
+    context = context_of(contact, at((0, 0, 0.04 - depth)), at((0, 0, 0)))
+    assert number(contact.load, context) == pytest.approx(1e3, rel=1e-9)
+    flat = fx.Contact.hertz(
+        "c", Body("a"), balls[0], Body("b"), "half_space", materials=(steel, glass)
+    )
+    assert flat.stiffness.default == pytest.approx(4.0 / 3.0 / soft * np.sqrt(0.01))
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_a_ball_leaves_with_the_restitution_that_was_asked_for(exponent: float) -> None:
+    for restitution, speed in ((0.05, 2.0), (0.5, 2.0), (0.9, 0.3), (1.0 - 1e-7, 1.0)):
+        d = fx.Contact.damping_for(restitution, speed)
+
+        def motion(_: float, y: FloatArray, d: float = d) -> list[float]:
+            force = 1e4 * max(-y[0], 0.0) ** exponent * max(0.0, 1.0 - d * y[1])
+            return [y[1], force]
+
+        end: Any = lambda t, y: y[0] if t > 1e-6 else -1.0  # noqa: E731
+        end.terminal, end.direction = True, 1.0
+        run = solve_ivp(motion, (0, 10), [0.0, -speed], events=end, rtol=1e-10, atol=1e-13)
+        assert run.y[1, -1] == pytest.approx(restitution * speed, rel=1e-6)
+
+
+# Runs --------------------------------------------------------------------------------------------
+
+
+def bouncing(damping: float, **options: Any) -> tuple[fx.Plant, fx.Context]:
+    """A ball of 2 kg, 0.5 m above the ground."""
+    builder = fx.PlantBuilder("bench", gravity=(0.0, 0.0, -10.0))
+    ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(2.0, radius=0.4))
+    slide = builder.add_joint(
+        fx.PrismaticJoint("slide", builder.world, ball, (0, 0, 1), damping=0.0)
+    )
+    contact = {"stiffness": 1e4, "damping": damping, "exponent": 1.5, **options}
+    builder.add_force_element(
+        fx.Contact("contact", builder.world, "half_space", ball, SHAPES["ball"], **contact)
+    )
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    slide.translation.set(context, 0.9)
+    return plant, context
+
+
+@needs_llvmlite
+def test_a_ball_bounces_as_by_own_integration_in_each_way_of_running() -> None:
+    plant, context = bouncing(0.3)
+    settings: Any = {"rtol": 1e-9, "atol": 1e-11, "method": "DOP853"}
+
+    def motion(_: float, y: FloatArray) -> list[float]:
+        n = 1e4 * max(0.4 - y[0], 0.0) ** 1.5
+        return [y[1], -10.0 + n * max(0.0, 1.0 - 0.3 * y[1]) / 2.0]
+
+    own = solve_ivp(
+        motion, (0, 3), [0.9, 0.0], rtol=1e-11, atol=1e-13, max_step=1e-3, method="DOP853"
+    )
+    for compiled in ("native", False):
+        result = fx.simulate(plant, 3.0, context=context, compiled=compiled, **settings)
+        assert result["slide.translation"][-1] == pytest.approx(own.y[0, -1], abs=1e-6)
+        assert (result.statistics.native_steps > 0) == (compiled == "native")
+        assert np.ptp(result["ledger.balance"]) < 1e-7
+    sweep = fx.sweep(
+        plant,
+        {"contact.damping": [0.3, 0.0]},
+        3.0,
+        context=context,
+        signals=["slide.translation"],
+        **settings,
+    )
+    assert sweep["slide.translation"][0, -1] == pytest.approx(own.y[0, -1], abs=1e-6)
+
+
+def test_a_ball_at_rest_stays_at_its_depth_and_starts_that_touch_do_not_move() -> None:
+    plant, context = bouncing(0.5)
+    slide = plant.joints[0]
+    depth = (20.0 / 1e4) ** (1.0 / 1.5)
+    slide.translation.set(context, 0.4 - depth)  # type: ignore[attr-defined]
+    result = fx.simulate(plant, 1.0, context=context)
+    assert np.ptp(result["slide.translation"]) < 1e-9
+    rest = fx.equilibrium(plant, context=context)
+    assert rest.context.get("contact.load") == pytest.approx(20.0)
+
+
+def test_no_step_jumps_over_a_thin_body() -> None:
+    """Small balls that fly at each other in free space exchange their velocities."""
+    builder = fx.PlantBuilder("space", gravity=(0, 0, 0))
+    ball = fx.BodyShape.sphere(radius=1e-3)
+    bodies = [
+        builder.add_body(name, fx.SpatialInertia.solid_sphere(1e-3, radius=1e-3)) for name in "ab"
+    ]
+    slides = [
+        builder.add_joint(
+            fx.PrismaticJoint(f"on_{b.name}", builder.world, b, (1, 0, 0), damping=0.0)
+        )
+        for b in bodies
+    ]
+    builder.add_force_element(fx.Contact("c", bodies[0], ball, bodies[1], ball, stiffness=1e9))
+    plant = builder.build()
+    for speed in (0.01, 1.0, 30.0):
+        for method in ("RK45", "DOP853", "LSODA", "Rodas5P"):
+            context = plant.create_default_context()
+            slides[0].translation.set(context, -7.77 * speed)
+            slides[0].rate.set(context, speed)
+            result = fx.simulate(plant, 20.0, context=context, method=method, rtol=1e-6, atol=1e-9)
+            found = result["on_a.rate"][-1], result["on_b.rate"][-1]
+            np.testing.assert_allclose(found, [0.0, speed], atol=1e-3 * speed, err_msg=method)
+
+
+def test_friction_stops_a_sliding_box_after_the_distance_of_coulomb() -> None:
+    builder = fx.PlantBuilder("bench", gravity=(0.0, 0.0, -10.0))
+    inertia = fx.SpatialInertia.solid_box(2.0, size=(0.4, 0.3, 0.1))
+    box = builder.add_body("box", inertia)
+    table = builder.add_frame(
+        "table", builder.world, (fm.rotation_about([1.0, 0, 0], np.pi / 2), [0, 0, 0])
+    )
+    flat = builder.add_frame("flat", box, (fm.rotation_about([1.0, 0, 0], np.pi / 2), [0, 0, 0]))
+    plane = builder.add_joint(fx.PlanarJoint("plane", table, flat))
+    builder.add_force_element(
+        fx.Contact(
+            "contact",
+            box,
+            fx.BodyShape.box(size=(0.4, 0.3, 0.1)),
+            builder.world,
+            "half_space",
+            stiffness=1e5,
+            damping=1.0,
+            friction=0.3,
+            transition_velocity=1e-4,
+        )
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    plane.positions.set(context, [0.0, 0.05 - 20.0 / 4e5, 0.0])
+    plane.velocities.set(context, [1.2, 0.0, 0.0])
+    result = fx.simulate(plant, 1.0, context=context)
+    expected = 1.2**2 / (2.0 * 0.3 * 10.0)
+    assert result["box.position"][-1][0] == pytest.approx(expected, rel=2e-3)
+    assert result["contact.load"][-1] == pytest.approx(20.0, rel=1e-3)
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+def test_what_is_no_contact_is_refused() -> None:
+    ball, two = SHAPES["ball"], SHAPES["ball"] + SHAPES["box"]
+    for a, b, options, reason in (
+        ("half_space", "half_space", {}, "beside a half-space"),
+        (two, ball, {}, "one contact for each part"),
+        ("plane", ball, {}, "half_space"),
+        ([(0.0, 0.0), (0.0, 0.0)], ball, {}, "neighbors"),
+        ([(0.0, np.nan), (0.0, 0.0)], ball, {}, "nan"),
+        ([(0.0, 1.0)], ball, {}, "points"),
+        (ball, None, {}, "BodyShape"),
+        (ball, ball, {"stiffness": -1.0}, "stiffness"),
+        (ball, ball, {"stiffness": np.nan}, "stiffness"),
+        (ball, ball, {"exponent": 0.5}, "exponent"),
+        (ball, ball, {"friction": 0.1}, "transition_velocity"),
+        (ball, ball, {"friction": 0.1, "transition_velocity": 0.0}, "transition_velocity"),
+    ):
+        with pytest.raises(fx.errors.FlexureError, match=reason):
+            make(a, b, **options)
+    steel = fx.Material(206e9, poissons_ratio=0.3, density=7850.0)
+    with pytest.raises(fx.errors.DeclarationError, match="a sphere"):
+        fx.Contact.hertz(
+            "c", Body("a"), SHAPES["pill"], Body("b"), "half_space", materials=(steel, steel)
+        )
+    for restitution, speed in ((0.0, 1.0), (1.1, 1.0), (0.5, 0.0), (np.nan, 1.0)):
+        with pytest.raises(fx.errors.ValueRefusedError):
+            fx.Contact.damping_for(restitution, speed)
