@@ -84,7 +84,7 @@ def items_of(
     expected: str,
     attempt: str,
     *,
-    kind: type = object,
+    kind: type | tuple[type, ...] = object,
     error: type[FlexureError] = ValueRefusedError,
 ) -> tuple[Any, ...]:
     """Return the items of a collection, all of one kind; a text is no collection."""

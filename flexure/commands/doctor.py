@@ -25,6 +25,7 @@ EXTRAS = {
     "compiler": (("ziglang",), "FMUs for Windows, macOS and ARM"),
     "symbolic": (("sympy",), "equations for SymPy"),
     "optimal": (("casadi", "piqp"), "optimal motions and predictive control"),
+    "mesh": (("scikit-fem", "meshio"), "flexible bodies from meshes"),
     "urdf": (("lxml",), "mechanisms from URDF and SDF files"),
     "drawings": (("ezdxf",), "drawings of parts as DXF"),
     "mjcf": (("mujoco",), "mechanisms from MJCF files"),

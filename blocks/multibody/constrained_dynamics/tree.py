@@ -30,6 +30,7 @@ from flexure.blocks.multibody.trees.component_names import (
     along_joint,
     common_unit,
 )
+from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
 from flexure.blocks.multibody.trees.reactions import reaction
 from flexure.blocks.multibody.trees.topology import Mobilizer, Topology
 from flexure.diagrams import scalars
@@ -69,8 +70,8 @@ class MultibodyTree(TreeDynamics):
         The inputs through which forces come in.
     actuators : sequence of Actuator
         The motors whose rotors the joints feel.
-    inertia_inputs : sequence of InertiaInput
-        The inputs through which force elements add to the inertia of bodies.
+    inertia_inputs : sequence of InertiaInput or CouplingInput
+        The inputs through which force elements add to the inertia of bodies, or couple bodies.
     constraints : sequence of Constraint
         What holds between bodies beside the joints.
 
@@ -134,7 +135,7 @@ class MultibodyTree(TreeDynamics):
         spin: npt.ArrayLike | None = None,
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
-        inertia_inputs: Sequence[InertiaInput] = (),
+        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -43,6 +44,12 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.component_names import SPATIAL_FORCE, along_joint, along_joints
+from flexure.blocks.multibody.trees.coupled_articulation import articulate_coupled
+from flexure.blocks.multibody.trees.coupled_inertia import (
+    CouplingInput,
+    added_forces,
+    coupled_weights,
+)
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.trees.kinematics import (
     calc_accelerations,
@@ -96,7 +103,7 @@ class TreeDynamics(ConstrainedTree):
         spin: npt.ArrayLike | None = None,
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
-        inertia_inputs: Sequence[InertiaInput] = (),
+        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
@@ -107,12 +114,10 @@ class TreeDynamics(ConstrainedTree):
         self.start_assembly: AssemblesStarts | None = None
         self.impacts_are_sequential = False
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
-        turning = None if spin is None else as_number(spin, (3,), f"Cannot make '{name}'")
-        self.spin = declare_spin(self, turning)
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
-        carried = items_of(
-            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
-        )
+        kinds, wanted = (InertiaInput, CouplingInput), "a list of inertia inputs"
+        carried = items_of(inertia_inputs, wanted, f"Cannot make '{name}'", kind=kinds)
+        self.spin = declare_spin(self, spin, carried)
         self.constants = TreeConstants(self, topology, motors, carried)
         self.constraints = items_of(
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
@@ -132,16 +137,10 @@ class TreeDynamics(ConstrainedTree):
         parts = [mobilizer.joint.default_positions for mobilizer in topology.mobilizers]
         v = np.zeros(topology.num_velocities)
         names = [
-            *(
-                f"{joint.name}_{suffix}"
-                for joint in self.joints
-                for suffix in joint.POSITION_SUFFIXES
-            ),
-            *(
-                f"{joint.name}_{suffix}"
-                for joint in self.joints
-                for suffix in joint.VELOCITY_SUFFIXES
-            ),
+            f"{joint.name}_{suffix}"
+            for kind in ("POSITION_SUFFIXES", "VELOCITY_SUFFIXES")
+            for joint in self.joints
+            for suffix in getattr(joint, kind)
         ]
         self.declare_continuous_state(
             q=topology.num_positions,
@@ -461,7 +460,9 @@ class TreeDynamics(ConstrainedTree):
     ) -> Articulation:
         """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
-        return articulate(
+        couplings = self.constants.couplings(context)
+        solve = partial(articulate_coupled, couplings=couplings) if couplings else articulate
+        return solve(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
@@ -502,17 +503,21 @@ class TreeDynamics(ConstrainedTree):
     # Forces ----------------------------------------------------------------------------------
 
     def gravity_forces(self, context: Any) -> list[Array]:
-        """Return the weight of each body as a spatial force about Bo, expressed in the world.
-
-        In a world that spins, centrifugal and Coriolis forces are part of it.
-        """
+        """Return the weight of each body about Bo, in the world; with forces of its spin, if any."""
         inertias = self.inertias(context)
-        weights = energy.gravity_forces(inertias, self.gravity(context))
+        forces = energy.gravity_forces(inertias, self.gravity(context))
+        for number, weight in self.coupled_weights(context)[0].items():
+            forces[number] = forces[number] + weight
         if self.spin is None:
-            return weights
+            return forces
         at, motions, spin = self.placements(context), self.motions(context), self.spin(context)
-        forces = energy.frame_forces(at, motions, inertias, spin)
-        return [weight + force for weight, force in zip(weights, forces, strict=True)]
+        added = energy.frame_forces(at, motions, inertias, spin)
+        return [force + more for force, more in zip(forces, added, strict=True)]
+
+    def coupled_weights(self, context: Any) -> tuple[dict[int, Array], Array]:
+        """Return the weight of what couples bodies: forces on these, and along joints."""
+        couplings = self.constants.couplings(context)
+        return coupled_weights(self.topology, couplings, self.gravity(context))
 
     def _applied_body_forces(self, context: Any) -> dict[int, Array]:
         """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
@@ -532,7 +537,8 @@ class TreeDynamics(ConstrainedTree):
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
         placements, forces = self.placements(context), self._given_forces(context)
-        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+        along_joints = self.joint_forces(context) + self.coupled_weights(context)[1]
+        return generalized_forces(self.topology, placements, forces) + along_joints
 
     def _given_forces(self, context: Any) -> list[Array]:
         """Return weight and inputs of each body as a spatial force about Bo, in the world."""
@@ -560,7 +566,13 @@ class TreeDynamics(ConstrainedTree):
         for number, force in self._constraint_forces(context).items():
             forces[number] = forces[number] + force
         motions, inertias = self.motions(context), self.inertias(context)
-        missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
+        couplings, A = self.constants.couplings(context), self.body_accelerations(context)
+        if couplings:
+            for number, F in added_forces(self.topology, couplings, A, self.rates(context))[
+                0
+            ].items():
+                forces[number] = forces[number] - F
+        missing = missing_forces(motions, inertias, forces, A)
         return transmitted_forces(self.topology, self.placements(context), missing)
 
     def added_on_joints(

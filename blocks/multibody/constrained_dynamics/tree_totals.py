@@ -13,6 +13,7 @@ from flexure.blocks.multibody.constrained_dynamics.tree_dynamics import TreeDyna
 from flexure.blocks.multibody.constraints.constraint import constraint_forces
 from flexure.blocks.multibody.trees import energy
 from flexure.blocks.multibody.trees.component_names import POSITION, VELOCITY
+from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, coupled_energy
 from flexure.diagrams.systems.ports import Prerequisite
 from flexure.diagrams.values.arrays import Array
 
@@ -29,12 +30,12 @@ def declare_totals(tree: TreeDynamics) -> None:
     totals: list[tuple[str, Any, Sequence[Prerequisite], str, Sequence[str]]] = [
         ("kinetic_energy", _kinetic_energy, [*motion, *moving], "J", ()),
         ("gravity_energy", _gravity_energy, [tree.placements, tree.inertias], "J", ()),
-        ("gravity_power", _gravity_power, motion, "W", ()),
+        ("gravity_power", _gravity_power, [*motion, *moving], "W", ()),
         ("damping_power", _damping_power, moving, "W", ()),
         ("input_power", _input_power, given, "W", ()),
-        ("momentum", _momentum, motion, "", _MOMENTUM),
+        ("momentum", _momentum, [*motion, *moving], "", _MOMENTUM),
         ("center_of_mass", _center_of_mass, [tree.inertias], "m", POSITION),
-        ("center_of_mass_velocity", _center_of_mass_velocity, motion, "m/s", VELOCITY),
+        ("center_of_mass_velocity", _center_of_mass_velocity, [*motion, *moving], "m/s", VELOCITY),
     ]
     for name, calc, needs, unit, names in totals:
         tree.declare_vector_output(
@@ -54,12 +55,36 @@ def _kinetic_energy(tree: TreeDynamics, context: Any) -> Array:
         0.5 * inertia * np.sum(v[tree.velocities_of(joint)] ** 2)
         for joint, inertia in tree.constants.rotors(context).items()
     ]
-    return sum(of_rotors, of_bodies)
+    couplings, velocities = _coupled(tree, context)
+    coupled = coupled_energy(tree.topology, couplings, velocities, v)
+    return sum(of_rotors, of_bodies) + coupled
+
+
+def _coupled(tree: TreeDynamics, context: Any) -> tuple[list[CoupledInertia], list[Array]]:
+    """Return what couples bodies by inertia, and the velocities of all bodies."""
+    couplings = tree.constants.couplings(context)
+    return couplings, [each.V_WB for each in tree.motions(context)] if couplings else []
+
+
+def _coupled_momenta(tree: TreeDynamics, context: Any) -> list[Array]:
+    """Return the momenta of what couples bodies, about the origin of the world."""
+    (couplings, velocities), v = _coupled(tree, context), tree.moving_velocities(context)
+    stacked = [each.stacked(tree.topology, velocities, v) for each in couplings]
+    placements = tree.placements(context)
+    return [each.momentum(placements, V) for each, V in zip(couplings, stacked, strict=True)]
+
+
+def _mass_moments(tree: TreeDynamics, context: Any) -> list[tuple[Array, Array]]:
+    """Return mass and moment of mass of what couples bodies."""
+    placements = tree.placements(context)
+    return [each.mass_moment(placements) for each in tree.constants.couplings(context)]
 
 
 def _gravity_energy(tree: TreeDynamics, context: Any) -> Array:
     placements, inertias = tree.placements(context), tree.inertias(context)
-    stored = energy.gravity_energy(placements, inertias, tree.gravity(context))
+    of_bodies = energy.gravity_energy(placements, inertias, tree.gravity(context))
+    moments = (moment for _, moment in _mass_moments(tree, context))
+    stored = sum((-dot(tree.gravity(context), moment) for moment in moments), of_bodies)
     if tree.spin is None:
         return stored
     return stored + energy.spin_energy(placements, inertias, tree.spin(context))
@@ -67,7 +92,8 @@ def _gravity_energy(tree: TreeDynamics, context: Any) -> Array:
 
 def _gravity_power(tree: TreeDynamics, context: Any) -> Array:
     weights, motions = tree.gravity_forces(context), tree.motions(context)
-    return sum(dot(weight, motion.V_WB) for weight, motion in zip(weights, motions, strict=True))
+    power = sum(dot(weight, motion.V_WB) for weight, motion in zip(weights, motions, strict=True))
+    return power + dot(tree.coupled_weights(context)[1], tree.moving_velocities(context))
 
 
 def _damping_power(tree: TreeDynamics, context: Any) -> Array:
@@ -83,6 +109,23 @@ def _input_power(tree: TreeDynamics, context: Any) -> Array:
         if not force.is_internal:
             power = power + dot(port(context), tree.motions(context)[number].V_WB)
     return power + _constraint_power(tree, context)
+
+
+def _momentum(tree: TreeDynamics, context: Any) -> Array:
+    motions, inertias = tree.motions(context), tree.inertias(context)
+    of_bodies = energy.momentum(tree.placements(context), motions, inertias)
+    return sum(_coupled_momenta(tree, context), of_bodies)
+
+
+def _center_of_mass(tree: TreeDynamics, context: Any) -> Array:
+    placements, inertias = tree.placements(context), tree.inertias(context)
+    return energy.center_of_mass(placements, inertias, _mass_moments(tree, context))
+
+
+def _center_of_mass_velocity(tree: TreeDynamics, context: Any) -> Array:
+    moments, momenta = _mass_moments(tree, context), _coupled_momenta(tree, context)
+    added = [(m, L[3:]) for (m, _), L in zip(moments, momenta, strict=True)]
+    return energy.center_of_mass_velocity(tree.motions(context), tree.inertias(context), added)
 
 
 def _constraint_power(tree: TreeDynamics, context: Any) -> Any:
@@ -104,15 +147,3 @@ def _constraint_power(tree: TreeDynamics, context: Any) -> Any:
                     part = tree.topology.path_to(number)[0].v
                     power = power + value * dot(effort, v[part])
     return power
-
-
-def _momentum(tree: TreeDynamics, context: Any) -> Array:
-    return energy.momentum(tree.placements(context), tree.motions(context), tree.inertias(context))
-
-
-def _center_of_mass(tree: TreeDynamics, context: Any) -> Array:
-    return energy.center_of_mass(tree.placements(context), tree.inertias(context))
-
-
-def _center_of_mass_velocity(tree: TreeDynamics, context: Any) -> Array:
-    return energy.center_of_mass_velocity(tree.motions(context), tree.inertias(context))

@@ -93,6 +93,9 @@ class ForceElement(Presented, Limited):
         Position among the force elements of the plant, in which gravity is number 0.
     joint_ends : tuple of JointEnd
         Where it acts on joints.
+    coupled : tuple of Body or Joint
+        What an element couples by inertia. It then has an output ``coupled_inertia``, which holds
+        what `CouplingInput` defines.
 
     See Also
     --------
@@ -108,6 +111,8 @@ class ForceElement(Presented, Limited):
 
     index: int | None = None
     joint_ends: tuple[JointEnd, ...] = ()
+    coupled: tuple[Body | Joint, ...] = ()
+    coupled_inertia: LeafOutputPort
     stored_energy: LeafOutputPort
     conservative_power: LeafOutputPort
     non_conservative_power: LeafOutputPort

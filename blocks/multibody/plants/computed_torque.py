@@ -45,6 +45,8 @@ class PlantModel(LeafSystem):
         self.topology = plant.tree.topology
         if not self.topology.num_velocities:
             raise refusal(self, "a plant that can move", "only welds")
+        if any(element.coupled for element in plant.force_elements):
+            raise refusal(self, "a plant of rigid bodies", f"a flexible body in '{plant.label}'")
         self._require_motors(plant, flag(self, "underactuated", underactuated))
         self.gravity = declare_gravity(self, plant.gravity.default)
         self.positions = self.declare_vector_input("positions", self.topology.num_positions)

@@ -19,8 +19,10 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.loop_closure.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.loop_closure.loop_assemblies import find_assemblies
 from flexure.blocks.multibody.trees import body_jacobians
+from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
+from flexure.blocks.multibody.trees.coupled_inertia import added_forces
 from flexure.blocks.multibody.trees.inverse_dynamics import generalized_forces, inverse_dynamics
-from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
+from flexure.blocks.multibody.trees.kinematics import calc_accelerations
 from flexure.diagrams.checks.arguments import generator, is_one_of, is_whole, items_of, require
 from flexure.diagrams.checks.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.values.arrays import Array, FloatArray, as_number, bounded, check_bounds
@@ -374,7 +376,8 @@ class Plant(PlantBase):
         """Return the mass matrix M(q), of shape (nv, nv), reflected inertia of rotors included."""
         tree = self.tree
         placements, _, inertias = tree.kinematics(context)
-        M = mass_matrix(tree.topology, placements, inertias)
+        couplings = tree.constants.couplings(context)
+        M = coupled_mass_matrix(tree.topology, placements, inertias, couplings)
         return np.asarray(M + np.diag(tree.constants.reflected_inertia(context)))
 
     def calc_inverse_dynamics(
@@ -409,6 +412,14 @@ class Plant(PlantBase):
         tau = inverse_dynamics(
             tree.topology, placements, motions, inertias, forces.body_forces, number
         )
+        A = calc_accelerations(tree.topology, placements, motions, number)
+        on_bodies, on_joints = added_forces(
+            tree.topology, tree.constants.couplings(context), A, number
+        )
+        added = MultibodyForces(self)
+        for body, F in on_bodies.items():
+            added.body_forces[body] = F
+        tau = tau + generalized_forces(tree.topology, placements, added.body_forces) + on_joints
         rotors = tree.constants.reflected_inertia(context) * number
         return np.asarray(tau + rotors - forces.generalized_forces)
 
@@ -424,6 +435,7 @@ class Plant(PlantBase):
         tree = self.tree
         forces = MultibodyForces(self)
         forces.body_forces[:] = tree.gravity_forces(context)
+        forces.generalized_forces += tree.coupled_weights(context)[1]
         return self.calc_generalized_forces(context, forces)
 
     def calc_generalized_forces(self, context: Context, forces: MultibodyForces) -> FloatArray:
@@ -437,7 +449,8 @@ class Plant(PlantBase):
         """Return the forces of gravity, of all force elements and of the damping of joints."""
         forces = MultibodyForces(self)
         forces.body_forces[:] = self.tree.gravity_forces(context)
-        forces.generalized_forces[:] = self.tree.damping_forces(context)
+        weights = self.tree.coupled_weights(context)[1]
+        forces.generalized_forces[:] = self.tree.damping_forces(context) + weights
         for element in self.force_elements:
             element.calc_and_add_force_contribution(context, forces)
         return forces

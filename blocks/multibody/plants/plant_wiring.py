@@ -21,6 +21,7 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.plants.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
+from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
 from flexure.diagrams.building.builder import DiagramBuilder
 
 #: Names of the blocks that a plant has in any case.
@@ -39,7 +40,7 @@ OUTPUTS = {
 #: What totals and ledgers call energies and powers that are not those of force elements.
 TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
 #: Ends the names of inputs of the tree, so that they are not those of anything else in it.
-_EFFORT, _INERTIA = "_effort", "_inertia"
+_EFFORT, _INERTIA, _COUPLING = "_effort", "_inertia", "_coupling"
 
 
 def force_inputs(
@@ -65,9 +66,15 @@ def force_inputs(
     return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external.items()]
 
 
-def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput]:
+def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput | CouplingInput]:
     """Return the inputs of the tree for elements that have mass."""
-    return [
+    elements = tuple(elements)
+    couplings = [
+        CouplingInput(f"{element.name}{_COUPLING}", element.coupled)
+        for element in elements
+        if element.coupled
+    ]
+    return couplings + [
         InertiaInput(f"{acting.name}_on_{each.label}{_INERTIA}", each.body)
         for element in elements
         if isinstance(element, BodyForceElement)
@@ -85,6 +92,8 @@ def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
         wiring.connect(f"{TREE}.{end.joint.name}_q", end.position)
         wiring.connect(f"{TREE}.{end.joint.name}_v", end.velocity)
         wiring.connect(end.force, f"{TREE}.{element.name}_on_{end.joint.name}")
+    if element.coupled:
+        wiring.connect(element.coupled_inertia, f"{TREE}.{element.name}{_COUPLING}")
     if isinstance(element, BodyForceElement):
         for segment in element.inside.segments:
             wiring.add(segment)

@@ -134,7 +134,7 @@ class Articulation:
     def steady_accelerations(self) -> list[Array]:
         """Return the acceleration of each body about Bo, expressed in B, at v̇ = 0."""
         still = np.zeros(3)
-        bodies = _steady_motions(self.topology, self.placements, self._q, self._v, still)
+        bodies = steady_motions(self.topology, self.placements, self._q, self._v, still)
         return [body.A for body in bodies]
 
     def push(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Push:
@@ -251,7 +251,7 @@ def articulate(
     -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 7.3.
     """
-    bodies = _steady_motions(topology, placements, q, v, gravity, spin)
+    bodies = steady_motions(topology, placements, q, v, gravity, spin)
     P = [np.zeros((6, 6)), *(spatial_inertia_matrix(M) for M in inertias)]
     Z = [np.zeros(6)]
     for number, M in enumerate(inertias, start=1):
@@ -279,7 +279,7 @@ def articulate(
     return Articulation(topology, placements, q, v, bodies, eliminations)
 
 
-def _steady_motions(
+def steady_motions(
     topology: Topology,
     placements: Sequence[Placement],
     q: Array,

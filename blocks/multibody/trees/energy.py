@@ -156,13 +156,19 @@ def momentum(
     return sum(momenta, np.zeros(6))
 
 
-def center_of_mass(placements: Sequence[Placement], inertias_W: Sequence[MassProperties]) -> Array:
+def center_of_mass(
+    placements: Sequence[Placement],
+    inertias_W: Sequence[MassProperties],
+    added: Sequence[tuple[Array, Array]] = (),
+) -> Array:
     """Return the center of mass of all bodies, Σ m p_WBcm / Σ m, in m.
 
     Parameters
     ----------
     placements, inertias_W : sequence
         Of all bodies, as `calc_placements` and `world_inertias` give them.
+    added : sequence of tuple
+        Mass m and moment m p_WBcm of what is on no single body.
 
     Returns
     -------
@@ -174,11 +180,16 @@ def center_of_mass(placements: Sequence[Placement], inertias_W: Sequence[MassPro
     EvaluationError
         When no body has a mass.
     """
-    return sum(_mass_moments(placements, inertias_W), np.zeros(3)) / _total_mass(inertias_W)
+    moment = sum(
+        (each for _, each in added), sum(_mass_moments(placements, inertias_W), np.zeros(3))
+    )
+    return moment / _total_mass(inertias_W, added)
 
 
 def center_of_mass_velocity(
-    motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]
+    motions: Sequence[BodyMotion],
+    inertias_W: Sequence[MassProperties],
+    added: Sequence[tuple[Array, Array]] = (),
 ) -> Array:
     """Return the velocity of the center of mass of all bodies, Σ m v_WBcm / Σ m, in m/s.
 
@@ -186,6 +197,8 @@ def center_of_mass_velocity(
     ----------
     motions, inertias_W : sequence
         Of all bodies, as `calc_motions` and `world_inertias` give them.
+    added : sequence of tuple
+        Mass and momentum of what is on no single body.
 
     Returns
     -------
@@ -202,7 +215,8 @@ def center_of_mass_velocity(
         mass * (motion.V_WB[3:] + cross(motion.V_WB[:3], com))
         for motion, (mass, com, _) in islice(bodies, 1, None)
     )
-    return sum(momenta, np.zeros(3)) / _total_mass(inertias_W)
+    momentum = sum((each for _, each in added), sum(momenta, np.zeros(3)))
+    return momentum / _total_mass(inertias_W, added)
 
 
 def _mass_moments(
@@ -214,9 +228,11 @@ def _mass_moments(
         yield mass * (placement.p_WB + com)
 
 
-def _total_mass(inertias_W: Sequence[MassProperties]) -> Array:
+def _total_mass(
+    inertias_W: Sequence[MassProperties], added: Sequence[tuple[Array, Array]]
+) -> Array:
     """Return the mass of all bodies, and refuse zero."""
-    total = sum((M.mass for M in inertias_W[1:]), 0.0)
+    total = sum((mass for mass, _ in added), sum((M.mass for M in inertias_W[1:]), 0.0))
     return refuse_where(
         total == 0.0,
         total,

@@ -15,11 +15,13 @@ from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import INERTIA_SIZE, InertiaInput, joined
 from flexure.blocks.multibody.trees.component_names import common_unit
+from flexure.blocks.multibody.trees.coupled_inertia import CoupledInertia, CouplingInput
 from flexure.blocks.multibody.trees.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
+from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.concurrency.threads import cached_property
 from flexure.diagrams.systems.ports import InputPort
-from flexure.diagrams.values.arrays import Array, FloatArray
+from flexure.diagrams.values.arrays import Array, FloatArray, as_number
 from flexure.diagrams.values.parameters import NumericParameter
 
 #: In the place of the parameters of a node: mass, center of mass and unit inertia.
@@ -59,7 +61,7 @@ class TreeConstants:
         tree: LeafSystem,
         topology: Topology,
         actuators: Sequence[Actuator],
-        inertia_inputs: Sequence[InertiaInput] = (),
+        inertia_inputs: Sequence[InertiaInput | CouplingInput] = (),
         inertias: Sequence[SpatialInertia | None] | None = None,
     ) -> None:
         self._topology = topology
@@ -77,7 +79,13 @@ class TreeConstants:
         ]
         self.inertia_ports: list[InputPort] = []
         self.carriers: dict[int, list[InputPort]] = {}
+        self._couplings: list[tuple[CouplingInput, InputPort]] = []
         for each in inertia_inputs:
+            if isinstance(each, CouplingInput):
+                port = tree.declare_vector_input(each.name, sum(each.sizes) * (sum(each.sizes) + 1))
+                self.inertia_ports.append(port)
+                self._couplings.append((each, port))
+                continue
             number = each.body.number
             assert number  # the plant builder numbers bodies before, and the world carries nothing
             port = tree.declare_vector_input(
@@ -119,6 +127,10 @@ class TreeConstants:
             carried = [port(context) for port in ports]
             properties[number - 1] = joined(properties[number - 1], carried)
         return properties
+
+    def couplings(self, context: Any) -> list[CoupledInertia]:
+        """Return the inertia with which force elements couple bodies."""
+        return [CoupledInertia.from_wire(each, port(context)) for each, port in self._couplings]
 
     def dampings(self, context: Any) -> Array:
         """Return the viscous damping along each velocity."""
@@ -174,11 +186,23 @@ def declare_gravity(tree: LeafSystem, gravity: FloatArray) -> NumericParameter:
     return tree.declare_numeric_parameter("gravity", gravity, unit="m/s^2", sparse=True)
 
 
-def declare_spin(tree: LeafSystem, spin: FloatArray | None) -> NumericParameter | None:
+def declare_spin(
+    tree: LeafSystem, spin: npt.ArrayLike | None, carried: Sequence[InertiaInput | CouplingInput]
+) -> NumericParameter | None:
     """Declare the angular velocity of the world, if there is one."""
     if spin is None:
         return None
-    return tree.declare_numeric_parameter("spin", spin, unit="rad/s", sparse=True)
+    attempt = f"Cannot make '{tree.name}'"
+    coupling = [each.name for each in carried if isinstance(each, CouplingInput)]
+    if coupling:
+        raise DeclarationError(
+            f"{attempt} with a spin",
+            expected="rigid bodies and flexures",
+            found=f"flexible bodies, whose inertia does not feel the spin: {quoted(coupling)}",
+            remedy="Turn them by a joint with a PrescribedMotion instead",
+        )
+    turning = as_number(spin, (3,), attempt)
+    return tree.declare_numeric_parameter("spin", turning, unit="rad/s", sparse=True)
 
 
 def _declare_body(

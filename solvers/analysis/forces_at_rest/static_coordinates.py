@@ -265,6 +265,9 @@ def weight_of(context: Context) -> float:
     masses = [
         inertia.mass for leaf, tree in trees_of(context) for inertia in tree.kinematics(leaf)[2]
     ]
+    for leaf, tree in trees_of(context):
+        placements = tree.kinematics(leaf)[0]
+        masses += [each.mass_moment(placements)[0] for each in tree.constants.couplings(leaf)]
     return float(GRAVITY * np.sum(np.array(masses, dtype=float)) * size_of(context))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.loop_closure.closing import calc_equations
-from flexure.blocks.multibody.trees.mass_matrix import mass_matrix
+from flexure.blocks.multibody.trees.coupled_articulation import coupled_mass_matrix
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context, LeafContext
 from flexure.diagrams.contexts.value_places import Place
@@ -162,13 +162,15 @@ class MinimalCoordinates:
         for part in (displacements, displacements + count):
             self.groups += np.split(part, sizes) if count else []
         placements, _, inertias = tree.kinematics(leaf)
-        whole = mass_matrix(topology, placements, inertias) + np.diag(
+        couplings = tree.constants.couplings(leaf)
+        whole = coupled_mass_matrix(topology, placements, inertias, couplings) + np.diag(
             tree.constants.reflected_inertia(leaf)
         )
         velocities = np.zeros((num_v, count))
         velocities[moving] = Z
         mass = Z.T @ np.asarray(whole, dtype=float)[np.ix_(moving, moving)] @ Z
         total = sum(float(inertia.mass) for inertia in inertias)
+        total += sum(float(each.mass_moment(placements)[0]) for each in couplings)
         loads = np.linalg.norm(tree.gravity(leaf)) * np.sqrt(total / np.diag(mass))
         behind = displacements + count
         self.trees.append(TreeMotion(tree, displacements, behind, free, velocities, mass, loads))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import flexure as fx
@@ -33,6 +35,19 @@ def drawn() -> Call:
 def of_drawing(verb: str, **arguments: str) -> Make:
     """Return what calls a method of that drawing."""
     return lambda: Call(getattr(fx.part_drawing(**drawn().arguments), verb), arguments)
+
+
+def lattice_arguments() -> dict[str, Any]:
+    """A cube of particles with springs between them."""
+    nodes = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    K = np.zeros((24, 24))
+    for i in range(8):
+        for j in range(i):
+            row = np.zeros((8, 3))
+            row[i], row[j] = nodes[i] - nodes[j], nodes[j] - nodes[i]
+            K += np.outer(row, row)
+    ends = {"left": [0, 1, 2, 3]}
+    return {"name": "bar", "M": np.eye(24), "K": K, "nodes": nodes, "interfaces": ends}
 
 
 def flexure_calls() -> dict[str, Make]:
@@ -121,6 +136,12 @@ def flexure_calls() -> dict[str, Make]:
             fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
         ),
         "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
+        "FlexibleBody": whole(
+            fx.FlexibleBody,
+            name="bar",
+            reduced=fx.FlexibleBody.from_matrices(**lattice_arguments()).reduced,
+        ),
+        "FlexibleBody.from_matrices": whole(fx.FlexibleBody.from_matrices, **lattice_arguments()),
         "FoldedGuide": whole(
             fx.FoldedGuide,
             **leaves,

@@ -1,0 +1,250 @@
+"""Elastic bodies of any shape in plants, from finite element models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement
+from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
+from flexure.blocks.flexures.bodies.reduction import CouplingKind, ReducedBody, reduce_body
+from flexure.blocks.flexures.bodies.solid_mesh import NodeSet, solid_matrices
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
+from flexure.blocks.multibody.bodies.inertia import SpatialInertia
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
+from flexure.blocks.multibody.plants.part_group import PartGroup
+from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import as_numbers, check_bounds, check_name
+
+
+class FlexibleBody(PartGroup):
+    """An elastic body of any shape, from a finite element model.
+
+    It is added to a plant by `PlantBuilder.add_assembly`.
+
+    The body has interfaces: node sets that each move with a frame, on which joints, loops, bodies
+    and other flexures act. After Craig and Bampton its coordinates are the motions of the
+    interfaces, and amplitudes of the lowest modes with all interfaces held. It moves by any amount
+    with a floating frame at its first interface, and its kinetic energy has all terms up to the
+    second order in the deformation: inertia that depends on the deformation, Coriolis, centrifugal
+    and gyroscopic forces. Energy and momentum are kept to the accuracy of the integration.
+
+    Elasticity is linear: rotations between interfaces should stay below 0.1 rad. Stiffening by load
+    or spin is neglected, and at 0.1 of the first angular frequency a spin changes that frequency by
+    about 0.6 %; above 0.3 it is refused. The output ``utilization`` compares both with these
+    limits, and `check_limits` and statics warn. Chains of several bodies stiffen, since their
+    interfaces turn.
+
+    Made by `from_matrices` or `from_mesh`. In the plant the block ``<name>`` has the outputs
+    ``deformation``, energies and ``utilization``, and the parameter ``damping_ratio`` of the modes
+    with the first interface held.
+
+    Parameters
+    ----------
+    name : str
+        Name of the assembly, the beginning of all names in it.
+    reduced : ReducedBody
+        The reduced model.
+    frames : mapping of str to Frame or Body, optional
+        Interfaces that are frames on bodies of the plant, such as the world. They are parallel to
+        the axes of the mesh while it is unstressed. Other interfaces get a body without mass of
+        their own, named ``<name>_<interface>``, with the origin in the middle of their nodes.
+    damping_ratio : float or array_like
+        Ratio >= 0 of critical damping, of all modes or of each.
+
+    Attributes
+    ----------
+    interfaces : dict of str to Body
+        The bodies of the interfaces that are not in ``frames``.
+    element : FlexibleElement
+        The block that has mass and stiffness.
+    reduced : ReducedBody
+        The reduced model.
+
+    Raises
+    ------
+    DeclarationError
+        When names are taken or a frame is missing.
+    ValueRefusedError
+        When matrices, interfaces or numbers do not fit.
+
+    See Also
+    --------
+    Beam : A slender beam, also with large deflections.
+
+    Examples
+    --------
+    A bar of three by two by two nodes, with unit masses at the nodes and springs between all:
+
+    >>> import flexure as fx
+    >>> nodes = np.array([[x, y, z] for x in (0, 1, 2) for y in (0, 1) for z in (0, 1)], float)
+    >>> K = np.zeros((36, 36))
+    >>> for i in range(12):
+    ...     for j in range(i):
+    ...         e = (nodes[i] - nodes[j]) / np.linalg.norm(nodes[i] - nodes[j])
+    ...         row = np.zeros((12, 3))
+    ...         row[i], row[j] = e, -e
+    ...         K += 1e4 * np.outer(row, row)
+    >>> ends = {"left": [0, 1, 2, 3], "right": [8, 9, 10, 11]}
+    >>> bar = FlexibleBody.from_matrices("bar", np.eye(36), K, nodes, ends, modes=2)
+    >>> builder = fx.PlantBuilder("bench")
+    >>> _ = builder.add_assembly(bar)
+    >>> hinge = fx.RevoluteJoint("hinge", builder.world, bar.interfaces["left"], axis=(0, 1, 0))
+    >>> _ = builder.add_joint(hinge)
+    >>> plant = builder.build()
+    >>> [joint.name for joint in plant.joints]
+    ['hinge', 'bar_right', 'bar_modes']
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reduced: ReducedBody,
+        *,
+        frames: Mapping[str, FrameLike] | None = None,
+        damping_ratio: npt.ArrayLike = 0.0,
+    ) -> None:
+        self.name = check_name(name, "an assembly")
+        attempt = f"Cannot make FlexibleBody '{name}'"
+        wanted = "a ReducedBody, as from_matrices makes it"
+        require(isinstance(reduced, ReducedBody), reduced, attempt, wanted)
+        self.reduced = reduced
+        given = mapping({} if frames is None else frames, "frames by interfaces", attempt)
+        for interface in given:
+            one_of(interface, reduced.interfaces, "frames", attempt)
+        ratios = as_numbers(damping_ratio, attempt)
+        count = len(reduced.stiffness)
+        if ratios.shape not in ((), (count,)):
+            wanted = f"one damping ratio, or {count} of them"
+            raise ValueRefusedError(attempt, expected=wanted, found=f"shape {ratios.shape}")
+        check_bounds(ratios, attempt, lower=0.0)
+        joints: list[Joint] = []
+        bodies: list[Body] = []
+        self.interfaces: dict[str, Body] = {}
+        places: dict[str, FrameLike] = {}
+        for k, interface in enumerate(reduced.interfaces):
+            if interface in given:
+                places[interface] = given[interface]
+                continue
+            body = Body(f"{name}_{interface}", SpatialInertia.point_mass(0.0))
+            bodies.append(body)
+            self.interfaces[interface] = places[interface] = body
+            if k:
+                joint = QuaternionFloatingJoint(body.name, places[reduced.interfaces[0]], body)
+                joint.default_pose = np.eye(3), reduced.points[k] - reduced.points[0]
+                joints.append(joint)
+        modal = None
+        if reduced.num_modes:
+            carrier = Body(f"{name}_modes")
+            modal = ModalJoint(
+                carrier.name, places[reduced.interfaces[0]], carrier, reduced.num_modes
+            )
+            bodies.append(carrier)
+            joints.append(modal)
+        self.element = FlexibleElement(name, reduced, places, modal, ratios)
+        self.bodies, self.joints, self.force_elements = bodies, joints, [self.element]
+
+    @classmethod
+    def from_matrices(
+        cls,
+        name: str,
+        M: Any,
+        K: Any,
+        nodes: npt.ArrayLike,
+        interfaces: Mapping[str, npt.ArrayLike],
+        *,
+        modes: int = 6,
+        coupling: CouplingKind = "rigid",
+        frames: Mapping[str, FrameLike] | None = None,
+        damping_ratio: npt.ArrayLike = 0.0,
+    ) -> FlexibleBody:
+        """Return the body of a mass and a stiffness matrix, reduced to its interfaces and modes.
+
+        Parameters
+        ----------
+        name : str
+            Name of the assembly.
+        M, K : array_like or sparse array, shape (3 m, 3 m)
+            Mass matrix in kg and stiffness matrix in N/m of the free body: x, y, z of each node.
+        nodes : array_like, shape (m, 3)
+            Positions of the nodes in m.
+        interfaces : mapping of str to array_like of int
+            Numbers of the nodes of each interface, at least three that are not on a line. The
+            first one carries the floating frame.
+        modes : int
+            Number of modes with all interfaces held.
+        coupling : {"rigid", "averaged"}
+            Whether the nodes of an interface move as one rigid body, or the frame moves with the
+            rigid motion that fits the nodes best, which does not stiffen them.
+        frames, damping_ratio
+            As for the class.
+
+        Returns
+        -------
+        FlexibleBody
+        """
+        attempt = f"Cannot reduce '{check_name(name, 'an assembly')}'"
+        count = count_of(modes, "modes", attempt, minimum=0)
+        one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
+        reduced = reduce_body(
+            M, K, nodes, interfaces, modes=count, coupling=coupling, attempt=attempt
+        )
+        return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
+
+    @classmethod
+    def from_mesh(
+        cls,
+        name: str,
+        mesh: Any,
+        material: Material,
+        interfaces: Mapping[str, NodeSet],
+        *,
+        modes: int = 6,
+        coupling: CouplingKind = "rigid",
+        frames: Mapping[str, FrameLike] | None = None,
+        damping_ratio: npt.ArrayLike = 0.0,
+    ) -> FlexibleBody:
+        """Return the body of a mesh of tetrahedra or hexahedra, with quadratic elements.
+
+        Parameters
+        ----------
+        name : str
+            Name of the assembly.
+        mesh : str, Path or meshio.Mesh
+            A file of Gmsh, Nastran, Abaqus or another format of meshio, or a mesh, in m. Faces are
+            flat: nodes in the middle of edges are put on straight lines between corners.
+        material : Material
+            The material, isotropic and the same everywhere.
+        interfaces : mapping of str
+            For each interface the name of a set of the file, a plane (point, normal), or a function
+            that takes positions of shape (m, 3) and returns which of them belong to it.
+        modes, coupling, frames, damping_ratio
+            As for `from_matrices`.
+
+        Returns
+        -------
+        FlexibleBody
+
+        Raises
+        ------
+        MissingExtraError
+            Without scikit-fem and meshio, the extra ``mesh``.
+        ValueRefusedError
+            When cells have no volume, parts are not connected, or a set is unknown.
+
+        Warns
+        -----
+        UserWarning
+            When the mesh is larger than 100 m, since it is probably in mm.
+        """
+        attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
+        require(isinstance(material, Material), material, attempt, "a Material")
+        M, K, nodes, found = solid_matrices(mesh, material, interfaces, attempt)
+        options: dict[str, Any] = {"modes": modes, "coupling": coupling, "frames": frames}
+        return cls.from_matrices(name, M, K, nodes, found, damping_ratio=damping_ratio, **options)

@@ -1,0 +1,342 @@
+"""The equations of a reduced elastic body between its interfaces, as a force element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
+from flexure.blocks.flexures.bodies.reduction import ReducedBody
+from flexure.blocks.math import (
+    RigidTransform,
+    cross,
+    dot,
+    relative_pose,
+    rotate_spatial,
+    shift_spatial_velocity,
+    skew,
+)
+from flexure.blocks.multibody.bodies.bodies import FrameLike
+from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces
+from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, JointEnd
+from flexure.blocks.multibody.force_elements.limits import Limit
+from flexure.blocks.multibody.trees.component_names import along_joint
+from flexure.diagrams import scalars
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
+from flexure.diagrams.scalars import refuse_where
+from flexure.diagrams.values.arrays import Array
+
+_FASTEST = 0.3  # spin over the first angular frequency: 5 % of that frequency by stiffening
+_TINY = 1e-300
+_LIMITS = (
+    Limit(
+        "spin",
+        0.1,
+        "",
+        "The spin over the first angular frequency: centrifugal stiffening is neglected",
+        "Divide the body into several ones, whose interfaces turn",
+        misleads=3.0,
+    ),
+    Limit(
+        "angle",
+        0.1,
+        "rad",
+        "The body is linear: rotations between interfaces must be small",
+        "Divide the body into several ones, or use a Beam with segments",
+        misleads=3.0,
+    ),
+)
+
+
+class Kinematics(NamedTuple):
+    """How a body moves and deforms, in the floating frame F at its first interface.
+
+    Attributes
+    ----------
+    eta, rates : array, shape (n,)
+        Modal coordinates η and their rates.
+    w : array, shape (3,)
+        Angular velocity of F.
+    jacobian : array, shape (6 k, 6 k)
+        Velocities (V_WF, and rates of the coordinates of the interfaces) by those of the bodies.
+    bias : array, shape (6 k,)
+        Their rates at zero accelerations of the bodies.
+    """
+
+    eta: Array
+    rates: Array
+    w: Array
+    jacobian: Array
+    bias: Array
+
+
+class FlexibleElement(BodyForceElement):
+    """A reduced elastic body between frames on bodies, with all of its inertia.
+
+    The floating frame F is the first interface. With the rotation R_i of an interface I in F and
+    its position r_i, the coordinates are the axial vector of R_i, sin φ times its axis, and the
+    displacement; for the small angles of linear elasticity they are those of the model::
+
+        θ_i = ½ (R_i - R_iᵀ)^∨      θ̇_i = ½ (tr R_i 1 - R_i) (w_i - w_F)
+        d_i = r_i - r_i0            ḋ_i = v_i - v_F - w_F × r_i
+
+    With u = (w_F, v_F, η̇), the kinetic energy is ½ uᵀ M(η) u with all terms up to the second order
+    in η, and the inertial forces are M(η) u̇ + h, where A_F = (α, a) in u̇ is the acceleration of F.
+    With r = x + Ψ η, S = ∫ r dm, W = ∫ r rᵀ dm and D = ∫ r (Ψ η̇)ᵀ dm::
+
+        J = tr(W) 1 - W
+        h_t = w × J w + 2 (tr(D) w - Dᵀ w)
+        h_f = w × (w × S) + 2 w × Ṡ
+        h_j = ∫ Ψ_j · (w × (w × r) + 2 w × Ψ η̇) dm
+
+    Elastic energy is ½ ηᵀ K η, and damping -C η̇ with C = M_η Φ diag(2 ζ ω) Φᵀ M_η, where Φ are the
+    modes with F held. Forces on the bodies are those of virtual work.
+
+    Made by `FlexibleBody`; its name, outputs and parameters are those of the block in the plant.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: ReducedBody,
+        frames: Mapping[str, FrameLike],
+        modal_joint: ModalJoint | None,
+        damping_ratio: npt.ArrayLike,
+    ) -> None:
+        self.body = body
+        self.modal_joint = modal_joint
+        given = {}
+        if modal_joint is not None:
+            given = dict.fromkeys(("amplitudes", "amplitude_rates"), body.num_modes)
+        super().__init__(name, frames, given=given)
+        self._frequencies, shapes = body.modes()
+        self._toward_modes = shapes.T @ body.mass_matrix
+        self.damping_ratio = self.declare_numeric_parameter(
+            "damping_ratio",
+            np.broadcast_to(np.asarray(damping_ratio, dtype=float), self._frequencies.shape),
+            lower=0.0,
+            doc="of each mode with the first interface held",
+        )
+        both = [*self.position_ports, *self.velocity_ports, *self.given_ports]
+        self._kinematics = self.declare_cache_entry(
+            "kinematics", partial(self._calc_kinematics, True), prerequisites=both
+        )
+        if modal_joint is not None:
+            position, velocity = self.given_ports
+            force = self.declare_vector_output(
+                "modal_force",
+                body.num_modes,
+                self._calc_modal_force,
+                prerequisites=[self._kinematics],
+                **along_joint(modal_joint),
+            )
+            self.joint_ends = (JointEnd(modal_joint, position, velocity, force),)
+        joints = () if modal_joint is None else (modal_joint,)
+        self.coupled = (*(each.body for each in self.attachments), *joints)
+        size = 6 * len(self.attachments) + body.num_modes
+        self.coupled_inertia = self.declare_vector_output(
+            "coupled_inertia",
+            size * (size + 1),
+            self._calc_coupled_inertia,
+            prerequisites=[self._kinematics],
+            doc="mass matrix and bias force of the bodies and modes, see CouplingInput",
+        )
+        self.deformation = self.declare_vector_output(
+            "deformation",
+            len(body.stiffness),
+            lambda context: self._kinematics(context).eta,
+            prerequisites=[self._kinematics],
+            doc="rotation and displacement of each further interface, and amplitudes of modes",
+        )
+        self.declare_limits(_LIMITS, self._calc_limited, prerequisites=[self._kinematics])
+
+    # Kinematics ------------------------------------------------------------------------------
+
+    def _calc_kinematics(self, moving: bool, context: Any) -> Kinematics:
+        motions = [
+            each.motion(context) if moving else each.at_rest(context) for each in self.attachments
+        ]
+        R_FW, first = motions[0].X_WF.R.T, motions[0]
+        V = [rotate_spatial(R_FW, each.V_WF) for each in motions]
+        w, v = V[0][:3], V[0][3:]
+        to_frames = [
+            rotate_spatial(R_FW, shift_spatial_velocity(np.eye(6), each.p_BF)) for each in motions
+        ]
+        a = [
+            cross(V_F[:3], cross(V_F[:3], R_FW @ m.p_BF)) for V_F, m in zip(V, motions, strict=True)
+        ]
+        count = len(motions)
+        blank = np.zeros((6, 6))
+        rows = [np.concatenate([to_frames[0], *[blank] * (count - 1)], axis=1)]
+        eta, rates, bias = [], [], [np.zeros(3), a[0]]
+        for i in range(1, count):
+            R = R_FW @ motions[i].X_WF.R
+            r = R_FW @ (motions[i].X_WF.p - first.X_WF.p)
+            w_i, v_i = V[i][:3], V[i][3:]
+            turning = w_i - w
+            G, change = _axial(R), _axial(skew(turning) @ R)
+            d_rate = v_i - v - cross(w, r)
+            axis = 0.5 * scalars.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+            eta += [axis, r - (self.body.points[i] - self.body.points[0])]
+            rates += [G @ turning, d_rate]
+            bias += [
+                change @ turning - G @ cross(w, w_i),
+                a[i] - a[0] - cross(w, cross(w, r)) - 2.0 * cross(w, d_rate),
+            ]
+            of_i, of_F = to_frames[i], to_frames[0]
+            own = np.concatenate([G @ of_i[:3], of_i[3:]])
+            base = np.concatenate([-(G @ of_F[:3]), skew(r) @ of_F[:3] - of_F[3:]])
+            columns = [base, *[blank] * (count - 1)]
+            columns[i] = own
+            rows.append(np.concatenate(columns, axis=1))
+        modal, modal_rates = np.zeros(0), np.zeros(0)
+        if self.given_ports:
+            modal, modal_rates = (port(context) for port in self.given_ports)
+        return Kinematics(
+            np.concatenate([np.zeros(0), *eta, modal]),
+            np.concatenate([np.zeros(0), *rates, modal_rates]),
+            w,
+            np.concatenate(rows),
+            np.concatenate(bias),
+        )
+
+    # Inertia ---------------------------------------------------------------------------------
+
+    def _calc_coupled_inertia(self, context: Any) -> Array:
+        """Return M and b of the velocities of the bodies and modes."""
+        moved, b = self._kinematics(context), 6 * len(self.attachments)
+        M, h = _inertia(self.body, moved, b)
+        h = refuse_where(self._spin(moved) > _FASTEST, h, self._too_fast)
+        L = moved.jacobian
+        coupled = L.T @ M[:b, b:]
+        whole = np.concatenate(
+            [
+                np.concatenate([L.T @ (M[:b, :b] @ L), coupled], axis=1),
+                np.concatenate([coupled.T, M[b:, b:]], axis=1),
+            ]
+        )
+        force = M[:, :b] @ moved.bias + h
+        return np.concatenate([np.ravel(whole), L.T @ force[:b], force[b:]])
+
+    def _too_fast(self) -> EvaluationError:
+        return EvaluationError(
+            f"Cannot move '{self.label}'",
+            expected=f"a spin below {_FASTEST:g} of its first angular frequency, "
+            f"{self._frequencies[0]:.4g} rad/s, since stiffening by spin is neglected",
+            found="a faster spin",
+            remedy="Divide the body into several ones, or use a Beam with segments",
+        )
+
+    # Forces and energy -----------------------------------------------------------------------
+
+    def _elastic(self, moved: Kinematics) -> Array:
+        return -(self.body.stiffness @ moved.eta)
+
+    def _damping(self, context: Any, moved: Kinematics) -> Array:
+        """Return -C η̇."""
+        of_modes = self._toward_modes @ moved.rates
+        constants = 2.0 * self._frequencies * self.damping_ratio(context)
+        return -(self._toward_modes.T @ (constants * of_modes))
+
+    def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
+        """Return the forces on the bodies: Jᵀ (-K η - C η̇)."""
+        moved = self._calc_kinematics(True, context)
+        b = 6 * (len(self.attachments) - 1)
+        Q = self._elastic(moved) + self._damping(context, moved)
+        F = moved.jacobian[6:].T @ Q[:b]
+        return [F[6 * k : 6 * k + 6] for k in range(len(self.attachments))]
+
+    def _calc_modal_force(self, context: Any) -> Array:
+        moved = self._kinematics(context)
+        Q = self._elastic(moved) + self._damping(context, moved)
+        return Q[len(Q) - self.body.num_modes :]
+
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return ½ ηᵀ K η."""
+        moved = self._calc_kinematics(False, context)
+        return -0.5 * dot(moved.eta, self._elastic(moved))
+
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return -η̇ · K η."""
+        moved = self._calc_kinematics(True, context)
+        return dot(moved.rates, self._elastic(moved))
+
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return -η̇ · C η̇."""
+        moved = self._calc_kinematics(True, context)
+        return dot(moved.rates, self._damping(context, moved))
+
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
+        super()._add_forces(context, forces)
+        for end in self.joint_ends:
+            forces.generalized_forces[end.joint.tree.velocities_of(end.joint)] += end.force.eval(
+                context
+            )
+
+    # Checks ----------------------------------------------------------------------------------
+
+    def _spin(self, moved: Kinematics) -> Array:
+        """Return the spin over the first angular frequency; zero for a rigid body."""
+        lowest = min(self._frequencies.tolist(), default=np.inf)
+        return np.sqrt(dot(moved.w, moved.w)) / max(lowest, _TINY)
+
+    def _calc_limited(self, context: Any) -> list[Array]:
+        moved = self._kinematics(context)
+        turned = [moved.eta[6 * k : 6 * k + 3] for k in range(len(self.attachments) - 1)]
+        angles = [np.sqrt(dot(each, each)) for each in turned]
+        return [self._spin(moved), np.max(scalars.array(angles)) if angles else np.float64(0.0)]
+
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse frames that are not at the interfaces of the unstressed body."""
+        for k, name in enumerate(self.body.interfaces[1:], start=1):
+            R, p = relative_pose(poses[0], poses[k])
+            wanted = self.body.points[k] - self.body.points[0]
+            off = float(np.linalg.norm(p - wanted)) / max(float(np.linalg.norm(wanted)), 1e-300)
+            turned = float(np.abs(R - np.eye(3)).max())
+            if off > 1e-6 or turned > 1e-6:
+                raise DeclarationError(
+                    f"Cannot attach '{self.label}' at its interface '{name}'",
+                    expected=f"a frame at {wanted} in that of the first interface, not turned",
+                    found=f"one at {p}, turned by about {turned:.3g} rad",
+                    remedy="Move the frame, or let the body make its own",
+                )
+
+
+def _axial(R: Array) -> Array:
+    """Return ½ (tr R 1 - R), with which the axial vector of R changes for an angular velocity."""
+    return 0.5 * (np.trace(R) * np.eye(3) - R)
+
+
+def _inertia(body: ReducedBody, moved: Kinematics, split: int) -> tuple[Array, Array]:
+    """Return M(η) of (w_F, v_F, η̇), and h."""
+    n, w = len(body.stiffness), moved.w
+    a, a_rate = np.concatenate([np.ones(1), moved.eta]), np.concatenate([np.zeros(1), moved.rates])
+    at = [[body.second[p, q] @ a for q in range(3)] for p in range(3)]
+    rate = [[body.second[p, q] @ a_rate for q in range(3)] for p in range(3)]
+    S, flow = body.first @ a, body.first @ a_rate
+    W = scalars.array([[dot(a, at[p][q]) for q in range(3)] for p in range(3)])
+    D = scalars.array([[dot(a_rate, at[q][p]) for q in range(3)] for p in range(3)])
+    J = np.trace(W) * np.eye(3) - W
+    turning = np.stack(
+        [(at[(p + 2) % 3][(p + 1) % 3] - at[(p + 1) % 3][(p + 2) % 3])[1:] for p in range(3)]
+    )
+    shifting = body.first[:, 1:]
+    M = np.concatenate(
+        [
+            np.concatenate([J, skew(S), turning], axis=1),
+            np.concatenate([-skew(S), body.mass * np.eye(3), shifting], axis=1),
+            np.concatenate([turning.T, shifting.T, body.mass_matrix], axis=1),
+        ]
+    )
+    C, X = np.outer(w, w) - dot(w, w) * np.eye(3), 2.0 * skew(w)
+    h_j = sum(
+        (C[p, q] * at[p][q] + X[p, q] * rate[p][q] for p in range(3) for q in range(3)),
+        np.zeros(n + 1),
+    )[1:]
+    h_t = cross(w, J @ w) + 2.0 * (np.trace(D) * w - D.T @ w)
+    h_f = cross(w, cross(w, S)) + 2.0 * cross(w, flow)
+    return M, np.concatenate([h_t, h_f, h_j])

@@ -1,0 +1,196 @@
+"""Matrices of solid elements on a mesh, with scikit-fem, and meshes from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.sections.materials import Material
+from flexure.diagrams.checks.arguments import file_path, mapping, shown
+from flexure.diagrams.checks.errors import ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.checks.extras import import_extra
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
+
+#: Which nodes belong to an interface: the name of a set of the file, a plane through a point with
+#: a normal, or a function of positions (m, 3) that returns which of them belong to it.
+NodeSet: TypeAlias = (
+    "str | tuple[npt.ArrayLike, npt.ArrayLike] | Callable[[FloatArray], npt.NDArray[np.bool_]]"
+)
+
+_LARGEST = 100.0  # m: meshes of mechanisms that are larger are in millimeters
+_FLAT = 1e-9  # of the size: cells without a volume, and nodes in a plane
+_KINDS = {"tetra": "Tet", "tetra10": "Tet", "hexahedron": "Hex", "hexahedron20": "Hex"}
+
+
+def solid_matrices(
+    mesh: Any, material: Material, interfaces: Mapping[str, NodeSet], attempt: str
+) -> tuple[Any, Any, FloatArray, dict[str, npt.NDArray[np.intp]]]:
+    """Return M, K, nodes and the nodes of interfaces, of quadratic elements on a mesh.
+
+    The element stiffness is that of isotropic elasticity with Lamé's constants λ and μ, where g_i
+    are the gradients of the shape functions::
+
+        K_ia,jb = ∫ λ g_ia g_jb + μ (g_ib g_ja + δ_ab g_i · g_j) dV
+    """
+    skfem = import_extra("skfem", "mesh", attempt)
+    points, cells, kind, sets = _read(mesh, attempt)
+    _check(points, cells, attempt)
+    make, element = {
+        "Tet": (skfem.MeshTet, skfem.ElementTetP2),
+        "Hex": (skfem.MeshHex, skfem.ElementHex2),
+    }[kind]
+    grid = make(points.T.copy(), cells.T.copy())
+    basis = skfem.Basis(grid, element(), intorder=4)
+    nodes, dofs = basis.doflocs.T, basis.element_dofs
+    weights = basis.dx
+    values = np.stack([np.broadcast_to(np.asarray(each[0]), weights.shape) for each in basis.basis])
+    slopes = np.stack([np.broadcast_to(each[0].grad, (3, *weights.shape)) for each in basis.basis])
+    E, nu, rho = material.youngs_modulus, material.poissons_ratio, material.density
+    mu, lame = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
+    H = np.einsum("iaeq,jbeq->eiajb", slopes * weights, slopes, optimize=True)
+    blocks = lame * H + mu * H.transpose(0, 1, 4, 3, 2)
+    work = mu * np.einsum("eiaja->eij", H)
+    for axis in range(3):
+        blocks[:, :, axis, :, axis] += work
+    masses = rho * np.einsum("ieq,jeq->eij", values * weights, values, optimize=True)
+    import scipy.sparse as sparse
+
+    count = len(nodes)
+    of_elements = (3 * dofs.T[:, :, np.newaxis] + np.arange(3)).reshape(dofs.shape[1], -1)
+    K = _assembled(blocks.reshape(len(blocks), of_elements.shape[1], -1), of_elements, 3 * count)
+    m = _assembled(masses, dofs.T, count)
+    M = sparse.kron(m, np.eye(3), format="csr")
+    found = {}
+    for name, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
+        chosen = _nodes_of(name, wanted, nodes, points, sets, attempt)
+        found[name] = _completed(basis, chosen) if isinstance(wanted, str) else chosen
+    return M, K, nodes, found
+
+
+def _assembled(blocks: FloatArray, dofs: npt.NDArray[np.intp], size: int) -> Any:
+    """Return the sum of the matrices of all elements."""
+    import scipy.sparse as sparse
+
+    rows = np.broadcast_to(dofs[:, :, np.newaxis], blocks.shape).ravel()
+    columns = np.broadcast_to(dofs[:, np.newaxis, :], blocks.shape).ravel()
+    return sparse.coo_array((blocks.ravel(), (rows, columns)), shape=(size, size)).tocsr()
+
+
+def _read(mesh: Any, attempt: str) -> tuple[FloatArray, npt.NDArray[np.intp], str, dict[str, Any]]:
+    """Return points in m, cells with their corners, their kind, and points by sets."""
+    meshio = import_extra("meshio", "mesh", attempt)
+    if not isinstance(mesh, meshio.Mesh):
+        path = file_path(mesh, attempt)
+        try:
+            mesh = meshio.read(path)
+        except (OSError, SystemExit, meshio.ReadError, ValueError, KeyError, IndexError) as error:
+            raise ValueRefusedError(
+                attempt, expected="a mesh file that meshio reads", found=f"{path}: {error}"
+            ) from error
+    solid = [each for each in mesh.cells if each.type in _KINDS]
+    kinds = {_KINDS[each.type] for each in solid}
+    if len(kinds) != 1:
+        raise ValueRefusedError(
+            attempt,
+            expected="a mesh of tetrahedra or of hexahedra",
+            found=f"cells of kind {quoted(sorted({each.type for each in mesh.cells}))}",
+        )
+    kind = kinds.pop()
+    corners = 4 if kind == "Tet" else 8
+    cells = np.concatenate([each.data[:, :corners] for each in solid])
+    sets: dict[str, Any] = {name: np.asarray(each) for name, each in mesh.point_sets.items()}
+    for name, blocks in mesh.cell_sets.items():
+        parts = [
+            each.data[np.asarray(chosen, dtype=np.intp)].ravel()
+            for each, chosen in zip(mesh.cells, blocks, strict=False)
+            if chosen is not None and len(chosen)
+        ]
+        if parts:
+            sets.setdefault(name, np.unique(np.concatenate(parts)))
+    used, inverse = np.unique(cells, return_inverse=True)
+    numbers = np.full(len(mesh.points), -1)
+    numbers[used] = np.arange(len(used))
+    sets = {name: numbers[each][numbers[each] >= 0] for name, each in sets.items()}
+    cells = inverse.reshape(cells.shape)
+    if kind == "Hex":  # corners of scikit-fem's hexahedra have another order
+        cells = cells[:, [0, 1, 3, 4, 2, 5, 7, 6]]
+    return np.asarray(mesh.points[used], dtype=float), cells, kind, sets
+
+
+def _check(points: FloatArray, cells: npt.NDArray[np.intp], attempt: str) -> None:
+    """Refuse flat cells and parts that are not connected; warn of meshes in millimeters."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import connected_components
+
+    size = float(np.ptp(points, axis=0).max())
+    edges = points[cells[:, 1:4]] - points[cells[:, :1]]
+    flat = np.flatnonzero(~(np.abs(np.linalg.det(edges)) > (_FLAT * size) ** 3))
+    if len(flat):
+        raise ValueRefusedError(
+            attempt,
+            expected="cells with a volume",
+            found=f"{len(flat)} without one, number {flat[0]} first",
+            remedy="Repair the mesh",
+        )
+    rows, columns = np.repeat(np.arange(len(cells)), cells.shape[1]), cells.ravel()
+    graph = sparse.coo_array((np.ones(len(rows)), (rows, len(cells) + columns)))
+    total = len(cells) + len(points)
+    graph = sparse.coo_array((graph.data, graph.coords), shape=(total, total))
+    parts = int(connected_components(graph, directed=False)[0])
+    if parts > 1:
+        raise ValueRefusedError(
+            attempt,
+            expected="a mesh in one piece",
+            found=f"{parts} parts that share no nodes",
+            remedy="Merge coincident nodes, or make a body of each part",
+        )
+    if size > _LARGEST:
+        warn(
+            f"The mesh is {size:.4g} m large. Lengths are in m: "
+            "multiply the points of a mesh in mm by 1e-3"
+        )
+
+
+def _completed(basis: Any, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return corners, and the nodes on edges and faces all of whose corners are among them."""
+    mesh, dofs, chosen = basis.mesh, basis.dofs, [corners]
+    for numbers, ends in ((dofs.edge_dofs, mesh.edges), (dofs.facet_dofs, mesh.facets)):
+        if numbers.size:
+            chosen.append(numbers[0][np.isin(ends, corners).all(axis=0)])
+    return np.concatenate(chosen)
+
+
+def _nodes_of(
+    name: str,
+    wanted: Any,
+    nodes: FloatArray,
+    corners: FloatArray,
+    sets: Mapping[str, npt.NDArray[np.intp]],
+    attempt: str,
+) -> npt.NDArray[np.intp]:
+    """Return the numbers of the nodes of an interface; of a set its corners, which come first."""
+    if isinstance(wanted, str):
+        if wanted not in sets:
+            raise ValueRefusedError(
+                f"{attempt} with interface '{name}'",
+                expected=f"one of the sets {quoted(sorted(sets))}",
+                found=f"'{wanted}'",
+                remedy=suggestion(wanted, sets),
+            )
+        return sets[wanted]
+    if callable(wanted):
+        return np.flatnonzero(np.asarray(wanted(nodes), dtype=bool))
+    if isinstance(wanted, tuple) and len(wanted) == 2:
+        point, normal = (as_numbers(each, attempt) for each in wanted)
+        if point.shape == normal.shape == (3,) and np.any(normal):
+            size = float(np.ptp(corners, axis=0).max())
+            height = (nodes - point) @ (normal / np.linalg.norm(normal))
+            return np.flatnonzero(np.abs(height) < 1e-6 * size)
+    raise ValueRefusedError(
+        f"{attempt} with interface '{name}'",
+        expected="the name of a set, a plane (point, normal), or a function of positions",
+        found=shown(wanted),
+    )
