@@ -16,8 +16,9 @@ import flexure as fx
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.topology import Topology
 from tests.contracts import parts
-from tests.contracts.contact_recipes import contacts
-from tests.contracts.hinge_recipes import HINGES
+from tests.contracts.recipes.contact_recipes import contacts
+from tests.contracts.recipes.hinge_recipes import HINGES
+from tests.contracts.recipes.joint_recipes import ON_JOINTS
 from tests.support.tiers import by_tier
 
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
@@ -326,57 +327,7 @@ CATALOG: dict[str, Recipe] = {
     "NotchFilter": recipe(fx.NotchFilter, 20.0, 4.0),
     "NotchFilter per component": recipe(fx.NotchFilter, [20.0, 5.0], 4.0, depth=[0.9, 0.3], size=2),
     # forces
-    "DoorHinge": recipe(fx.DoorHinge, parts.HINGED),
-    "DoorHinge with a wide catch": recipe(
-        fx.DoorHinge, parts.SCREWED, fx.DoorHingeConfig(catch_width=0.5), motion_threshold=0.1
-    ),
-    "JointSpring": recipe(fx.JointSpring, parts.HINGED, stiffness=20.0),
-    "JointSpring per coordinate": recipe(
-        fx.JointSpring,
-        parts.PLANAR,
-        stiffness=[20.0, 10.0, 5.0],
-        nominal_position=[0.1, 0.2, 0.3],
-        preload=[1.0, 0.0, -1.0],
-        damping=[0.1, 0.2, 0.3],
-    ),
-    "JointStop": recipe(fx.JointStop, parts.HINGED, stiffness=100.0, damping=0.5),
-    "JointStop per coordinate": recipe(
-        fx.JointStop,
-        parts.UNIVERSAL,
-        stiffness=[100.0, 50.0],
-        damping=[0.5, 0.0],
-        lower=[-0.5, -np.inf],
-        upper=1.0,
-    ),
-    "JointFriction": recipe(
-        fx.JointFriction, parts.SLIDING, coulomb_friction=3.0, transition_velocity=0.1
-    ),
-    "JointFriction per velocity": recipe(
-        fx.JointFriction,
-        parts.BALL,
-        coulomb_friction=[3.0, 2.0, 1.0],
-        transition_velocity=0.1,
-        static_friction=[5.0, 2.5, 1.0],
-        stribeck_velocity=0.5,
-        viscous_friction=[0.1, 0.2, 0.3],
-    ),
-    "TabulatedSpring": recipe(
-        fx.TabulatedSpring, parts.SLIDING, deflections=[-1.0, 0.0, 2.0], forces=[-5.0, 1.0, 3.0]
-    ),
-    "TabulatedSpring with stops": recipe(
-        fx.TabulatedSpring,
-        parts.SCREWED,
-        deflections=[-1.0, 1.0],
-        forces=[-1.0, 1.0],
-        nominal_position=0.5,
-        preload=2.0,
-        damping=0.3,
-        end_stiffness=50.0,
-    ),
-    "CompliantCoupling": recipe(fx.CompliantCoupling, parts.GEARS, stiffness=50.0, damping=0.5),
-    "CompliantCoupling with losses": recipe(
-        fx.CompliantCoupling, parts.MIXER, stiffness=50.0, efficiency=0.8, power_threshold=2.0
-    ),
+    **ON_JOINTS,
     "LinearSpringDamper": recipe(
         fx.LinearSpringDamper,
         _LEFT,

@@ -503,7 +503,7 @@ class TreeDynamics(ConstrainedTree):
     # Forces ----------------------------------------------------------------------------------
 
     def gravity_forces(self, context: Any) -> list[Array]:
-        """Return the weight of each body about Bo, in the world; with forces of its spin, if any."""
+        """Return the weight of each body about Bo in the world, and the forces of its spin."""
         inertias = self.inertias(context)
         forces = energy.gravity_forces(inertias, self.gravity(context))
         for number, weight in self.coupled_weights(context)[0].items():

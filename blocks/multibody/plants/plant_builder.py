@@ -105,8 +105,7 @@ class PlantBuilder:
         self.gravity = as_number(gravity, (3,), attempt("gravity"))
         check_bounds(self.gravity, attempt("gravity"))
         self.spin = None if spin is None else as_number(spin, (3,), attempt("spin"))
-        if self.spin is not None:
-            check_bounds(self.spin, attempt("spin"))
+        check_bounds(np.zeros(3) if self.spin is None else self.spin, attempt("spin"))
         self.world = Body("world", model_instance="world")
         self.world.number = 0
         self.world.complete()
