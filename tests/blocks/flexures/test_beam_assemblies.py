@@ -19,7 +19,7 @@ SHEET: dict[str, Any] = {"width": WIDTH, "thickness": THICKNESS, "material": STE
 LEAF = SHEET | {"length": LENGTH}
 BLOCK = fx.SpatialInertia.solid_box(mass=0.02, size=(0.01, 0.01, 0.01))
 BRIDGE = {"length": 0.02, "angle": 0.1, "root_distance": 0.01, "side_height": 0.01, "sides": BLOCK}
-LEVER = {"input_arm": 0.008, "output_arm": 0.04, "lever": BLOCK, "length": 0.006}
+LEVER: dict[str, Any] = {"input_arm": 0.008, "output_arm": 0.04, "lever": BLOCK, "length": 0.006}
 HEXAPOD = {"base_radius": 0.06, "platform_radius": 0.05, "base_angle": 0.3, "platform_angle": 0.4}
 RING = {"inner_radius": 0.01, "outer_radius": 0.03}
 FOLDED = {"outer_distance": 0.06, "inner_distance": 0.02, "shuttle": BLOCK.shifted((LENGTH, 0, 0))}

@@ -210,14 +210,13 @@ SIZE = {"width": 0.04, "height": 0.05, "flange": 0.004, "web": 0.004}
 def poisson(inside: Any, step: float) -> float:
     """Torsion constant of the cells of a grid by differences, with half cells up to the border."""
     n, m = inside.shape
-    second = [
-        diags([np.ones(k - 1), -2.0 * np.ones(k), np.ones(k - 1)], (-1, 0, 1)) for k in (n, m)
-    ]
+    second: list[Any] = [np.eye(k, k, 1) - 2.0 * np.eye(k) + np.eye(k, k, -1) for k in (n, m)]
     laplace = (kron(second[0], eye(m)) + kron(eye(n), second[1])).tolil()
     padded = np.pad(inside, 1)
-    outside = sum(~np.roll(padded, shift, axis)[1:-1, 1:-1] for axis in (0, 1) for shift in (1, -1))
+    shifts = [(shift, axis) for axis in (0, 1) for shift in (1, -1)]
+    outside = np.sum([~np.roll(padded, *each)[1:-1, 1:-1] for each in shifts], axis=0)
     kept = np.flatnonzero(inside.ravel())
-    A = -laplace.tocsr()[kept][:, kept] + diags(outside.ravel()[kept].astype(float))
+    A = -laplace.tocsr()[kept][:, kept] + diags([outside.ravel()[kept].astype(float)], [0])
     return float(2.0 * step**4 * np.sum(spsolve(A.tocsc(), np.full(len(kept), 2.0))))
 
 
