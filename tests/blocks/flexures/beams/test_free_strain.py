@@ -170,7 +170,7 @@ def heated(kind: str) -> fx.Diagram:
 )
 def test_the_ledger_counts_the_work_of_heat(kind: str) -> None:
     system = heated(kind)
-    options = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
+    options: dict[str, Any] = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
     result = fx.simulate(system, 0.02 if kind == "one" else 0.005, **options)
     spread = np.ptp(result["strip.ledger.balance"])
     assert np.ptp(result["strip.mechanical_energy"]) > 1e-4
@@ -180,7 +180,7 @@ def test_the_ledger_counts_the_work_of_heat(kind: str) -> None:
             fx.simulate(system, 0.0005, compiled=way, **options)["strip.positions"][-1]
             for way in ("python", "native")
         ]
-        np.testing.assert_allclose(*pair, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(pair[0], pair[1], rtol=1e-9, atol=1e-12)
 
 
 def test_what_has_no_expansion_or_only_a_pose_is_refused() -> None:
