@@ -95,7 +95,7 @@ def test_damping_takes_energy_from_the_deformation_alone() -> None:
 
 
 STEEL = fx.Material(youngs_modulus=E, poissons_ratio=NU, density=RHO)
-PLANES = {"root": ((0, 0, 0), (1, 0, 0)), "tip": lambda x: x[:, 0] > LENGTH - 1e-9}
+PLANES: dict[str, Any] = {"root": ((0, 0, 0), (1, 0, 0)), "tip": lambda x: x[:, 0] > LENGTH - 1e-9}
 
 
 def block(count: int = 10, *, tetrahedra: bool = False, scale: float = 1.0) -> Any:
