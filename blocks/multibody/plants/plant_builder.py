@@ -31,6 +31,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     export_ports,
     force_inputs,
     inertia_inputs,
+    refuse_taken,
     wire_element,
     wire_energies,
 )
@@ -62,8 +63,7 @@ class PlantBuilder:
     gravity : array_like, shape (3,)
         Acceleration of free fall in the world in m/s².
     impacts : {"simultaneous", "sequential"}
-        The law of impacts in which several coordinates touch a `RigidStop`: all of them at once, or
-        one after the other until none approaches its stop, in the order of the stops.
+        How coordinates that touch a `RigidStop` take part in impacts: all at once, or one by one.
 
     Attributes
     ----------
@@ -94,8 +94,9 @@ class PlantBuilder:
         impacts: Literal["simultaneous", "sequential"] = "simultaneous",
     ) -> None:
         self.name = check_name(name, "a plant", WiringError)
-        attempt = f"Cannot set the impacts of '{name}'"
-        self.impacts = one_of(impacts, ("simultaneous", "sequential"), "impacts", attempt)
+        self.impacts = one_of(
+            impacts, ("simultaneous", "sequential"), "impacts", "Cannot choose a law"
+        )
         attempt = f"Cannot set the gravity of '{name}'"
         self.gravity = as_number(gravity, (3,), attempt)
         check_bounds(self.gravity, attempt)
@@ -564,20 +565,9 @@ class PlantBuilder:
         return ChainMap(self._external, self._actuators, own)
 
     def _refuse(self, attempt: str, name: str, taken: Mapping[str, Any]) -> None:
-        """Refuse to add to a builder that has built, and refuse a name that is taken.
-
-        Names that belong to None are those that the plant uses itself.
-        """
+        """Refuse to add to a builder that has built, and refuse a name that is taken."""
         self._refuse_after_build(attempt)
-        if name in taken:
-            is_own = taken[name] is None
-            raise WiringError(
-                attempt,
-                expected="a name that is not taken",
-                found=f"'{name}', which "
-                + ("the plant itself uses" if is_own else f"is the name of {taken[name]!r}"),
-                remedy="Choose another name" if is_own else "Give one of them another name",
-            )
+        refuse_taken(attempt, name, taken)
 
     def _refuse_after_build(self, attempt: str) -> None:
         if self._built_at is not None:
