@@ -94,9 +94,8 @@ class PlantBuilder:
         impacts: Literal["simultaneous", "sequential"] = "simultaneous",
     ) -> None:
         self.name = check_name(name, "a plant", WiringError)
-        self.impacts = one_of(
-            impacts, ("simultaneous", "sequential"), "impacts", "Cannot choose a law"
-        )
+        law = one_of(impacts, ("simultaneous", "sequential"), "impacts", f"Cannot make '{name}'")
+        self._is_sequential = law == "sequential"
         attempt = f"Cannot set the gravity of '{name}'"
         self.gravity = as_number(gravity, (3,), attempt)
         check_bounds(self.gravity, attempt)
@@ -486,7 +485,7 @@ class PlantBuilder:
             constraints=tuple(self._constraints.values()),
         )
         tree.start_assembly = self._assembled
-        tree.impacts_are_sequential = self.impacts == "sequential"
+        tree.impacts_are_sequential = self._is_sequential
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
@@ -547,7 +546,6 @@ class PlantBuilder:
         return name
 
     def _on_bodies(self) -> list[BodyForceElement]:
-        """Return the elements between bodies."""
         return [each for each in self._elements.values() if isinstance(each, BodyForceElement)]
 
     # Checks ----------------------------------------------------------------------------------
