@@ -112,7 +112,6 @@ class TreeDynamics(ConstrainedTree):
             raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
         self.start_assembly: AssemblesStarts | None = None
-        self.impacts_are_sequential = False
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         kinds, wanted = (InertiaInput, CouplingInput), "a list of inertia inputs"

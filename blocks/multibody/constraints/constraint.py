@@ -87,7 +87,7 @@ class ConstrainedTree(TreeBase):
     conditions: CacheEntry
     multipliers: CacheEntry
     rates: CacheEntry
-    impacts_are_sequential: bool
+    impacts_are_sequential = False  # the plant builder says so
 
     @property
     @abstractmethod

@@ -31,6 +31,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     export_ports,
     force_inputs,
     inertia_inputs,
+    refuse_taken,
     wire_element,
     wire_energies,
 )
@@ -62,8 +63,7 @@ class PlantBuilder:
     gravity : array_like, shape (3,)
         Acceleration of free fall in the world in m/s².
     impacts : {"simultaneous", "sequential"}
-        The law of impacts in which several coordinates touch a `RigidStop`: all of them at once, or
-        one after the other until none approaches its stop, in the order of the stops.
+        How coordinates that touch a `RigidStop` take part in impacts: all at once, or one by one.
     spin : array_like, shape (3,), optional
         Constant angular velocity in rad/s with which the world spins about its origin. The plant
         then has a parameter ``spin``. Positions and velocities are those in the world, and
@@ -101,7 +101,7 @@ class PlantBuilder:
         self.name = check_name(name, "a plant", WiringError)
         attempt = f"Cannot set the {{}} of '{name}'".format
         laws = "simultaneous", "sequential"
-        self.impacts = one_of(impacts, laws, "impacts", attempt("impacts"))
+        self._is_sequential = one_of(impacts, laws, "impacts", attempt("impacts")) == laws[1]
         self.gravity = as_number(gravity, (3,), attempt("gravity"))
         check_bounds(self.gravity, attempt("gravity"))
         self.spin = None if spin is None else as_number(spin, (3,), attempt("spin"))
@@ -493,7 +493,7 @@ class PlantBuilder:
             constraints=tuple(self._constraints.values()),
         )
         tree.start_assembly = self._assembled
-        tree.impacts_are_sequential = self.impacts == "sequential"
+        tree.impacts_are_sequential = self._is_sequential
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
@@ -534,7 +534,6 @@ class PlantBuilder:
         return joints
 
     def _on_bodies(self) -> list[BodyForceElement]:
-        """Return the elements between bodies."""
         return [each for each in self._elements.values() if isinstance(each, BodyForceElement)]
 
     # Checks ----------------------------------------------------------------------------------
@@ -552,20 +551,9 @@ class PlantBuilder:
         return ChainMap(self._external, self._actuators, own)
 
     def _refuse(self, attempt: str, name: str, taken: Mapping[str, Any]) -> None:
-        """Refuse to add to a builder that has built, and refuse a name that is taken.
-
-        Names that belong to None are those that the plant uses itself.
-        """
+        """Refuse to add to a builder that has built, and refuse a name that is taken."""
         self._refuse_after_build(attempt)
-        if name in taken:
-            is_own = taken[name] is None
-            raise WiringError(
-                attempt,
-                expected="a name that is not taken",
-                found=f"'{name}', which "
-                + ("the plant itself uses" if is_own else f"is the name of {taken[name]!r}"),
-                remedy="Choose another name" if is_own else "Give one of them another name",
-            )
+        refuse_taken(attempt, name, taken)
 
     def _refuse_after_build(self, attempt: str) -> None:
         if self._built_at is not None:

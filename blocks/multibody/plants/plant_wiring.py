@@ -23,6 +23,7 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
 from flexure.diagrams.building.builder import DiagramBuilder
+from flexure.diagrams.checks.errors import WiringError
 
 #: Names of the blocks that a plant has in any case.
 TREE, TOTALS = "tree", "totals"
@@ -225,3 +226,16 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
         wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
     if isinstance(constraint, PrescribedMotion):
         wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")
+
+
+def refuse_taken(attempt: str, name: str, taken: Mapping[str, Any]) -> None:
+    """Refuse a name that is taken; those that belong to None are used by the plant itself."""
+    if name in taken:
+        is_own = taken[name] is None
+        raise WiringError(
+            attempt,
+            expected="a name that is not taken",
+            found=f"'{name}', which "
+            + ("the plant itself uses" if is_own else f"is the name of {taken[name]!r}"),
+            remedy="Choose another name" if is_own else "Give one of them another name",
+        )

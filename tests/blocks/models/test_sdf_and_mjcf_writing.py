@@ -299,7 +299,7 @@ def test_loops_and_looks_come_back(form: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again = LOAD[form](tmp_path / "bar.xml").build()
-    found = []
+    found, poses = [], []
     for each in (plant, again):
         context = each.create_default_context()
         each.joint("a").positions.set(context, [0.4])
@@ -309,8 +309,8 @@ def test_loops_and_looks_come_back(form: str, tmp_path: Path) -> None:
         assert [p.kind for p in parts] == ["box", "capsule", "mesh", "ellipsoid", "tube"]
         assert parts[-1].color == "#336699"
         places = [p.R @ np.ravel(p.size)[:1].repeat(3) + p.p for p in parts if p.mesh is None]
-        found[-1] += (np.concatenate(places),)
-    for mine, theirs in zip(*found, strict=True):
+        poses.append(np.concatenate(places))
+    for mine, theirs in (*zip(*found, strict=True), poses):
         np.testing.assert_allclose(theirs, mine, atol=1e-9)
 
 
