@@ -21,8 +21,9 @@ def driven(source: Any, **options: Any) -> fx.Diagram:
     builder = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
     block = builder.add_body("block", fx.SpatialInertia.point_mass(1.0))
     builder.add_joint(fx.PrismaticJoint("slide", builder.world, block, axis=(1, 0, 0)))
-    ends = builder.world, (-0.02, 0.0, 0.0), block, (0.0, 0.0, 0.0)
-    builder.add_force_element(fx.PiezoStack("stack", *ends, **STACK, **options))
+    ends: Any = (builder.world, (-0.02, 0.0, 0.0), block, (0.0, 0.0, 0.0))
+    made: Any = fx.PiezoStack
+    builder.add_force_element(made("stack", *ends, **STACK, **options))
     builder.add_energy_ledger()
     diagram = fx.DiagramBuilder("drive")
     diagram.add_all(builder.build(), source)
