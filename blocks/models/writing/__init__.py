@@ -1,1 +1,1 @@
-"""What all writers of model files share: checks, what joints carry, shapes, a list of the rest."""
+"""The common part of all writers of model files: checks, what joints carry, shapes, a list of the rest."""

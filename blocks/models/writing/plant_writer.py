@@ -65,7 +65,7 @@ class JointKind(NamedTuple):
 
 @dataclass
 class Carried:
-    """What acts along the coordinates of a joint, each an array with one number per velocity."""
+    """Forces along the coordinates of a joint, each an array with one number per velocity."""
 
     damping: FloatArray
     friction: FloatArray
