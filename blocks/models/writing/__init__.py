@@ -1,1 +1,1 @@
-"""The common part of all writers of model files: checks, what joints carry, shapes, a list of the rest."""
+"""The common part of all writers: checks, what joints carry, shapes, and the list of the rest."""
