@@ -361,6 +361,18 @@ CATALOG: dict[str, Recipe] = {
         hysteresis_force=9.0,
         hysteresis_stroke=1.5,
     ),
+    "PiezoStack by charge": recipe(
+        fx.PiezoStack,
+        _LEFT,
+        _P,
+        _ASKEW,
+        _Q,
+        free_length=0.7,
+        blocking_force=30.0,
+        free_stroke=0.9,
+        full_drive=2.0,
+        drive_unit="C",
+    ),
     "Cable": recipe(fx.Cable, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=1.0, **_ROPE),
     "Cable with damping": recipe(
         fx.Cable,

@@ -93,7 +93,10 @@ UNITS = {
         "1/m",
     ),
     *("1/s^2", "m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
+    *("V", "C", "K", "K/m", "K/s", "K/(m s)", "1/K"),
 }
+#: Outputs that read an input, but do not change with it: a drive stores no energy.
+UNFELT = {("PiezoStack", "drive", name) for name in ("conservative_power", "stored_energy")}
 
 
 every_block = for_each("label", TRIED)
@@ -190,6 +193,8 @@ def test_every_direct_feedthrough_is_felt(label: str) -> None:
     context = block.create_default_context()
     for entry, name in sorted(block.feedthrough):
         port, output = block.input_port(entry), block.output_port(name)
+        if (type(block).__name__, entry, name) in UNFELT:
+            continue
 
         def is_felt(rng: np.random.Generator, port: Any = port, output: Any = output) -> bool:
             before = accepted(output, context)

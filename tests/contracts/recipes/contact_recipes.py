@@ -29,7 +29,13 @@ def contacts(world: Any, left: Any, right: Any) -> dict[str, partial[Any]]:
         ),
         "Contact of profiles": (left, _PROFILE, right, _PROFILE, _RUBBING),
         "Contact of a profile and a capsule": (left, _PROFILE, right, _PILL, _SOFT),
-        "Contact on the ground": (world, "half_space", left, _BLOCK, _RUBBING),
+        "Contact on the ground": (
+            world,
+            "half_space",
+            left,
+            _BLOCK,
+            {**_RUBBING, "watched": False},
+        ),
     }
     return {
         label: partial(fx.Contact, "block", *places, **options)
