@@ -460,7 +460,9 @@ class TreeDynamics(ConstrainedTree):
         """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
         couplings = self.constants.couplings(context)
-        solve = partial(articulate_coupled, couplings=couplings) if couplings else articulate
+        spin = None if self.spin is None else self.spin(context)
+        plain = partial(articulate, spin=spin)
+        solve = partial(articulate_coupled, couplings=couplings) if couplings else plain
         return solve(
             self.topology,
             self.placements(context),
@@ -472,7 +474,6 @@ class TreeDynamics(ConstrainedTree):
             tau,
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
-            None if self.spin is None else self.spin(context),
         )
 
     def _calc_conditions(self, context: Any) -> list[Condition]:
