@@ -246,8 +246,54 @@ def test_one_interface_without_modes_is_a_rigid_body() -> None:
     assert context.get("center_of_mass") == pytest.approx(center, abs=1e-12)
 
 
-def test_models_of_rigid_plants_refuse_flexible_bodies() -> None:
+def test_models_of_rigid_plants_refuse_flexible_bodies(tmp_path: Path) -> None:
     _, plant, _ = free_body()
+    for save in (fx.save_urdf, fx.save_sdf, fx.save_mjcf):
+        with pytest.raises(fx.errors.DeclarationError, match="mass is lost: 'bar'"):
+            save(plant, tmp_path / "model.xml")
+        assert not any(tmp_path.iterdir())
+    builder = fx.PlantBuilder("plant", spin=(0.0, 0.0, 0.0))
+    builder.add_assembly(fx.FlexibleBody.from_matrices("bar", **lattice(), modes=0))
+    with pytest.raises(fx.errors.DeclarationError, match="does not feel the spin: 'bar_coupling'"):
+        builder.build()
     for kind in (fx.InverseDynamics, fx.GravityCompensation):
         with pytest.raises(fx.errors.FlexureError, match="a flexible body in 'plant'"):
             kind("model", plant)
+
+
+def swing(flexible: bool) -> fx.Modes:
+    """A bar of particles, as a flexible body without freedoms or a rigid one, with a bob."""
+    builder = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
+    parts = {**lattice(), "interfaces": {"left": [0, 1, 2, 3]}}
+    r = parts["nodes"] - parts["nodes"][:4].mean(axis=0)
+    if flexible:
+        body = fx.FlexibleBody.from_matrices("bar", **parts, modes=0)
+        builder.add_assembly(body)
+        arm = body.interfaces["left"]
+    else:
+        far = r - r.mean(axis=0)
+        J = np.sum(far**2) * np.eye(3) - far.T @ far
+        inertia = fx.SpatialInertia(12.0, r.mean(axis=0), J)
+        arm = builder.add_body("bar", inertia)
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(3.0), com=(0.5, 0.0, 0.0))
+    hinge = fx.RevoluteJoint("hinge", builder.world, arm, axis=(0, 1, 0))
+    elbow = fx.RevoluteJoint(
+        "elbow", builder.add_frame("end", arm, (2.0, 0, 0)), bob, axis=(0, 1, 0)
+    )
+    for joint in (hinge, elbow):
+        builder.add_joint(joint)
+        builder.add_force_element(fx.JointSpring(f"spring_{joint.name}", joint, stiffness=1e4))
+    return fx.modes(builder.build())
+
+
+def test_modal_energies_contain_flexible_bodies() -> None:
+    for mode, wanted in zip(swing(True), swing(False), strict=True):
+        assert mode.frequency == pytest.approx(wanted.frequency, rel=1e-9)
+        assert mode.bodies == pytest.approx(wanted.bodies, rel=1e-6)
+        assert min(mode.bodies.values()) > 0.01
+    _, plant, _ = free_body(damping_ratio=0.05)
+    for mode in fx.modes(plant):
+        if mode.frequency > 1.0:
+            assert mode.bodies == pytest.approx({"bar": 1.0})
+            assert mode.strain_energy == pytest.approx({"bar": 1.0}, rel=1e-6)
+            assert mode.dissipated_energy == pytest.approx({"bar": 1.0}, rel=1e-6)
