@@ -297,3 +297,17 @@ def test_modal_energies_contain_flexible_bodies() -> None:
             assert mode.bodies == pytest.approx({"bar": 1.0})
             assert mode.strain_energy == pytest.approx({"bar": 1.0}, rel=1e-6)
             assert mode.dissipated_energy == pytest.approx({"bar": 1.0}, rel=1e-6)
+
+
+def test_buckling_warns_of_bodies_that_do_not_buckle_in_themselves() -> None:
+    builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+    body = fx.FlexibleBody.from_matrices("bar", **lattice(1e7), modes=0)
+    builder.add_assembly(body)
+    near, far = body.interfaces["left"], body.interfaces["right"]
+    foot = builder.add_joint(fx.RevoluteJoint("foot", builder.world, near, axis=(0, 1, 0)))
+    builder.add_force_element(fx.JointSpring("spring", foot, stiffness=30.0))
+    builder.add_external_force("push", far)
+    plant = builder.build()
+    with pytest.warns(UserWarning, match="does not buckle in itself: 'bar'"):
+        found = fx.buckling(plant, {"push": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, num_factors=1)
+    assert found.factors[0] == pytest.approx(30.0 / 2.0, rel=1e-4)
