@@ -148,7 +148,7 @@ class FlexibleElement(BodyForceElement):
         self.deformation = self.declare_vector_output(
             "deformation",
             len(body.stiffness),
-            lambda context: self._kinematics(context).eta,
+            self._calc_deformation,
             prerequisites=[self._kinematics],
             doc="rotation and displacement of each further interface, and amplitudes of modes",
         )
@@ -203,6 +203,9 @@ class FlexibleElement(BodyForceElement):
             np.concatenate(rows),
             np.concatenate(bias),
         )
+
+    def _calc_deformation(self, context: Any) -> Array:
+        return self._kinematics(context).eta
 
     # Inertia ---------------------------------------------------------------------------------
 

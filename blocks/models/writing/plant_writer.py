@@ -152,12 +152,21 @@ class PlantWriter(ABC):
             yield f"joint '{joint.name}' on the inside of a force element"
 
     def _refuse(self) -> None:
-        """Refuse joints that the format cannot hold, all of them at once."""
+        """Refuse joints that the format cannot hold, all of them at once, and flexible bodies."""
+        attempt = f"Cannot save '{self.plant.name}' as {self.FORMAT}"
+        flexible = [each.name for each in self.plant.force_elements if each.coupled]
+        if flexible:
+            raise DeclarationError(
+                attempt,
+                expected="rigid bodies and force elements",
+                found=f"flexible bodies, without which their mass is lost: {quoted(flexible)}",
+                remedy="Replace them by rigid bodies",
+            )
         wrong = [text for each in self.mobilizers for text in self.problems(each)]
         if wrong:
             names = quoted(dict.fromkeys(kind.TYPE_NAME for kind in self.KINDS))
             raise DeclarationError(
-                f"Cannot save '{self.plant.name}' as {self.FORMAT}",
+                attempt,
                 expected=f"joints that {self.FORMAT} has: {names}",
                 found="; ".join(wrong),
                 remedy="Replace them, such as a ball joint by three revolute ones",

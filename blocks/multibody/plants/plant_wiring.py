@@ -71,7 +71,7 @@ def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput | Coup
     """Return the inputs of the tree for elements that have mass."""
     elements = tuple(elements)
     couplings = [
-        CouplingInput(f"{element.name}{_COUPLING}", element.coupled)
+        CouplingInput(f"{element.name}{_COUPLING}", element.coupled, element.name)
         for element in elements
         if element.coupled
     ]

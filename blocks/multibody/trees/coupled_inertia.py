@@ -35,10 +35,13 @@ class CouplingInput:
     targets : tuple of Body or Joint
         Bodies, with their spatial velocities at their origins in the world, and joints, with their
         velocities.
+    element : str
+        Name of the force element.
     """
 
     name: str
     targets: tuple[Body | Joint, ...]
+    element: str
 
     @property
     def sizes(self) -> list[int]:
@@ -57,12 +60,15 @@ class CoupledInertia(NamedTuple):
         Where each of them is in M and b.
     M, b : array, shapes (n, n) and (n,)
         Mass matrix and bias force, see `CouplingInput`.
+    element : str
+        Name of the force element.
     """
 
     targets: tuple[Body | Joint, ...]
     parts: list[slice]
     M: Array
     b: Array
+    element: str
 
     @classmethod
     def from_wire(cls, coupling: CouplingInput, value: Array) -> CoupledInertia:
@@ -70,7 +76,8 @@ class CoupledInertia(NamedTuple):
         ends = np.cumsum([0, *coupling.sizes])
         n = int(ends[-1])
         parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
-        return cls(coupling.targets, parts, value[: n * n].reshape(n, n), value[n * n :])
+        M = value[: n * n].reshape(n, n)
+        return cls(coupling.targets, parts, M, value[n * n :], coupling.element)
 
     def stacked(self, topology: Topology, of_bodies: Sequence[Array], of_joints: Array) -> Array:
         """Return the components that belong to the targets, one after the other."""

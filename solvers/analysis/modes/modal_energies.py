@@ -18,6 +18,7 @@ import numpy as np
 
 from flexure.blocks.math import kinetic_energy
 from flexure.blocks.multibody import BodyForceElement, ForceElement
+from flexure.blocks.multibody.trees.coupled_inertia import coupled_energy
 from flexure.blocks.multibody.trees.kinematics import calc_motions
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
@@ -154,12 +155,11 @@ class ModalEnergies:
 
 def _forces_and_velocities(element: ForceElement) -> tuple[list[Any], list[Any]]:
     """Return the ports with the forces of an element, and those with what moves there."""
-    if not isinstance(element, BodyForceElement):
-        ends = element.joint_ends
-        return [end.force for end in ends], [end.velocity for end in ends]
-    moving = [
+    moving = [(end.force, end.velocity) for end in element.joint_ends]
+    on_bodies = element.acting if isinstance(element, BodyForceElement) else ()
+    moving += [
         (port, each.velocity)
-        for acting in element.acting
+        for acting in on_bodies
         for port, each in zip(acting.force_ports, acting.attachments, strict=True)
         if each.velocity is not None
     ]
@@ -169,24 +169,28 @@ def _forces_and_velocities(element: ForceElement) -> tuple[list[Any], list[Any]]
 def _kinetic_energies(
     context: Context, motion: TreeMotion, shape: ComplexArray
 ) -> dict[str, float]:
-    """Return the kinetic energy of each body and rotor that moves with a shape."""
+    """Return the kinetic energy of each body, rotor and flexible body that moves with a shape."""
     tree = motion.tree
     leaf = context.find_leaf(tree)
     placements, _, inertias = tree.kinematics(leaf)
     bodies, rotors = tree.topology.bodies, tree.constants.rotors(leaf)
+    couplings = tree.constants.couplings(leaf)
     paths = [
         *(path_in_plant(tree, body.name) for body in bodies[1:]),
         *(path_in_plant(tree, f"{joint.name}.rotor") for joint in rotors),
+        *(path_in_plant(tree, each.element) for each in couplings),
     ]
     total = np.zeros(len(paths))
     for part in (shape.real, shape.imag):
         v = np.zeros(tree.topology.num_velocities)
         v[:] = motion.velocities @ part[motion.displacements]
         motions = calc_motions(tree.topology, placements, v, tree.q(leaf))
-        moving = zip(inertias[1:], motions[1:], strict=True)
+        V = [moved.V_WB for moved in motions]
+        moving = zip(inertias[1:], V[1:], strict=True)
         total += [
-            *(kinetic_energy(inertia, moved.V_WB) for inertia, moved in moving),
+            *(kinetic_energy(inertia, V_WB) for inertia, V_WB in moving),
             *(0.5 * rotors[j] * np.sum(v[tree.velocities_of(j)] ** 2) for j in rotors),
+            *(coupled_energy(tree.topology, [each], V, v) for each in couplings),
         ]
     return dict(zip(paths, total.tolist(), strict=True))
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.multibody import ForceElement
 from flexure.diagrams.checks.arguments import count_of, flag, require
-from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError, quoted, warn
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import heading
 from flexure.diagrams.interface.lazy_names import Deferred
@@ -226,8 +227,9 @@ def buckling(
     Warns
     -----
     UserWarning
-        When forces have no potential, so that flutter may occur first; or when a flexure is bent
-        farther than its single elements represent.
+        When forces have no potential, so that flutter may occur first; when there are flexible
+        bodies, which do not buckle in themselves; or when a flexure is bent farther than its single
+        elements represent.
 
     See Also
     --------
@@ -298,6 +300,14 @@ def buckling(
             f"The forces on '{system.label}' have no potential, as under loads that follow the "
             "motion. Critical factors are those without stiffness (divergence); flutter may begin "
             "below them, or where there are none. fx.load_path(...).stable sees both"
+        )
+    elements = [leaf.system for leaf in rest.leaves() if isinstance(leaf.system, ForceElement)]
+    linear = [element.path for element in elements if element.coupled]
+    if linear:
+        warn(
+            f"The buckling of '{system.label}' is that of its rigid and divided parts: each "
+            f"flexible body is linear, and does not buckle in itself: {quoted(linear)}. Divide "
+            "slender ones into several bodies, or use a Beam with segments"
         )
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -246,8 +247,70 @@ def test_one_interface_without_modes_is_a_rigid_body() -> None:
     assert context.get("center_of_mass") == pytest.approx(center, abs=1e-12)
 
 
-def test_models_of_rigid_plants_refuse_flexible_bodies() -> None:
+def test_models_of_rigid_plants_refuse_flexible_bodies(tmp_path: Path) -> None:
     _, plant, _ = free_body()
+    for save in (fx.save_urdf, fx.save_sdf, fx.save_mjcf):
+        with pytest.raises(fx.errors.DeclarationError, match="mass is lost: 'bar'"):
+            save(plant, tmp_path / "model.xml")
+        assert not any(tmp_path.iterdir())
+    builder = fx.PlantBuilder("plant", spin=(0.0, 0.0, 0.0))
+    builder.add_assembly(fx.FlexibleBody.from_matrices("bar", **lattice(), modes=0))
+    with pytest.raises(fx.errors.DeclarationError, match="does not feel the spin: 'bar_coupling'"):
+        builder.build()
     for kind in (fx.InverseDynamics, fx.GravityCompensation):
         with pytest.raises(fx.errors.FlexureError, match="a flexible body in 'plant'"):
             kind("model", plant)
+
+
+def swing(flexible: bool) -> fx.results.Modes:
+    """A bar of particles, as a flexible body without freedoms or a rigid one, with a bob."""
+    builder = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
+    parts = {**lattice(), "interfaces": {"left": [0, 1, 2, 3]}}
+    r = parts["nodes"] - parts["nodes"][:4].mean(axis=0)
+    if flexible:
+        body = fx.FlexibleBody.from_matrices("bar", **parts, modes=0)
+        builder.add_assembly(body)
+        arm = body.interfaces["left"]
+    else:
+        far = r - r.mean(axis=0)
+        J = np.sum(far**2) * np.eye(3) - far.T @ far
+        inertia = fx.SpatialInertia(12.0, r.mean(axis=0), J)
+        arm = builder.add_body("bar", inertia)
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(3.0), com=(0.5, 0.0, 0.0))
+    hinge = fx.RevoluteJoint("hinge", builder.world, arm, axis=(0, 1, 0))
+    elbow = fx.RevoluteJoint(
+        "elbow", builder.add_frame("end", arm, (2.0, 0, 0)), bob, axis=(0, 1, 0)
+    )
+    for joint in (hinge, elbow):
+        builder.add_joint(joint)
+        builder.add_force_element(fx.JointSpring(f"spring_{joint.name}", joint, stiffness=1e4))
+    return fx.modes(builder.build())
+
+
+def test_modal_energies_contain_flexible_bodies() -> None:
+    for mode, wanted in zip(swing(True), swing(False), strict=True):
+        assert mode.frequency == pytest.approx(wanted.frequency, rel=1e-9)
+        assert mode.bodies == pytest.approx(wanted.bodies, rel=1e-6)
+        assert min(mode.bodies.values()) > 0.01
+    builder = fx.PlantBuilder("plant", gravity=(0.0, 0.0, 0.0))
+    options: dict[str, Any] = {"frames": {"left": builder.world}, "damping_ratio": 0.05}
+    bar = fx.FlexibleBody.from_matrices("bar", **lattice(), modes=3, **options)
+    builder.add_assembly(bar)
+    plant = pickle.loads(pickle.dumps(builder.build()))
+    for mode in fx.modes(plant):
+        for shares in (mode.bodies, mode.strain_energy, mode.dissipated_energy):
+            assert shares == pytest.approx({"bar": 1.0}, rel=1e-6)
+
+
+def test_buckling_warns_of_bodies_that_do_not_buckle_in_themselves() -> None:
+    builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+    body = fx.FlexibleBody.from_matrices("bar", **lattice(1e7), modes=0)
+    builder.add_assembly(body)
+    near, far = body.interfaces["left"], body.interfaces["right"]
+    foot = builder.add_joint(fx.RevoluteJoint("foot", builder.world, near, axis=(0, 1, 0)))
+    builder.add_force_element(fx.JointSpring("spring", foot, stiffness=30.0))
+    builder.add_external_force("push", far)
+    plant = builder.build()
+    with pytest.warns(UserWarning, match="does not buckle in itself: 'bar'"):
+        found = fx.buckling(plant, {"push": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, num_factors=1)
+    assert found.factors[0] == pytest.approx(30.0 / 2.0, rel=1e-4)
