@@ -412,7 +412,7 @@ class Contact(BodyForceElement):
         self, found: list[Touch], sizes: list[Array], X_BA: RigidTransform
     ) -> list[Touch]:
         """Return the touches of boxes, unless these overlap where no corner meets the other one."""
-        overlap = overlap_of_boxes(*sizes, X_BA)
+        overlap = overlap_of_boxes(sizes[0], sizes[1], X_BA)
         unseen = overlap + 2.0 * nearest(found).gap
         rounding = 1e-7 * (np.max(sizes[0]) + np.max(sizes[1]))
         gap = scalars.refuse_where(
