@@ -41,15 +41,20 @@ def contact_of(case: dict[str, Any], **options: Any) -> tuple[fx.Contact, fx.Con
 
 
 def test_distances_agree_with_mujoco() -> None:
-    """Apart, they agree for all pairs but boxes, whose edges are not tested with each other."""
+    """They agree for all pairs but boxes, which are refused where no corner shows the overlap."""
     seen: dict[str, int] = {}
     for case in DATA["distances"]:
         pair, distance = "-".join(case["shapes"]), case["distance"]
         contact, context, _ = contact_of(case)
-        gap = number(contact.gap, context)
+        try:
+            gap = number(contact.gap, context)
+        except fx.errors.EvaluationError:
+            assert pair == "box-box"
+            assert distance < 0.0
+            continue
         lowest = -DATA["sizes"]["capsule"][0] if pair == "capsule-box" else -1.0
         if pair == "box-box":
-            assert distance < 0.0 or gap > distance - 1e-6
+            assert gap < 0.0 if distance < -1e-6 else gap > distance - 1e-6
         elif distance > lowest:
             assert abs(gap - distance) < 1e-12, (case, gap)
             seen[pair] = seen.get(pair, 0) + 1

@@ -13,9 +13,10 @@ from flexure.blocks.forces.contacts.contact_shapes import (
     Touch,
     contact_shape,
     nearest,
+    overlap_of_boxes,
     touches,
 )
-from flexure.blocks.math import compose_transforms, cross, dot, relative_pose
+from flexure.blocks.math import RigidTransform, compose_transforms, cross, dot, relative_pose
 from flexure.blocks.multibody.bodies.bodies import FrameLike
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement
@@ -102,7 +103,7 @@ class Contact(BodyForceElement):
     sphere and solid          one
     capsule and half-space    both ends
     capsule and other solid   the closest one, also between the ends, and the end further away
-    box, profile              the corners of each in the other; the edges of two boxes may cross
+    box, profile              the corners of each in the other, not edges that cross
     ========================  =====================================================================
 
     A fall of the smallest gap through zero is an event, found inside of steps, and the next steps
@@ -148,7 +149,7 @@ class Contact(BodyForceElement):
         When a number is negative, out of range or not finite.
     EvaluationError
         When it is evaluated where the centers of two round shapes meet, between which a force has
-        no direction.
+        no direction, or where two boxes overlap more than twice as deep as their deepest corner.
 
     See Also
     --------
@@ -385,9 +386,12 @@ class Contact(BodyForceElement):
         frames = [each.pose_of_frame(context) for each in self.attachments]
         X_WA, X_WB = (compose_transforms(X, s.pose) for X, s in zip(frames, (A, B), strict=True))
         sizes = [self._size(k, context) for k in range(2)]
-        found = touches(A, sizes[0], B, sizes[1], relative_pose(X_WB, X_WA))
+        X_BA = relative_pose(X_WB, X_WA)
+        found = touches(A, sizes[0], B, sizes[1], X_BA)
         if A.is_round and B.is_round:
             found = [self._refuse_meeting(found[0], sizes[0][0] + sizes[1][0])]
+        if A.kind == B.kind == "box":
+            found = self._refuse_crossing(found, sizes, X_BA)
         return [each.seen_through(X_WB) for each in found]
 
     def _refuse_meeting(self, touch: Touch, radii: Array) -> Touch:
@@ -403,6 +407,25 @@ class Contact(BodyForceElement):
             ),
         )
         return touch._replace(gap=gap, normal=scalars.array(normal))
+
+    def _refuse_crossing(
+        self, found: list[Touch], sizes: list[Array], X_BA: RigidTransform
+    ) -> list[Touch]:
+        """Return the touches of boxes, unless these overlap where no corner meets the other one."""
+        overlap = overlap_of_boxes(sizes[0], sizes[1], X_BA)
+        unseen = overlap + 2.0 * nearest(found).gap
+        rounding = 1e-7 * (np.max(sizes[0]) + np.max(sizes[1]))
+        gap = scalars.refuse_where(
+            np.minimum(overlap, unseen) > rounding,
+            scalars.array([found[0].gap]),
+            lambda: EvaluationError(
+                f"Cannot evaluate the force of '{self.label}'",
+                expected="boxes of which one has a corner as deep in the other as they overlap",
+                found="edges that cross, faces of equal size, or a corner beyond the middle",
+                remedy="Round edges that may cross by capsules in contacts of their own",
+            ),
+        )
+        return [found[0]._replace(gap=gap[0]), *found[1:]]
 
     def _calc_pushes(self, context: Any) -> list[Push]:
         law, found = self.law(context), []

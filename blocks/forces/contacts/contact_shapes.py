@@ -245,6 +245,27 @@ def _from_box(size: Array, x: Array) -> tuple[Array, Array]:
     )
 
 
+def overlap_of_boxes(size_a: Array, size_b: Array, X_BA: RigidTransform) -> Array:
+    """Return how far two boxes overlap along the axis that separates them first.
+
+    The axes are the normals of all faces and those on an edge of each; it is negative if apart.
+    """
+    a, b, R, p = 0.5 * size_a, 0.5 * size_b, X_BA.R, X_BA.p
+    span = np.abs(R)
+    apart = [
+        *(np.abs(p) - b - np.matmul(span, a)),
+        *(np.abs(np.matmul(p, R)) - a - np.matmul(b, span)),
+    ]
+    for i, j in product(range(3), repeat=2):
+        (k, m), (n, o) = ((i - 2, i - 1), (j - 2, j - 1))
+        square = R[k, j] ** 2 + R[m, j] ** 2
+        is_axis = square > 1e-16  # edges in parallel span none
+        reach = b[k] * span[m, j] + b[m] * span[k, j] + a[n] * span[i, o] + a[o] * span[i, n]
+        distance = np.abs(p[m] * R[k, j] - p[k] * R[m, j]) - reach
+        apart.append(np.where(is_axis, distance / np.sqrt(np.where(is_axis, square, 1.0)), -np.inf))
+    return -np.max(scalars.array(apart))
+
+
 def _round_pair(
     A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, X_BA: RigidTransform
 ) -> Touch:

@@ -67,9 +67,9 @@ def save_mjcf(plant: Plant, path: str | Path, *, context: Context | None = None)
     Raises
     ------
     DeclarationError
-        When a joint is of a kind that MJCF does not have, such as a screw, or MuJoCo refuses a
-        body, because it moves without a mass or without moments of inertia. The error names all of
-        them, and nothing is written.
+        When a joint is of a kind that MJCF does not have, such as a screw, or has the name of an
+        axis of another one, or MuJoCo refuses a body, because it moves without a mass or without
+        moments of inertia. The error names all of them, and nothing is written.
     ContextError
         When the context is not one of the plant.
 
@@ -144,6 +144,11 @@ class _Writer(PlantWriter):
             yield f"the {joint.type_name} joint '{joint.name}' on a body that is not the world"
         if joint.num_velocities and not self._has_inertia(mobilizer.outboard):
             yield f"the body '{body.name}', which moves without a mass or moments of inertia"
+        if kind is not None and kind.name == "axes" and joint.num_positions > 1:
+            names = {_axis_name((joint, k)) for k in range(joint.num_positions)}
+            for each in self.plant.joints:
+                if each.name in names:
+                    yield f"joint '{each.name}', named like an axis of joint '{joint.name}'"
 
     def _has_inertia(self, number: int) -> bool:
         """Return whether a body, or one that is welded onto it, has what MuJoCo asks for."""

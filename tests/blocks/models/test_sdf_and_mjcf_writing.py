@@ -266,9 +266,14 @@ def test_what_formats_cannot_hold_is_listed_or_refused(tmp_path: Path) -> None:
     plate = builder.add_body("plate", SOLID)
     builder.add_joint(fx.ScrewJoint("plate", builder.world, point, screw_pitch=0.1))
     builder.add_joint(fx.PlanarJoint("table", point, plate))
+    cross = builder.add_body("cross", SOLID)
+    builder.add_joint(fx.UniversalJoint("u", builder.world, cross))
+    wheel = builder.add_body("wheel", SOLID)
+    builder.add_joint(fx.RevoluteJoint("u_qx", cross, wheel, axis=(0, 1, 0)))
     plant = builder.build()
     with pytest.raises(
-        DeclarationError, match="screw joint 'plate'; the body 'point', which moves"
+        DeclarationError,
+        match=r"screw joint 'plate'; the body 'point', which moves.*'u_qx', named like an axis of",
     ):
         fx.save_mjcf(plant, tmp_path / "odd.xml")
     with pytest.raises(DeclarationError, match=r"'plate', which shares its name.*joint 'table'"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
+from scipy.optimize import linprog
 
 import flexure as fx
 from flexure.blocks import math as fm
@@ -330,6 +331,49 @@ def test_friction_stops_a_sliding_box_after_the_distance_of_coulomb() -> None:
     expected = 1.2**2 / (2.0 * 0.3 * 10.0)
     assert result["box.position"][-1][0] == pytest.approx(expected, rel=2e-3)
     assert result["contact.load"][-1] == pytest.approx(20.0, rel=1e-3)
+
+
+def test_boxes_whose_overlap_no_corner_shows_are_refused() -> None:
+    """They overlap if they have a point in common, which linear programming finds."""
+    rng, beam = np.random.default_rng(3), fx.BodyShape.box(size=(1.0, 0.1, 0.1))
+    contact, seen = make(beam, beam), {"refused": 0, "apart": 0, "touching": 0}
+    corners = np.array(list(product((-0.5, 0.5), repeat=3))) * [1.0, 0.1, 0.1]
+    for k in range(60):
+        axis = rng.normal(size=3)
+        R = fm.rotation_about(axis / np.linalg.norm(axis), 2.0 * (k % 3))
+        p = rng.uniform(-1.0, 1.0, size=3) * ([0.4, 0.2, 0.2] if k % 3 else [1.0, 0.1, 0.1])
+        context = context_of(contact, at(p, R), at([0.0, 0.0, 0.0]))
+        sides = np.hstack([(corners @ R.T + p).T, -corners.T])
+        sums = np.repeat(np.eye(2), 8, axis=1)
+        meet = linprog(np.zeros(16), A_eq=np.vstack([sides, sums]), b_eq=[0, 0, 0, 1, 1])
+        try:
+            gap = number(contact.gap, context)
+        except fx.errors.EvaluationError:
+            assert meet.status == 0
+            seen["refused"] += 1
+        else:
+            assert (meet.status == 0) == (gap < 0.0)
+            seen["touching" if gap < 0.0 else "apart"] += 1
+    assert min(seen.values()) > 5, seen
+
+
+@needs_llvmlite
+def test_a_beam_does_not_fall_through_one_that_lies_across() -> None:
+    builder = fx.PlantBuilder("cross", gravity=(0, 0, -9.81))
+    beam = builder.add_body("beam", fx.SpatialInertia.solid_box(1.0, size=(1.0, 0.1, 0.1)))
+    fall = builder.add_joint(fx.PrismaticJoint("fall", builder.world, beam, (0, 0, 1)))
+    shapes = [fx.BodyShape.box(size=size) for size in ((1.0, 0.1, 0.1), (0.1, 1.0, 0.1))]
+    builder.add_force_element(
+        fx.Contact("touch", beam, shapes[0], builder.world, shapes[1], stiffness=1e5)
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    fall.translation.set(context, 0.2)
+    for compiled in ("native", False):
+        with pytest.raises(fx.errors.FlexureError, match="edges that cross"):
+            fx.simulate(plant, 1.0, context=context, compiled=compiled)
+    sweep = fx.sweep(plant, {"touch.stiffness": [1e5, 1e6]}, 1.0, context=context, signals=[])
+    assert all("edges that cross" in str(each) for each in sweep.failures.values())
 
 
 # Refusals ----------------------------------------------------------------------------------------
