@@ -116,8 +116,10 @@ class Fatigue:
         Parameters
         ----------
         fat_class : float
-            Range of the stress in Pa that is endured 2e6 times: 80e6 of a cruciform joint with
-            fillet welds, or 100e6 for hot-spot stresses.
+            Range of the stress in Pa that is endured 2e6 times, such as these of EN 1993-1-9 for
+            steel: at the toe of a faultless cruciform or tee joint shorter than 50 mm, 80e6; at
+            the root of a fillet weld, by the stress in the weld, 36e6; for hot-spot stresses
+            90e6 if fillet welds carry the load, and else 100e6.
         cycles, stress_ratio
             As for `Fatigue`. The mean stress has no influence, since welds have residual stresses.
         partial_factor : float
