@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -130,8 +131,13 @@ def test_flexures_inclined_to_the_plane_are_warned_of_or_refused() -> None:
     builder = fx.PlantBuilder("spring", gravity=(0.0, 0.0, 0.0))
     hub = builder.add_body("hub", BALL)
     builder.add_joint(fx.RpyFloatingJoint("hub", builder.world, hub))
-    ring = {"inner_radius": 0.01, "outer_radius": 0.03, "width": 2e-3, "thickness": THICKNESS}
-    spiral = {"sweep": 3.0, "arms": 2, "segments": 4, "material": STEEL}
+    ring: dict[str, Any] = {
+        "inner_radius": 0.01,
+        "outer_radius": 0.03,
+        "width": 2e-3,
+        "thickness": THICKNESS,
+    }
+    spiral: dict[str, Any] = {"sweep": 3.0, "arms": 2, "segments": 4, "material": STEEL}
     builder.add_assembly(fx.SpiralFlexure("spiral", builder.world, hub, **ring, **spiral))
     plant = builder.build()
     drawing = fx.part_drawing(plant)
