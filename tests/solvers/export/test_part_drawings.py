@@ -114,10 +114,8 @@ def test_what_cannot_be_drawn_is_refused_or_warned_of(tmp_path: Path) -> None:
 def test_flexures_inclined_to_the_plane_are_warned_of_or_refused() -> None:
     """Seen shorter by cos 30°, turned about their length by 30°, or back and forth."""
     sizes = {"length": LENGTH, "width": WIDTH, "thickness": THICKNESS}
-    about_z, about_x = (
-        turn(np.pi / 6) for turn in (fx.rotations.z_rotation, fx.rotations.x_rotation)
-    )
-    turns: list[tuple[Any, Any]] = [(about_z, "xz"), (about_x, "xy")]
+    rotations = fx.rotations.z_rotation(np.pi / 6), fx.rotations.x_rotation(np.pi / 6)
+    turns: list[tuple[Any, Any]] = [(rotations[0], "xz"), (rotations[1], "xy")]
     for rotation, view in turns:
         builder = fx.PlantBuilder("part", gravity=(0.0, 0.0, 0.0))
         turned = builder.add_frame("turned", builder.world, (rotation, (0, 0, 0)))
