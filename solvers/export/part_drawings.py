@@ -34,6 +34,8 @@ from flexure.solvers.results.mechanisms.pictures import poses_in, require_plant
 Plane: TypeAlias = Literal["xy", "xz", "yz"]
 _PLANES: dict[str, list[int]] = {"xy": [0, 1], "xz": [0, 2], "yz": [1, 2]}
 _SLABS = 2000  # of a flexure, before points on straight lines are left out
+_EDGE_ON = 0.05  # of the length: what is seen shorter than this is seen along its length
+_INCLINED = 1e-4, 1e-2  # what is seen shorter by this, or turned about its length, is inclined
 _BENT = 1e6  # stress in Pa above which a flexure is not drawn as it is made
 _MM = 1e3  # in a meter
 _MARGIN = 5.0  # around drawings, in mm
@@ -236,7 +238,8 @@ def part_drawing(
     Warns
     -----
     UserWarning
-        When a flexure is drawn bent, with a stress above 1 MPa.
+        When a flexure is drawn bent, with a stress above 1 MPa, or is inclined to the plane, so
+        that its outline is not the one to cut.
 
     See Also
     --------
@@ -270,11 +273,13 @@ def part_drawing(
             attempt, expected="a plant with flexures, such as LeafSpring", found="none"
         )
     poses = poses_in(plant, [start])[0]
-    outlines, sizes, solids = {}, {}, {}
+    outlines, sizes, solids, inclined = {}, {}, {}, []
     for name, ribbon in found.items():
         corners = ribbon.corners(poses)
-        outlines[name], thickness = _outline(corners[..., _PLANES[view]], error, attempt, name)
-        across = np.ptp(np.delete(corners, _PLANES[view], axis=2), axis=(0, 1)).max()
+        if _is_inclined(corners, _PLANES[view], attempt, name):
+            inclined.append(name)
+        outlines[name], thickness = _outline(corners[..., _PLANES[view]], error)
+        across = np.ptp(np.delete(corners, _PLANES[view], axis=2), axis=1).max()
         sizes[name] = _length(corners), thickness, float(across)
         solids[name] = _surface(corners)
     stresses = {
@@ -285,6 +290,11 @@ def part_drawing(
         warn(
             f"Flexures drawn bent: {quoted(bent)}, by up to {1e-6 * max(stresses.values()):.3g} "
             "MPa. Pass a context in which flexures carry no load"
+        )
+    if inclined:
+        warn(
+            f"Flexures inclined to the plane {view}: {quoted(inclined)}. Their outlines are what "
+            "is seen, not what to cut. Choose another view=, or save the solids as .stl"
         )
     drawing = PartDrawing(
         outlines,
@@ -303,19 +313,30 @@ def _length(corners: FloatArray) -> float:
     return float(np.linalg.norm(np.diff(corners.mean(axis=1), axis=0), axis=1).sum())
 
 
-def _outline(
-    corners: FloatArray, error: float, attempt: str, name: str
-) -> tuple[FloatArray, float]:
-    """Return the outline of projected sections, counter-clockwise, and its least thickness."""
-    along = np.gradient(corners.mean(axis=1), axis=0)
-    length = np.linalg.norm(along, axis=1, keepdims=True)
-    if not np.all(length > 0.0):
+def _is_inclined(corners: FloatArray, plane: list[int], attempt: str, name: str) -> bool:
+    """Return whether sections in a row are seen shorter, or turned, in a plane."""
+    steps = np.diff(corners.mean(axis=1), axis=0)
+    seen = np.linalg.norm(steps[:, plane], axis=1) / np.linalg.norm(steps, axis=1)
+    if not np.all(seen > _EDGE_ON):
         raise ValueRefusedError(
             attempt,
             expected="flexures that lie in the plane of the drawing",
             found=f"'{name}', which is seen along its length",
             remedy="Choose another view=",
         )
+    x, y = steps[:, plane].T
+    rest = corners[1:] - corners[1:].mean(axis=1, keepdims=True)
+    places = np.einsum("kqd,kd->kq", rest[..., plane], np.column_stack([-y, x]))
+    across = np.delete(rest, plane, axis=2)[..., 0]
+    sizes = np.sum(places**2, axis=1) * np.sum(across**2, axis=1)
+    turned = np.abs(np.sum(places * across, axis=1)) > _INCLINED[1] * np.sqrt(sizes)
+    return bool(np.min(seen) < 1.0 - _INCLINED[0] or turned.any())
+
+
+def _outline(corners: FloatArray, error: float) -> tuple[FloatArray, float]:
+    """Return the outline of projected sections, counter-clockwise, and its least thickness."""
+    along = np.gradient(corners.mean(axis=1), axis=0)
+    length = np.linalg.norm(along, axis=1, keepdims=True)
     normal = np.column_stack([-along[:, 1], along[:, 0]]) / length
     places = np.einsum("kqd,kd->kq", corners, normal)
     rows = np.arange(len(corners))

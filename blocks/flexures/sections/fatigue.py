@@ -34,7 +34,9 @@ class Fatigue:
     the safety n is the distance from the straight line of Smith's diagram, on which the mean takes
     away strength (Goodman)::
 
-        S = strength (knee/N)^(1/k),    1/n = σ_a/S + max(σ_m, 0)/static_strength
+        S = strength (knee/N)^(1/k),    1/n = |σ_a|/S + max(σ_m, 0)/static_strength
+
+    S is at most the static strength, which few cycles do not exceed either.
 
     Parameters
     ----------
@@ -116,8 +118,10 @@ class Fatigue:
         Parameters
         ----------
         fat_class : float
-            Range of the stress in Pa that is endured 2e6 times: 80e6 of a cruciform joint with
-            fillet welds, or 100e6 for hot-spot stresses.
+            Range of the stress in Pa that is endured 2e6 times, such as these of EN 1993-1-9 for
+            steel: at the toe of a faultless cruciform or tee joint shorter than 50 mm, 80e6; at
+            the root of a fillet weld, by the stress in the weld, 36e6; for hot-spot stresses
+            90e6 if fillet welds carry the load, and else 100e6.
         cycles, stress_ratio
             As for `Fatigue`. The mean stress has no influence, since welds have residual stresses.
         partial_factor : float
@@ -156,12 +160,13 @@ class Fatigue:
         """Return the amplitude in Pa that is endured for the number of cycles without a mean."""
         is_before = self.cycles < self.knee
         exponent = np.where(is_before, 1.0 / self.exponent, 1.0 / self.exponent_beyond)
-        return self.strength * np.exp(exponent * np.log(self.knee / self.cycles))
+        line = self.strength * np.exp(exponent * np.log(self.knee / self.cycles))
+        return np.minimum(line, self.static_strength)
 
     def safety(self, stress: Array) -> Array:
         """Return the safety n for a stress K σ in Pa, concentration included; infinite at 0."""
-        alternating = 0.5 * (1.0 - self.stress_ratio) / self.amplitude()
-        mean = 0.5 * np.maximum(1.0 + self.stress_ratio, 0.0) / self.static_strength
         is_free = stress == 0.0
-        used = np.where(is_free, 1.0, stress) * (alternating + mean)
-        return np.where(is_free, np.inf, 1.0 / used)
+        loaded = np.where(is_free, 1.0, stress)
+        alternating = 0.5 * (1.0 - self.stress_ratio) * np.abs(loaded) / self.amplitude()
+        mean = 0.5 * np.maximum((1.0 + self.stress_ratio) * loaded, 0.0) / self.static_strength
+        return np.where(is_free, np.inf, 1.0 / (alternating + mean))

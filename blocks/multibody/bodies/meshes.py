@@ -164,7 +164,8 @@ def solid_moments(mesh: Mesh, attempt: str) -> tuple[float, FloatArray, FloatArr
     Raises
     ------
     DeclarationError
-        When the surface has holes or edges of several triangles, or encloses nothing.
+        When the surface has holes, edges of several triangles or copies of triangles, or encloses
+        nothing.
     """
     starts = mesh.triangles.ravel()
     ends = np.roll(mesh.triangles, -1, axis=1).ravel()
@@ -180,6 +181,16 @@ def solid_moments(mesh: Mesh, attempt: str) -> tuple[float, FloatArray, FloatArr
             found=f"{alone} of {len(starts)} sides of triangles that have no such partner",
             remedy="Repair the mesh in the program that it comes from, or give mass, com and"
             " inertia as numbers",
+        )
+    places = np.unique(mesh.vertices, axis=0, return_inverse=True)[1].ravel()[mesh.triangles]
+    turned = (places.argmin(axis=1)[:, None] + np.arange(3)) % 3  # the least corner comes first
+    once = np.unique(np.take_along_axis(places, turned, axis=1), axis=0)
+    if len(once) < len(places):
+        raise DeclarationError(
+            attempt,
+            expected="each triangle once, so that nothing is counted twice",
+            found=f"{len(places) - len(once)} triangles that lie where others do",
+            remedy="Take out the copies",
         )
     center = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0))
     edges = (mesh.vertices - center)[mesh.triangles]

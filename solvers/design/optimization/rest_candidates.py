@@ -25,9 +25,9 @@ _STEP = float(np.finfo(float).eps ** (1 / 3))
 def require_rest(study: Study) -> None:
     """Refuse metrics of runs where there is no run."""
     for metric in study.metrics:
-        of_runs = [f for f in metric.functions if not isinstance(f, (Measure, StrokeMeasure))]
+        functions = [f for f in metric.functions if not isinstance(f, (Measure, StrokeMeasure))]
         read = [path_of(way) for way in metric.signals if path_of(way) in study.signals]
-        if of_runs or read or metric.responses:
+        if functions or read or metric.responses:
             raise ValueRefusedError(
                 f"{study.attempt} without t_final",
                 expected="metrics of a system at rest, such as fx.metrics.frequency(), and of "
@@ -35,12 +35,13 @@ def require_rest(study: Study) -> None:
                 found=f"'{metric.label}', which measures a run",
                 remedy="Pass t_final=, or use fx.metrics.at_rest(...) for the value of a signal",
             )
-    if study.options or study.executor is not None or study.threads is not None:
+    given = {**study.options, "executor": study.executor, "threads": study.threads}
+    of_runs = [name for name, value in given.items() if name in study.options or value is not None]
+    if of_runs:
         raise ValueRefusedError(
             f"{study.attempt} without t_final",
             expected="no options of runs",
-            found=quoted([*study.options, *["executor"] * (study.executor is not None)])
-            or "threads",
+            found=quoted(of_runs),
         )
 
 

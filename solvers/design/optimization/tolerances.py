@@ -14,6 +14,7 @@ from flexure.diagrams.checks.errors import (
     EvaluationError,
     FlexureError,
     UnknownNameError,
+    ValueRefusedError,
     quoted,
     suggestion,
     warn,
@@ -179,6 +180,9 @@ class Tolerances(Answer):
         text = [f"yield {self.yield_rate:.1%} ({about}), {len(self.passed)} samples"]
         width = max(map(len, self.met))
         text += [f"{label:{width}}  met by {share:.1%}" for label, share in self.met.items()]
+        if self.failures:
+            number, why = next(iter(self.failures.items()))
+            text.append(f"{len(self.failures)} samples have no numbers; sample {number}: {why}")
         return "\n".join([*text, str(self.metrics_table()), str(self.table()), self.how])
 
     def _pieces(self) -> Iterator[str]:
@@ -324,6 +328,16 @@ def tolerances(
     with ProgressBar(0.0, float(len(plan)), progress, unit="samples", doing="sampling") as bar:
         trials = Trials(study, space, bar)
         measured = trials(points, "samples")[:, 1:]
+    names = [each.metric.label for each in kept]
+    places = {name: names.index(name) for name in names}
+    for name, column in zip(names, measured.T, strict=True):  # results are by labels
+        if not np.array_equal(column, measured[:, places[name]], equal_nan=True):
+            raise ValueRefusedError(
+                attempt,
+                expected="metrics with different labels",
+                found=f"two of the label {name!r:.100}",
+                remedy="Give each its own, as in fx.metrics.of(function, 'y', label='swing')",
+            )
     known = np.asarray(np.isfinite(measured).all(axis=1))
     if known.sum() < 2:
         raise EvaluationError(
@@ -336,8 +350,6 @@ def tolerances(
     covariance = np.cov(points.T).reshape(len(space), len(space))
     if correlation is None and not any(isinstance(key, tuple) for key in _keys(values)):
         covariance = np.diag(np.diag(covariance))
-    names = [each.metric.label for each in kept]
-    places = {name: names.index(name) for name in names}
     parts = slopes * (slopes @ covariance)
     variances = parts.sum(axis=1)
     sizes = np.sqrt(np.maximum(variances, 0.0))

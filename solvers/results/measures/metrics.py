@@ -378,7 +378,9 @@ def _bounded(metric: Metric, bound: Any, sign: str) -> Constraint:
         label = f"{metric.label} {sign} {bound.label}"
         metric, limit = metric - bound, 0.0
     else:
-        limit = as_number(bound, (), f"Cannot compare {metric.label}")[()]
+        attempt = f"Cannot compare {metric.label}"
+        limit = as_number(bound, (), attempt)[()]
+        require(not np.isnan(limit), bound, attempt, "a bound that is no NaN")
         label = f"{metric.label} {sign} {spelled(limit)}"
     lower, upper = (-np.inf, float(limit)) if sign == "<=" else (float(limit), np.inf)
     return Constraint(metric, lower, upper, label)

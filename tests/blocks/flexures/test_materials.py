@@ -159,6 +159,14 @@ def test_the_refusal_of_a_name_suggests_one() -> None:
         fx.Material.common("titanum Ti-6Al-4V")
 
 
+def test_few_cycles_do_not_exceed_the_static_strength_and_pressure_has_a_safety_too() -> None:
+    once = fx.Fatigue(300e6, 1000e6, cycles=10.0)
+    assert float(once.safety(2000e6)) == pytest.approx(0.5)  # and not that of Basquin's line
+    pressed = fx.Fatigue(300e6, 1000e6, stress_ratio=0.0)
+    assert float(pressed.safety(-100e6)) == pytest.approx(6.0)  # 50 MPa, without a mean
+    assert float(pressed.safety(100e6)) == pytest.approx(1.0 / (50.0 / 300.0 + 50.0 / 1000.0))
+
+
 def test_fatigue_is_basquins_line_and_smiths_diagram() -> None:
     """The second route is a leaf that is bent by a couple, and the line by hand."""
     thin, width, length, angle = 3e-4, 1e-2, 5e-2, 0.05

@@ -113,3 +113,31 @@ def test_shares_that_mislead_are_warned_of_and_bad_arguments_refused() -> None:
     for arguments, others in refused:
         with pytest.raises(fx.errors.FlexureError):
             fx.tolerances(lag, *arguments, **options | others)
+
+
+def test_metrics_of_one_label_are_told_apart() -> None:
+    """Two functions without names have one label; results by label would hold one of them."""
+    lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    context = lag.create_default_context()
+    context.set("u", 1.0)
+    options: dict[str, Any] = {"context": context, "num_samples": 8}
+    twice, tenth = m.of(lambda t, y: 2.0 * y[-1], "y"), m.of(lambda t, y: 0.1 * y[-1], "y")
+    for limits in ([twice <= 0.9, tenth <= 0.9], [tenth <= 0.9, twice <= 0.9]):
+        with pytest.raises(fx.errors.FlexureError, match="different labels"):
+            fx.tolerances(lag, {"u": "5 %"}, limits, 1.0, **options)
+    band = [m.final("y") >= 0.6, m.final("y") <= 0.7]  # two objects, and the same numbers
+    assert fx.tolerances(lag, {"u": "5 %"}, band, 1.0, **options).yield_rate == 1.0
+    bound = np.array([0.6, np.nan])[1]
+    with pytest.raises(fx.errors.FlexureError, match="NaN"):
+        _ = m.final("y") <= bound
+
+
+def test_samples_without_numbers_are_counted_in_the_text() -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    crossing = m.first_crossing("y", 0.6) <= 0.99
+    drawn = {"u": (0.9, 1.1)}
+    found = fx.tolerances(lag, drawn, crossing, 1.0, num_samples=32)
+    missing = int(np.isnan(next(iter(found.values.values()))).sum())
+    assert missing == len(found.failures) > 0
+    assert not found.passed[list(found.failures)].any()
+    assert f"{missing} samples have no numbers" in str(found)

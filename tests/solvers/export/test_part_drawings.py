@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -108,6 +109,43 @@ def test_what_cannot_be_drawn_is_refused_or_warned_of(tmp_path: Path) -> None:
     context.set("stage.q[y]", 1e-3)
     with pytest.warns(UserWarning, match=r"bent: 'guide_leaf1', 'guide_leaf2', by up to \d+ MPa"):
         fx.part_drawing(plant, context=context)
+
+
+def test_flexures_inclined_to_the_plane_are_warned_of_or_refused() -> None:
+    """Seen shorter by cos 30°, turned about their length by 30°, or back and forth."""
+    sizes = {"length": LENGTH, "width": WIDTH, "thickness": THICKNESS}
+    rotations = fx.rotations.z_rotation(np.pi / 6), fx.rotations.x_rotation(np.pi / 6)
+    turns: list[tuple[Any, Any]] = [(rotations[0], "xz"), (rotations[1], "xy")]
+    for rotation, view in turns:
+        builder = fx.PlantBuilder("part", gravity=(0.0, 0.0, 0.0))
+        turned = builder.add_frame("turned", builder.world, (rotation, (0, 0, 0)))
+        arm = builder.add_body("arm", BALL)
+        joint = builder.add_joint(fx.RpyFloatingJoint("arm", turned, arm))
+        joint.default_pose = np.eye(3), (LENGTH, 0.0, 0.0)
+        builder.add_force_element(fx.LeafSpring("leaf", turned, arm, material=STEEL, **sizes))
+        with pytest.warns(UserWarning, match=f"inclined to the plane {view}: 'leaf'"):
+            drawing = fx.part_drawing(builder.build(), view=view)
+        if view == "xz":
+            assert drawing.area("leaf") == pytest.approx(LENGTH * np.cos(np.pi / 6) * WIDTH)
+            across = THICKNESS * np.cos(np.pi / 6)  # and not how far the leaf goes
+            assert drawing.sizes["leaf"] == pytest.approx((LENGTH, WIDTH, across))
+    builder = fx.PlantBuilder("spring", gravity=(0.0, 0.0, 0.0))
+    hub = builder.add_body("hub", BALL)
+    builder.add_joint(fx.RpyFloatingJoint("hub", builder.world, hub))
+    ring: dict[str, Any] = {
+        "inner_radius": 0.01,
+        "outer_radius": 0.03,
+        "width": 2e-3,
+        "thickness": THICKNESS,
+    }
+    spiral: dict[str, Any] = {"sweep": 3.0, "arms": 2, "segments": 4, "material": STEEL}
+    builder.add_assembly(fx.SpiralFlexure("spiral", builder.world, hub, **ring, **spiral))
+    plant = builder.build()
+    drawing = fx.part_drawing(plant)
+    length, width, _ = drawing.sizes["spiral_leaf1"]
+    assert drawing.area("spiral_leaf1") == pytest.approx(length * width, rel=1e-4)
+    with pytest.raises(fx.errors.ValueRefusedError, match="seen along its length"):
+        fx.part_drawing(plant, view="xz")
 
 
 @for_each("tolerance", [1e-4, 1e-6])

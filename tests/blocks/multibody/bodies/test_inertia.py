@@ -476,6 +476,12 @@ def test_surfaces_that_enclose_nothing_are_refused() -> None:
     ):
         with pytest.raises(DeclarationError, match=f"a solid of a mesh: .*{text}"):
             SpatialInertia.solid_mesh(source=(corners, broken), density=1.0)
+    copied = (
+        np.vstack([corners, corners]),
+        np.vstack([triangles, np.roll(triangles + 8, 1, axis=1)]),
+    )
+    with pytest.raises(DeclarationError, match="12 triangles that lie where others do"):
+        SpatialInertia.solid_mesh(source=copied, density=1.0)  # its mass would be counted twice
 
 
 @pytest.mark.full

@@ -235,8 +235,10 @@ def test_metrics_of_runs_need_a_run_and_bad_arguments_are_refused() -> None:
     system = loop()
     with pytest.raises(fx.errors.ValueRefusedError, match="without t_final"):
         fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.final("plant.y"))
-    with pytest.raises(fx.errors.ValueRefusedError, match="no options of runs"):
-        fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.decay_rate(), rtol=1e-3)
+    for options in ({"rtol": 1e-3}, {"threads": 1}):
+        text = f"no options of runs; found '{next(iter(options))}'"
+        with pytest.raises(fx.errors.ValueRefusedError, match=text):
+            fx.optimize(system, {"pid.kp": (1.0, 2.0)}, m.decay_rate(), **options)
     bad: list[Callable[[], object]] = [
         lambda: m.frequency(-1),
         lambda: m.stiffness_at("a"),
