@@ -95,8 +95,10 @@ UNITS = {
     *("1/s^2", "m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
     *("V", "C", "K", "K/m", "K/s", "K/(m s)", "1/K"),
 }
-#: Outputs that read an input, but do not change with it: a drive stores no energy.
+#: Outputs that read an input, but do not change with it: a drive stores no energy, and the rates
+#: of a free strain alone move what is at rest.
 UNFELT = {("PiezoStack", "drive", name) for name in ("conservative_power", "stored_energy")}
+UNFELT |= {("Beam", "free_strain", "angle_rates")}
 
 
 every_block = for_each("label", TRIED)

@@ -13,7 +13,7 @@ from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 
 
 class BridgeAmplifier(BeamAssembly):
-    """A bridge amplifier: two sides that are pushed apart pull C towards A, many times as far.
+    """A bridge: two sides that are pushed apart pull C towards A, many times as far.
 
     Four arms at an angle θ to x form a flat rhomb between A at the bottom, two sides, and C on top.
     Each arm is a rigid link with a leaf at both ends, or one leaf. Unstressed, C has the

@@ -26,7 +26,7 @@ class _InclinedLeaves(BeamAssembly):
 
 
 class RemoteCenterHinge(_InclinedLeaves):
-    """A remote-center hinge: two inclined leaves let C rotate about a center outside of them.
+    """Two inclined leaves that let C rotate about a center outside of them.
 
     The leaves lead from A towards the center and end on C before it. Unstressed, A and C coincide,
     with the origin at the center and x along the bisector of the leaves, towards the center. With
@@ -112,7 +112,7 @@ class RemoteCenterHinge(_InclinedLeaves):
 
 
 class RobertsGuide(_InclinedLeaves):
-    """A Roberts guide: two inclined leaves lead a point of C in a straight line along y of A.
+    """Two inclined leaves that lead a point of C in a straight line along y of A.
 
     The leaves lead from A towards a center on the x axis, and end on C before it. The coupler C
     rotates about the center, and its point on the other side of the leaves moves straight to third
@@ -212,7 +212,7 @@ class RobertsGuide(_InclinedLeaves):
 
 
 class ButterflyPivot(_InclinedLeaves):
-    """A butterfly pivot: two remote-center hinges in series whose shifts of the center cancel.
+    """Two remote-center hinges in series, whose shifts of the center cancel.
 
     One pair of leaves leads from A to a shuttle, and a pair on the other side of the center from
     the shuttle to C; both rotate by half of the angle. Unstressed, A and C coincide, with the

@@ -139,7 +139,7 @@ class Hexapod(_WireAssembly):
 
 
 class Bipod(_WireAssembly):
-    """A bipod: two wires or struts hold a platform in their plane, and let it move out of it.
+    """Two wires or struts that hold a platform in their plane and let it move out.
 
     The wires lie in the plane x-z, symmetric to z. Unstressed, C has the orientation of A and is at
     (0, 0, height) in it. With the length L and EA of each wire, the distances b on A and c on C and

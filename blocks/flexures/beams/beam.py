@@ -176,9 +176,9 @@ class Beam(PresentedBeam, StressedElement):
         Whether nodes move in the plane x-y of A alone: half of the coordinates, for mechanisms that
         move in that plane. The plane moves with A, as on a spinning hub.
     reference_temperature : float, optional
-        Temperature in K at which the beam is unstressed, a parameter beside ``thermal_expansion``
-        of the material. The beam then has the inputs ``temperature`` in K and
-        ``temperature_gradient`` along y and z in K/m.
+        Temperature in K at which the beam is unstressed, a parameter beside the
+        ``thermal_expansion`` of the material in 1/K. The beam then has the inputs ``temperature``
+        in K and ``temperature_gradient`` along y and z in K/m.
     free_strain : bool
         Whether there is an input ``free_strain`` of axial strain and of curvature about y and z in
         1/m that the beam would have without stress, as by piezo layers or shape memory.
