@@ -89,7 +89,7 @@ def reduce_body(
     """Reduce mass and stiffness matrices; see `FlexibleBody.from_matrices`."""
     points = as_numbers(nodes, attempt)
     M, K = _sparse(M, attempt), _sparse(K, attempt)
-    count = len(points)
+    count = points.shape[0] if points.ndim else 0
     if (
         points.ndim != 2
         or points.shape[1:] != (3,)
