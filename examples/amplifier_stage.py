@@ -35,7 +35,7 @@ STACK = {
 FloatArray = npt.NDArray[np.float64]
 
 
-def build_stage() -> fx.Plant:
+def build() -> fx.Plant:
     """Put a table on a bridge, and a stack between its sides."""
     builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
     table = builder.add_body("table", fx.SpatialInertia.solid_box(0.05, size=(0.03, 0.01, 0.03)))
@@ -142,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the picture")
     folder = parser.parse_args().folder
-    stage = build_stage()
+    stage = build()
 
     path = fx.load_path(stage, {"stack.drive": [0.0, 1.0, VOLTAGE]})
     stroke, apart = path["table.q[y]"][-1] - HEIGHT, path["stack.elongation"][-1]

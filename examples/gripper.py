@@ -64,7 +64,7 @@ def add_finger(
     return finger
 
 
-def build(friction: float) -> tuple[fx.Diagram, fx.Plant]:
+def build(friction: float = 0.5) -> fx.Diagram:
     """Build the gripper with its drive."""
     builder = fx.PlantBuilder("gripper", gravity=(0.0, -GRAVITY, 0.0))
     palm = builder.add_body("palm", fx.SpatialInertia.solid_box(0.2, size=(0.06, 0.004, 0.02)))
@@ -102,15 +102,14 @@ def build(friction: float) -> tuple[fx.Diagram, fx.Plant]:
             transition_velocity=1e-4,
         )
         builder.add_force_element(contact)
-    plant = builder.build()
     diagram = fx.DiagramBuilder("bench")
-    diagram.add(plant)
+    diagram.add(builder.build())
     diagram.add(fx.MinimumJerkProfile("course", at=START, to=LIFT, duration=DURATION))
     diagram.add(fx.Multiplexer("drive", [1, 1, 1]))
     for number, port in enumerate(("y", "velocity", "acceleration"), start=1):
         diagram.connect(f"course.{port}", f"drive.u{number}")
     diagram.connect("drive.y", "gripper.drive")
-    return diagram.build(), plant
+    return diagram.build()
 
 
 def main() -> None:
@@ -120,8 +119,8 @@ def main() -> None:
     folder = parser.parse_args().folder
     runs: dict[str, fx.results.SimulationResult] = {}
     for label, friction in (("rough", 0.5), ("smooth", 0.02)):
-        diagram, plant = build(friction)
-        runs[label] = fx.simulate(diagram, LAST, rtol=1e-6)
+        bench = build(friction)
+        runs[label] = fx.simulate(bench, LAST, rtol=1e-6)
     heights = {label: run["gripper.ball.position"][:, 1] - RADIUS for label, run in runs.items()}
     rough = runs["rough"]
     held = rough["gripper.left_pad.load"][-1]
@@ -133,7 +132,7 @@ def main() -> None:
     print(f"friction needed {needed:.3f} N, rough {by_hand:.2f} N, smooth {0.04 * by_hand:.3f} N")
     for label, height in heights.items():
         print(f"{label}: lifted by {1e3 * height[-1]:.2f} mm of {1e3 * LIFT:.0f} mm")
-    draw(plant, runs, heights, folder / "gripper.png")
+    draw(bench.get_system("gripper"), runs, heights, folder / "gripper.png")
 
     assert abs(held / by_hand - 1.0) < 0.01, "the pads press otherwise"
     assert abs(heights["rough"][-1] - LIFT) < 2e-4, "the ball slips through rough pads"
@@ -141,7 +140,7 @@ def main() -> None:
 
 
 def draw(
-    plant: fx.Plant,
+    plant: Any,
     runs: dict[str, fx.results.SimulationResult],
     heights: dict[str, NDArray[np.float64]],
     file: Path,
