@@ -258,7 +258,7 @@ class BeamLaw(RotationVectorAngles):
         return law.with_rest(constants[end:])
 
     def with_rest(self, states: Array) -> Self:
-        """Return the law with what is in an array of nothing, of `rest`, or of its rate as well."""
+        """Return the law with the numbers of an array: none, ``rest``, or its rate as well."""
         both = [states[k : k + _STATE_AT_REST] for k in range(0, len(states), _STATE_AT_REST)]
         return replace(self, **dict(zip(("rest", "rest_rate"), both, strict=False)))
 

@@ -41,7 +41,7 @@ class Fatigue:
     Parameters
     ----------
     strength : float
-        Amplitude > 0 at the knee, in Pa, such as `Material.fatigue_limit`.
+        Amplitude > 0 at the knee, in Pa, such as ``fatigue_limit``.
     static_strength : float
         Mean stress > 0 in Pa at which no amplitude is left: the tensile strength (Goodman), or the
         yield strength (Soderberg), which is safer. Infinite if the mean has no influence.

@@ -95,7 +95,7 @@ class ForceElement(Presented, Limited):
         Where it acts on joints.
     coupled : tuple of Body or Joint
         What an element couples by inertia. It then has an output ``coupled_inertia``, which holds
-        what `CouplingInput` defines.
+        what ``CouplingInput`` defines.
 
     See Also
     --------
