@@ -89,8 +89,8 @@ class Contact(BodyForceElement):
 
     The force N n̂ + F acts on A, its opposite on B. The exponent e is 1, or 1.5 for the contact of
     two elastic balls (``hertz``). The damping is that of Hunt and Crossley: ``damping_for`` returns
-    the constant for a coefficient of restitution. Friction is regularized: a load below the limit of
-    friction creeps at about v_s times its fraction of the limit.
+    the constant for a coefficient of restitution. Friction is regularized: a load below the limit
+    of friction creeps at about v_s times its fraction of the limit.
 
     Shapes are a `BodyShape` of one sphere, capsule, box, point or rod; ``"half_space"``, solid at
     z <= 0 of its frame; or points (n, 2) of a profile in the plane x-y of its frame, solid on the
