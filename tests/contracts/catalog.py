@@ -465,6 +465,7 @@ CATALOG: dict[str, Recipe] = {
         length=1.5,
         reference_temperature=300.0,
         free_strain=True,
+        damping_time=0.1,
     ),
     "LeafSpring": recipe(
         fx.LeafSpring,

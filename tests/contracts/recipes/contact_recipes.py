@@ -19,7 +19,7 @@ def contacts(world: Any, left: Any, right: Any) -> dict[str, partial[Any]]:
     pairs: dict[str, Any] = {
         "Contact": (left, _BALL, right, _PILL, {**_RUBBING, "exponent": 1.5}),
         "Contact of capsules": (right, _PILL, left, _PILL, _SOFT),
-        "Contact of boxes": (left, _BLOCK, right, _BLOCK, _RUBBING),
+        "Contact of a box and a profile": (left, _BLOCK, right, _PROFILE, _RUBBING),
         "Contact of a capsule and a box": (
             left,
             _PILL,
