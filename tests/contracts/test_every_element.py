@@ -125,7 +125,7 @@ def all_derivatives_of_energy(
 
 @every_element
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
-    count = by_tier(fast=60, full=300)
+    count = by_tier(fast=60, full=200)
     report = fx.check_passivity(ELEMENTS[label](), num_motions=count)
     assert report.is_passive == (label != DRAKE), report
     assert report.num_motions > 0.8 * count  # bushings refuse what is almost a half turn
