@@ -67,7 +67,7 @@ def add_finger(
 def build(friction: float = 0.5) -> fx.Diagram:
     """Build the gripper with its drive."""
     builder = fx.PlantBuilder("gripper", gravity=(0.0, -GRAVITY, 0.0))
-    palm = builder.add_body("palm", fx.SpatialInertia.solid_box(0.2, size=(0.06, 0.004, 0.02)))
+    palm = builder.add_body("palm", fx.SpatialInertia.solid_box(0.035, size=(0.06, 0.004, 0.02)))
     above = builder.add_frame("above", builder.world, (0.0, LENGTH + RADIUS, 0.0))
     lift = builder.add_joint(fx.PrismaticJoint("lift", above, palm, axis=(0, 1, 0)))
     builder.add_constraint(fx.PrescribedMotion("drive", lift))
