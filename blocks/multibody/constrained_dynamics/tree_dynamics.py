@@ -568,9 +568,8 @@ class TreeDynamics(ConstrainedTree):
         motions, inertias = self.motions(context), self.inertias(context)
         couplings, A = self.constants.couplings(context), self.body_accelerations(context)
         if couplings:
-            for number, F in added_forces(self.topology, couplings, A, self.rates(context))[
-                0
-            ].items():
+            carried, _ = added_forces(self.topology, couplings, A, self.rates(context))
+            for number, F in carried.items():
                 forces[number] = forces[number] - F
         missing = missing_forces(motions, inertias, forces, A)
         return transmitted_forces(self.topology, self.placements(context), missing)

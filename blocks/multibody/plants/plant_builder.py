@@ -41,7 +41,13 @@ from flexure.blocks.multibody.trees.topology import make_topology
 from flexure.diagrams.building.builder import DiagramBuilder
 from flexure.diagrams.checks.arguments import items_of, one_of
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError, WiringError, call_site
-from flexure.diagrams.values.arrays import as_number, bounded, check_bounds, check_name
+from flexure.diagrams.values.arrays import (
+    FloatArray,
+    as_number,
+    bounded,
+    check_bounds,
+    check_name,
+)
 from flexure.diagrams.values.tied_parameters import TiedParameter
 
 _C = TypeVar("_C", bound=Constraint)
@@ -99,13 +105,17 @@ class PlantBuilder:
         spin: npt.ArrayLike | None = None,
     ) -> None:
         self.name = check_name(name, "a plant", WiringError)
-        attempt = f"Cannot set the {{}} of '{name}'".format
         laws = "simultaneous", "sequential"
-        self._is_sequential = one_of(impacts, laws, "impacts", attempt("impacts")) == laws[1]
-        self.gravity = as_number(gravity, (3,), attempt("gravity"))
-        check_bounds(self.gravity, attempt("gravity"))
-        self.spin = None if spin is None else as_number(spin, (3,), attempt("spin"))
-        check_bounds(np.zeros(3) if self.spin is None else self.spin, attempt("spin"))
+        law = one_of(impacts, laws, "impacts", f"Cannot set the impacts of '{name}'")
+        self._is_sequential = law == "sequential"
+        attempt = f"Cannot set the gravity of '{name}'"
+        self.gravity = as_number(gravity, (3,), attempt)
+        check_bounds(self.gravity, attempt)
+        self.spin: FloatArray | None = None
+        if spin is not None:
+            attempt = f"Cannot set the spin of '{name}'"
+            self.spin = as_number(spin, (3,), attempt)
+            check_bounds(self.spin, attempt)
         self.world = Body("world", model_instance="world")
         self.world.number = 0
         self.world.complete()

@@ -191,7 +191,7 @@ class LoadPath(Answer):
         """In how many ways small motions grow from each equilibrium, while strokes are held."""
         found = self._negative.copy()
         asked = (found == 0) & (may_drive(self._context) | (self._asymmetry > NO_POTENTIAL))
-        # Coriolis forces can hold what stiffnesses, centrifugal ones among them, would let go.
+        # Coriolis forces can hold what stiffnesses, centrifugal ones among them, would release.
         asked |= any(plant.spin is not None for plant in plants_in(self.system))
         asked[[point.index for point in self.special]] = False
         if np.any(asked):

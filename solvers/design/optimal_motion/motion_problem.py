@@ -207,12 +207,8 @@ class MotionProblem:
         attempt = f"{self.attempt} with this cost"
         weights = mapping(cost, "a mapping from paths to weights of squares", attempt, keys=WAYS)
         finals = mapping(final_cost, "a mapping from paths to weights", attempt, keys=WAYS)
-        wanted = {
-            path_of(way): value
-            for way, value in mapping(
-                targets, "a mapping from paths to values", attempt, keys=WAYS
-            ).items()
-        }
+        aims = mapping(targets, "a mapping from paths to values", attempt, keys=WAYS)
+        wanted = {path_of(way): value for way, value in aims.items()}
         if given_none and not finals:
             if self.free_time:
                 finals = {T_FINAL: 1.0}

@@ -29,7 +29,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_number, bounded
 from flexure.diagrams.values.handles import start_context
 from flexure.diagrams.values.tables import Table
 from flexure.solvers.design.optimization.candidate_runs import Study, constraints_of
-from flexure.solvers.design.optimization.motion_slopes import MotionSlopes
+from flexure.solvers.design.optimization.motion_slopes import slopes_of
 from flexure.solvers.design.optimization.rest_candidates import require_rest
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.design.optimization.trials import Trials
@@ -396,7 +396,7 @@ def _slopes(
     """Return derivatives of the metrics by coordinates, their values at the mean, and how."""
     middle = points.mean(axis=0)
     try:
-        found = (trials.rest or MotionSlopes(trials.study, trials.space))(middle)
+        found = (trials.rest or slopes_of(trials.study, trials.space))(middle)
         if np.isfinite(np.column_stack(found)).all():
             return found[1][1:], found[0][1:], "exact derivatives"
     except FlexureError:
