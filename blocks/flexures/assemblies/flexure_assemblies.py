@@ -35,7 +35,8 @@ class FlexureAssembly(PartGroup):
         The leaves.
     length, width, thickness : TiedParameter
         Parameters of all leaves, which have one value: ``guide.length.set(context, 0.06)``, or the
-        path ``"guide.length"``. So are all other parameters of the leaves.
+        path ``"guide.length"``. So are all other parameters of the leaves. Assemblies of other
+        beams than `CrossPivot`, `ParallelGuide` and `FoldedGuide` have no such parameters.
     """
 
     leaves: tuple[LeafSpring, ...]
