@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from tests.support.native.native import needs_llvmlite
 LENGTH, WIDTH, THICKNESS, ALPHA, E = 0.1, 0.02, 5e-4, 12e-6, 200e9
 STEEL = fx.Material(
     E, poissons_ratio=0.3, density=7800.0, thermal_expansion=ALPHA, yield_strength=5e8
+)
+#: At 300 K it is STEEL, and it becomes softer by a part that no steel has.
+SOFTENING = replace(
+    STEEL, thermoelastic_coefficient=-2e-3, temperature=300.0, temperature_range=(250.0, 350.0)
 )
 KINDS: dict[str, dict[str, Any]] = {
     "one": {},
@@ -27,7 +32,9 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def cantilever(*, mass: float = 1e-3, **options: Any) -> tuple[fx.Plant, fx.Beam]:
+def cantilever(
+    *, mass: float = 1e-3, material: fx.Material = STEEL, **options: Any
+) -> tuple[fx.Plant, fx.Beam]:
     """A leaf with a tip that moves in the plane x-y."""
     builder = fx.PlantBuilder("strip", gravity=(0.0, 0.0, 0.0))
     tip = builder.add_body("tip", fx.SpatialInertia.solid_box(mass, size=(0.01,) * 3))
@@ -38,7 +45,7 @@ def cantilever(*, mass: float = 1e-3, **options: Any) -> tuple[fx.Plant, fx.Beam
         builder.world,
         tip,
         section=fx.RectangleSection(WIDTH, THICKNESS),
-        material=STEEL,
+        material=material,
         length=LENGTH,
         **options,
     )
@@ -139,9 +146,29 @@ def test_a_bimetal_strip_bends_as_timoshenko_found() -> None:
     assert angle == pytest.approx(by_strain * (alphas[1] - alphas[0]) * change * LENGTH, rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_beams_are_as_soft_as_beams_of_the_warm_material(kind: str) -> None:
+    """Of the stiffness and the stress, without expansion, at 320 K."""
+    found = []
+    for material, temperature in ((SOFTENING, 320.0), (SOFTENING.at(320.0), 320.0)):
+        plant, leaf = cantilever(material=material, **KINDS[kind])
+        context = plant.create_default_context()
+        leaf.thermal_expansion.set(context, 0.0)
+        context.set("leaf.temperature", temperature)
+        positions = plant.output_port("tip_joint.q").eval(context)
+        context.set("tip_joint.q", positions + [0.0, 1e-4, 0.0])
+        force, stress = leaf.force_on_frame_C.eval(context), leaf.stress.eval(context)
+        found.append(np.concatenate([force, stress]))
+        assert all(each.unit != "K" for each in fx.check_limits(plant, context))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+    context.set("leaf.temperature", 360.0)
+    (beyond,) = (each for each in fx.check_limits(plant, context) if each.unit == "K")
+    assert beyond.value == pytest.approx(60.0)
+
+
 def heated(kind: str) -> fx.Diagram:
     """A strip whose temperature, gradient and piezo strain swing, with their rates."""
-    plant, _ = cantilever(mass=0.01, **KINDS[kind])
+    plant, _ = cantilever(mass=0.01, material=SOFTENING, **KINDS[kind])
     builder, speed = fx.DiagramBuilder("heated"), 200.0
     builder.add(plant)
     swings = {
