@@ -173,8 +173,8 @@ class BeamLaw(RotationVectorAngles):
     stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. A rotation θ of more than 170 degrees, and
     a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
-    For the stability functions see S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability, for
-    the terms with N² S. Awtar et al., Journal of Mechanical Design 129 (2007) 625-639.
+    Stability functions: S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. Terms with
+    N²: S. Awtar et al., Journal of Mechanical Design 129 (2007) 625-639.
 
     Examples
     --------

@@ -309,7 +309,7 @@ class Material:
             name="silicon",
             source="Hopcroft, Nix and Kenny, J. Microelectromech. Syst. 19 (2010) 229-238;"
             " expansion of Okada and Tokumaru, J. Appl. Phys. 56 (1984) 314-320; change with the"
-            " temperature of Bourgeois and others, Proc. IEEE Frequency Control Symp. (1997) 791-799",
+            " temperature of Bourgeois et al., Proc. IEEE Frequency Control Symp. (1997) 791-799",
         )
 
     @staticmethod

@@ -150,12 +150,10 @@ class StressedElement(ForceElement):
         T = material.temperature
         if "temperature" in (each.name for each in self.input_ports):
             T = float(self.input_port("temperature").eval(context)[0])
-        if material.creep_temperature is None or T < material.creep_temperature:
+        if material.creep_temperature is None or material.creep_temperature > T:
             return []
-        return [
-            f"'{material.name}' creeps and relaxes under a lasting load at {T:.4g} K, which no"
-            " element models: neither forces nor positions last"
-        ]
+        name = f"'{material.name}' creeps and relaxes under a lasting load at {T:.4g} K"
+        return [f"{name}, which no element models: neither forces nor positions last"]
 
     @abstractmethod
     def calc_greatest_stress(self, context: Any) -> Array:

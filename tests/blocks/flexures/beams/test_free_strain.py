@@ -156,7 +156,7 @@ def test_warm_beams_are_as_soft_as_beams_of_the_warm_material(kind: str) -> None
         leaf.thermal_expansion.set(context, 0.0)
         context.set("leaf.temperature", temperature)
         positions = plant.output_port("tip_joint.q").eval(context)
-        context.set("tip_joint.q", positions + [0.0, 1e-4, 0.0])
+        context.set("tip_joint.q", positions + np.array([0.0, 1e-4, 0.0]))
         force, stress = leaf.force_on_frame_C.eval(context), leaf.stress.eval(context)
         found.append(np.concatenate([force, stress]))
         assert all(each.unit != "K" for each in fx.check_limits(plant, context))
