@@ -22,8 +22,8 @@ OF_SHAPE = "length", "curvature"
 class BeamAssembly(FlexureAssembly):
     """Beams between frames that are parallel to A while nothing is deformed.
 
-    Subclasses place their beams by points in A, in ``_beam``, and their own bodies in ``_body``, and
-    tie the parameters of the beams at last, in ``_tie``.
+    Subclasses place their beams by points in A, in ``_beam``, and their own bodies in ``_body``;
+    then they tie the parameters of the beams, in ``_tie``.
     """
 
     def __init__(
