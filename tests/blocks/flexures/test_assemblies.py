@@ -169,7 +169,9 @@ def test_searches_and_exports_have_a_tied_parameter_as_one() -> None:
     tunable = [row["path"] for row in model.info["parameters"]]
     assert tunable == ["guide_leaf1.thickness", "guide_leaf2.thickness"]
     page = fx.page(plant, 0.1, parameters=["guide.thickness"])
-    assert '"tied":{"guide.thickness":["guide_leaf1.thickness","guide_leaf2.thickness"]}' in page.html
+    assert (
+        '"tied":{"guide.thickness":["guide_leaf1.thickness","guide_leaf2.thickness"]}' in page.html
+    )
 
 
 def test_options_of_leaves_are_handed_on() -> None:
