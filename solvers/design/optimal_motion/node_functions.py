@@ -288,6 +288,8 @@ class _Trace:
         States, followed by the free inputs.
     read : list of Key
         All inputs of the expressions.
+    effective : set of int
+        The discrete values that act on states, signals or events, as targets of updates.
     rates, signals, projected, witnesses, decisions : list
         Expressions; witness functions have places for all events.
     updates : list of (list, list of int)
@@ -313,6 +315,19 @@ class _Trace:
         self.keys += [key for each in problem.inputs for key in each.keys]
         inside = reachable(each for each in expressions if isinstance(each, Symbol))
         self.read: list[Any] = [node.key for node in inside if node.op == "input"]
+        moving = [
+            value
+            for values, where in self.updates
+            for value, target in zip(values, where, strict=True)
+            if target < n
+        ]
+        seen = reachable(e for part in (*parts[:3], moving) for e in part if isinstance(e, Symbol))
+        starts = DiscretePlaces(layout).starts
+        self.effective = {
+            n + starts[where][index] + component
+            for (what, where, index), component in (node.key for node in seen if node.op == "input")
+            if what == DISCRETE
+        }
         self.decisions = [
             node for node in inside if node.op in CONDITIONS or node.op in JUMPING - {"where"}
         ]
@@ -369,7 +384,7 @@ class _Part:
         return casadi_expressions(self._ca, wanted, values)
 
     def behind(self, rounds: list[tuple[list[int], Snapshot]]) -> tuple[list[Any], list[Any]]:
-        """Return the states behind updates, and the discrete values that these set."""
+        """Return the states behind updates, and the effective discrete values that these set."""
         state, held = self._x, []
         for chosen, snapshot in rounds:
             moved = list(state)
@@ -379,7 +394,7 @@ class _Part:
                 for target, value in zip(targets, found, strict=True):
                     if target < len(state):
                         moved[target] = value
-                    else:
+                    elif target in self._traced.effective:
                         held.append(value)
             state = moved
         return state, held

@@ -50,7 +50,7 @@ class OptimalMotion(Answer):
     Attributes
     ----------
     time : ndarray, shape (k,)
-        Nodes of the mesh in seconds.
+        Nodes of the mesh in seconds; two at each state event, before and behind it.
     inputs : dict
         The inputs at these times by path: arrays of shape (k,) or (k, size). Between them, inputs
         follow straight lines, or are held with ``kind="hold"``.
@@ -242,7 +242,8 @@ def optimal_motion(
     Parameters
     ----------
     system : System
-        A block or diagram whose equations can be traced, without sampled blocks and events.
+        A block or diagram whose equations can be traced, without sampled blocks. State events need
+        a guess that passes through them.
     context : Context or None
         A root context with the time and states of the start and all other values; it is not
         changed. None for a default context.
@@ -266,7 +267,7 @@ def optimal_motion(
     targets : mapping, optional
         Values from which the signals of ``cost`` are to differ little; 0 when omitted.
     intervals : int
-        Intervals of the first mesh.
+        Intervals of the first mesh, between state events.
     method : {"hermite_simpson", "radau"}
         Collocation at the ends and the middle of each interval (Lobatto IIIA, order 4), or at three
         points behind its beginning (Radau IIA, order 5), which damps stiff modes.
@@ -274,7 +275,8 @@ def optimal_motion(
         Whether inputs follow straight lines between the nodes of the mesh, or are held.
     guess : {"straight", "simulated"}, OptimalMotion or SimulationResult
         Where the solver begins: straight lines from start to end, a simulation with the inputs of
-        the context, a former motion, or a run of the same system.
+        the context, a former motion, or a run of the same system. The motion passes through the
+        same state events as the last three, in the same order, at times that are free.
     tolerance : float
         Largest error of the replay, see `OptimalMotion`.
     max_refinements : int
@@ -299,7 +301,8 @@ def optimal_motion(
     TraceError
         When the equations cannot be traced.
     EvaluationError
-        When equations jump, or no motion keeps the bounds, or the solver finds none. Its attribute
+        When equations jump, an event sets a discrete value that depends on states and acts on the
+        motion, no motion keeps the bounds, or the solver finds none. Its attribute
         ``result`` is then the `OptimalMotion` that comes nearest, or None.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the best motion so far, or None.
@@ -326,6 +329,11 @@ def optimal_motion(
     plan by more than the tolerance, intervals are divided according to their residuals. Motions
     near an unstable equilibrium amplify all errors: there, the replay shows what the inputs do
     without feedback.
+
+    Between state events, the motion consists of phases, each with its own states, inputs and
+    duration. A phase ends where the witness function of its event is zero, and the next one begins
+    with what the updates return. Functions that keep a sign during a phase of the guess keep it in
+    the motion; the replay shows whether other events occur. Inputs may jump at events.
 
     The solution is a local one: another guess can lead to another motion. Quaternions and closed
     loops are projected at the end of each interval, as in simulations. Bounds hold at the points of
@@ -500,7 +508,6 @@ def _answer(
     collocation = plan.collocation
     context.store.set_motion(context.time, freeze(plan.states[: len(problem.states), 0].copy()))
     values = plan.along(plan.node_inputs)
-    times = plan.times_at(problem.context.time, collocation.mesh)
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
@@ -510,7 +517,7 @@ def _answer(
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(
-        time=freeze(plan.along(times)[0]),
+        time=freeze(plan.node_times(problem.context.time)),
         inputs=ByPath(problem.system, inputs, "the inputs of the motion"),
         states=freeze(plan.along(plan.nodes).T.copy()),
         state_names=tuple(problem.states),
@@ -522,7 +529,7 @@ def _answer(
         intervals=collocation.intervals,
         iterations=found.iterations,
         refinements=found.refinements,
-        event_times=freeze(times[1:, 0].copy()),
+        event_times=freeze(plan.times_at(problem.context.time, np.zeros(1))[1:, 0]),
         how=f"{words} on {collocation.intervals} intervals{again}, {found.iterations} iterations",
         system=problem.system,
         context=context,

@@ -14,6 +14,7 @@ from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, 
 
 #: Sizes of states, of inputs and of durations.
 Scales = tuple[FloatArray, FloatArray, FloatArray]
+_BEFORE = 1e-9  # of the motion, in which inputs go over to their values behind an event
 _SHORTEST = 1e-3  # part of its share of the whole motion that a phase takes at least
 _PEAK = 2.0  # of a rate, in units of its mean: that of smooth motions from rest to rest
 
@@ -53,11 +54,16 @@ class Plan:
         times: FloatArray = begins[:, np.newaxis] + np.outer(self.durations, instants)
         return times
 
+    def node_times(self, start: float) -> FloatArray:
+        """Return the times of the nodes of all phases, which end just before events."""
+        times = self.times_at(start, self.collocation.mesh)
+        times[:-1, -1] -= _BEFORE * self.duration
+        return times.ravel()
+
     def along(self, values: FloatArray) -> FloatArray:
-        """Join values at the nodes of the mesh of all phases; at events, those behind them."""
+        """Return values at the nodes of all phases, one after the other."""
         count = len(self.durations)
-        parts = values.reshape(count, -1, values.shape[-1])
-        return np.concatenate([*(part[:, :-1] for part in parts[:-1]), parts[-1]], axis=1)
+        return np.hstack([*values.reshape(count, -1, values.shape[1])])
 
     @property
     def nodes(self) -> FloatArray:
@@ -136,9 +142,6 @@ class Transcription:
         last, final = functions.ending(x[:, -1], u[:, -1], ends)
         behind = functions.joints(x[:, -1], u[:, -1], ends) - x[num_states // count :, 0]
         equations = [ca.vec(scaled), behind / ca.DM(self.state_scale[num_states // count :])]
-        if collocation.kind == "linear":
-            width = num_inputs // count
-            equations.append(inputs[width:, 0] - u[:-width, -1] / ca.DM(self.input_scale[width:]))
         quadrature = np.zeros(len(points))
         np.add.at(quadrature, of_stage, np.outer(collocation.lengths, collocation.weights[-1]))
         cost = ca.dot(duration, ca.mtimes(integrand, ca.DM(quadrature))) + final
