@@ -81,8 +81,8 @@ class NodeFunctions:
     names : list of str
         Of states, followed by inputs, as the bounds call them.
     path_lower, path_upper, end_lower, end_upper, start_lower, start_upper : ndarray
-        Bounds of states followed by inputs, where signals of the path and the end are these. Those
-        of the start hold everywhere for inputs.
+        Bounds of states followed by inputs, where signals of the path and the end are these. The
+        bounds of inputs at the start hold everywhere.
 
     Raises
     ------
@@ -276,7 +276,7 @@ class NodeFunctions:
 
 
 class _Trace:
-    """One trace of all equations: inputs of expressions stand for states, inputs and values.
+    """One trace of all equations, with symbols for states, inputs and other values.
 
     Attributes
     ----------
