@@ -71,19 +71,19 @@ class FrequencySearch(ABC):
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
         self.D, self.period, self.rotated = D, period, rotated
         self.end = np.inf if period is None else np.pi / period
-        poles, shapes = np.linalg.eig(self.A)
+        values, shapes = np.linalg.eig(self.A)
         # A = turn T back with a triangle T: diagonal where eigenvectors are well conditioned.
         self._is_diagonal = not is_precise and len(A) > 0 and np.linalg.cond(shapes) < _INDEPENDENT
         if self._is_diagonal:
-            self._triangle: Curve = np.diag(poles).astype(complex)
+            self._triangle: Curve = np.diag(values).astype(complex)
             self._turn: Curve = shapes.astype(complex)
-            self._back: Curve = np.linalg.inv(self._turn)
+            self._back: Curve = np.asarray(np.linalg.inv(self._turn), dtype=complex)
         else:
             triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
             self._triangle = np.asarray(triangle, dtype=complex)
             self._turn = np.asarray(turn, dtype=complex)
             self._back = self._turn.conj().T
-        poles = np.diagonal(self._triangle)
+        poles: Curve = np.diagonal(self._triangle)
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]

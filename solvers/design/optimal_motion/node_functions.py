@@ -212,8 +212,8 @@ class NodeFunctions:
                 else:
                     rows.append(Row(name, float(low), float(high), phase=first))
                     others.append(row)
-        found = (np.concatenate([s[:, :n].ravel(), s[:, n:].ravel()]) for s in (lower, upper))
-        return rows, *found, others
+        lower, upper = (np.hstack([s[:, :n].ravel(), s[:, n:].ravel()]) for s in (lower, upper))
+        return rows, lower, upper, others
 
     def refuse_jumps(self, lower: FloatArray, upper: FloatArray, time: float) -> None:
         """Refuse equations that jump between states and inputs within bounds.
@@ -323,9 +323,10 @@ class _Trace:
         ]
         seen = reachable(e for part in (*parts[:3], moving) for e in part if isinstance(e, Symbol))
         starts = DiscretePlaces(layout).starts
+        inputs: list[Any] = [node.key for node in seen if node.op == "input"]
         self.effective = {
             n + starts[where][index] + component
-            for (what, where, index), component in (node.key for node in seen if node.op == "input")
+            for (what, where, index), component in inputs
             if what == DISCRETE
         }
         self.decisions = [
@@ -362,10 +363,9 @@ class _Part:
         self._ca, self._traced, self._x, self._u, self._time = ca, traced, x, u, time
         kinds = traced.rates, traced.signals, traced.projected, traced.witnesses, traced.decisions
         whole = self._column([each for kind in kinds for each in kind], held, x)
-        ends = np.cumsum([0, *map(len, kinds)]).tolist()
-        self.rates, self.signals, self.projected, self.witnesses, self.decisions = ca.vertsplit(
-            whole, ends
-        )
+        parts: list[Any] = ca.vertsplit(whole, np.cumsum([0, *map(len, kinds)]).tolist())
+        self.rates, self.signals, self.projected = parts[:3]
+        self.witnesses, self.decisions = parts[3:]
 
     def _column(self, wanted: list[Any], held: Snapshot, x: list[Any]) -> Any:
         """Return expressions with given discrete values and states."""

@@ -300,7 +300,7 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> Scales:
             found = {w: float(pushed[w]) for w in still}
         if not found:
             break
-        for w, size in found.items():
-            known[w] = size
+        for w, scale in found.items():
+            known[w] = scale
     known[known == 0.0] = 1.0
     return known[:n], known[n:], plan.durations
