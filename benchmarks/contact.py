@@ -54,13 +54,8 @@ def ours(count: int, rtol: float) -> tuple[float, float, float]:
         builder.add_frame(f"wall{k}", builder.world, (rotation_from_rpy(rpy), point))
         for k, (rpy, _, point) in enumerate(WALLS)
     ]
-    for k, body in enumerate(bodies):
-        others = [(wall, "half_space") for wall in walls] + [(each, ball) for each in bodies[:k]]
-        for number, (other, shape) in enumerate(others):
-            name = f"touch{k}_{number}"
-            builder.add_force_element(
-                fx.Contact(name, body, ball, other, shape, stiffness=STIFFNESS, watched=False)
-            )
+    shapes = [*((body, ball) for body in bodies), *((wall, "half_space") for wall in walls)]
+    builder.add_assembly(fx.ContactGroup("touch", shapes, stiffness=STIFFNESS))
     builder.add_energy_ledger()
     plant = builder.build()
     context = plant.create_default_context()
