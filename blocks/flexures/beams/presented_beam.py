@@ -77,7 +77,8 @@ class PresentedBeam(HalfwayElement):
         >>> tip = builder.add_body("tip", fx.SpatialInertia.point_mass(0.1))
         >>> size = dict(length=0.06, width=0.01, thickness=0.0005)
         >>> leaf = fx.LeafSpring("leaf", builder.world, tip, **size, material=steel, segments=3)
-        >>> [(node.name, shape) for node, shape in leaf.capsules()]
+        >>> leaf.capsules()
+        [(<Body 'leaf_node1'>, <BodyShape: capsule>), (<Body 'leaf_node2'>, <BodyShape: capsule>)]
         """
         attempt = f"Cannot place capsules along '{self.name}'"
         if not self.inside:
