@@ -141,7 +141,8 @@ class Contact(BodyForceElement):
         Velocity v_s > 0 in m/s up to which friction grows; required with friction.
     watched : bool
         Whether its beginning is an event. Diagrams with more than 60 events of this kind have no
-        native code: with more contacts, pass False for those of slow or thick bodies.
+        native code: with more contacts, pass False for those of slow or thick bodies, as a
+        `ContactGroup` does.
 
     Raises
     ------
@@ -154,8 +155,14 @@ class Contact(BodyForceElement):
         When it is evaluated where the centers of two round shapes meet, between which a force has
         no direction, or where two boxes overlap more than twice as deep as their deepest corner.
 
+    Warns
+    -----
+    UserWarning
+        When a simulation begins with fixed steps longer than a tenth of the time of an impact.
+
     See Also
     --------
+    ContactGroup : Contacts between all pairs of many shapes.
     Bumper : A spring between two points that only pushes.
     RigidStop : Stops of a joint with impacts.
 

@@ -126,8 +126,11 @@ def _number(value: float, owner: Any, depth: int) -> Hashable:
 @cache
 def _has_fields(kind: type) -> bool:
     """Return whether objects of a class of the library are nothing but their fields."""
-    is_frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return is_trusted(kind) and (is_frozen or (issubclass(kind, tuple) and hasattr(kind, "_fields")))
+    if not is_trusted(kind):
+        return False
+    if is_dataclass(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _fields(value: Any, owner: Any, depth: int) -> Hashable:
