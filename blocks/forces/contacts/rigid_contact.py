@@ -48,7 +48,8 @@ class RigidContact(UnilateralConstraint):
 
     While contacts hold, errors of their gaps decay and are projected away as those of loops.
 
-    Restitution and ``rest_velocity`` are parameters of the tree, such as ``tree.touch_restitution``.
+    Restitution and ``rest_velocity`` are parameters of the tree, ``<name>_restitution`` and
+    ``<name>_rest_velocity``.
 
     Parameters
     ----------
