@@ -1,8 +1,8 @@
 """Balls in a box: time of a run beside MuJoCo's at an equal error of energy.
 
-Balls of rubber fall in a box for a second, and each ball may touch each other and five walls. Energy that a run
-without losses makes or loses is its error; MuJoCo takes steps so short that it errs no more. Times
-are CPU times of a second run. Without MuJoCo only our figures are printed.
+Balls of rubber fall in a box for a second, and each ball may touch each other and five walls.
+Energy that a run without losses makes or loses is its error; MuJoCo takes steps so short that it
+errs no more. Times are CPU times of a second run. Without MuJoCo only our figures are printed.
 
     python benchmarks/contact.py
     python benchmarks/contact.py --balls 18
