@@ -107,7 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--balls", type=int, default=100, help="how many balls")
     count = parser.parse_args().balls
-    spent, prepared, error = ours(count, 1e-4)
+    spent, prepared, error = ours(count, 1e-3)
     print(f"{count} balls, {count * (count + 9) // 2} contacts")
     print(f"flexure: {spent:.3f} s, prepared in {prepared:.1f} s, energy to {error:.1e}")
     if find_spec("mujoco") is None:

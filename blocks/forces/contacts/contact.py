@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -528,33 +529,48 @@ class Contact(BodyForceElement):
 
     def calc_spatial_forces(self, context: Any) -> list[Array]:
         """Return the spatial force on both bodies about their origins."""
+        apart, nothing = self._are_apart(context), np.zeros((2, 6))
+        return list(scalars.skip_where(apart, nothing, lambda: self._spatial_forces(context)))
+
+    def _spatial_forces(self, context: Any) -> Array:
         pushes, total = self._pushes(context), []
-        apart = self._are_apart(context)  # native code computes nothing else where it holds
         for sign, each in zip((1.0, -1.0), self.attachments, strict=True):
             rest = each.at_rest(context)
             origin, F = rest.X_WF.p - rest.p_BF, np.zeros(6)
             for push in pushes:
                 f = sign * push.force
                 F = F + np.concatenate([cross(push.touch.point - origin, f), f])
-            total.append(np.where(apart, 0.0, F))
-        return total
+            total.append(F)
+        return np.stack(total)
+
+    def _sum(self, context: Any, calc: Callable[[], Iterable[Array]]) -> Array:
+        """Return the sum of what is computed for all places, none where shapes are apart."""
+        return scalars.skip_where(self._are_apart(context), 0.0, lambda: sum(calc()))
 
     def calc_stored_energy(self, context: Any) -> Array:
         """Return the energy stored in all places."""
-        law = self.law(context)
-        return sum(law.stored_energy(each.gap) for each in self._touches(context))
+        return self._sum(
+            context,
+            lambda: (self.law(context).stored_energy(t.gap) for t in self._touches(context)),
+        )
 
     def calc_conservative_power(self, context: Any) -> Array:
         """Return the power of the elastic forces."""
-        law, pushes = self.law(context), self._pushes(context)
-        power = sum(law.conservative_power(push.touch.gap, push.rate) for push in pushes)
-        return np.where(self._are_apart(context), 0.0, power)
+        return self._sum(
+            context,
+            lambda: (
+                self.law(context).conservative_power(push.touch.gap, push.rate)
+                for push in self._pushes(context)
+            ),
+        )
 
     def calc_non_conservative_power(self, context: Any) -> Array:
         """Return the power of damping and friction."""
-        law, power = self.law(context), 0.0
+        return self._sum(context, lambda: self._lost(context))
+
+    def _lost(self, context: Any) -> Iterator[Array]:
+        law = self.law(context)
         for push in self._pushes(context):
-            power = power + law.non_conservative_power(push.touch.gap, push.rate)
+            yield law.non_conservative_power(push.touch.gap, push.rate)
             if push.friction is not None:
-                power = power + dot(push.friction, push.sliding)
-        return np.where(self._are_apart(context), 0.0, power)
+                yield dot(push.friction, push.sliding)
