@@ -36,7 +36,10 @@ from flexure.blocks.multibody.constraints.constraint import (
 )
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    SwitchedCoordinates,
+    held_still,
+)
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees import energy
@@ -150,7 +153,7 @@ class TreeDynamics(ConstrainedTree):
             normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
-        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+        if any(not isinstance(each, SwitchedCoordinates) for each in self.constraints):
             self.declare_projection(
                 self._calc_deviations,
                 self._calc_projected,
