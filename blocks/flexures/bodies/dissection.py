@@ -16,12 +16,15 @@ _SINGULAR = 1e-13  # of the diagonal: what is left of it by elimination
 
 
 class _Front(NamedTuple):
-    """Unknowns that are eliminated together, ``start`` to ``end``, and later ones beyond them."""
+    """Unknowns that are eliminated together, ``start`` to ``end``, and later ones next to them.
+
+    ``inverse`` is that of their triangular factor, and ``below`` the factor of the later ones.
+    """
 
     start: int
     end: int
     later: Numbers
-    own: FloatArray
+    inverse: FloatArray
     below: FloatArray
 
 
@@ -49,7 +52,7 @@ class Cholesky:
 
     def __init__(self, matrix: Any, points: FloatArray) -> None:
         import scipy.sparse as sparse
-        from scipy.linalg import cholesky, solve_triangular
+        from scipy.linalg.lapack import dtrtri
 
         entries = sparse.coo_array(matrix)
         count = len(points)
@@ -83,26 +86,24 @@ class Cholesky:
             for each, rest in taken:
                 place = local[each]
                 F[np.ix_(place, place)] += rest
-            own = cholesky(F[:width, :width], lower=True, check_finite=False)
+            own = np.linalg.cholesky(F[:width, :width])
             if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[start:end]):
                 raise np.linalg.LinAlgError("the matrix is singular")
-            below = solve_triangular(own, F[width:, :width].T, lower=True, check_finite=False).T
-            self.fronts.append(_Front(start, end, later, own, below))
+            inverse, _ = dtrtri(own, lower=1)
+            below = F[width:, :width] @ inverse.T
+            self.fronts.append(_Front(start, end, later, inverse, below))
             left.append((later, F[width:, width:] - below @ below.T))
 
     def solve(self, loads: FloatArray) -> FloatArray:
         """Return the solution for loads of shape (3 m,) or (3 m, k)."""
-        from scipy.linalg import solve_triangular
-
         x = np.asarray(loads, dtype=float)[self.order]
         for front in self.fronts:
             part = slice(front.start, front.end)
-            x[part] = solve_triangular(front.own, x[part], lower=True, check_finite=False)
+            x[part] = front.inverse @ x[part]
             x[front.later] -= front.below @ x[part]
         for front in reversed(self.fronts):
             part = slice(front.start, front.end)
-            rest = x[part] - front.below.T @ x[front.later]
-            x[part] = solve_triangular(front.own, rest, lower=True, trans=1, check_finite=False)
+            x[part] = front.inverse.T @ (x[part] - front.below.T @ x[front.later])
         found = np.empty_like(x)
         found[self.order] = x
         return found

@@ -311,6 +311,7 @@ class FlexibleBody(PartGroup):
         >>> ends = {"rim": "outer", "hub": "inner"}
         >>> membrane = fx.FlexibleBody.from_plate("membrane", disc, 1e-3, steel, ends, modes=2)
         >>> print(f"{membrane.reduced.stiffness[5, 5] / 1e3:.1f} N/mm")
+        125.9 N/mm
         """
         attempt = f"Cannot make plate '{check_name(name, 'an assembly')}'"
         require(isinstance(mesh, PlateMesh), mesh, attempt, "a PlateMesh")

@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from flexure.diagrams.checks.arguments import count_of, mapping
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds
 
 _FLAT = 1e-9  # of the square of the size: cells without an area
+_LARGEST = 1e6  # m
 _NEXT = (1, 2, 3, 0)  # corners in order
 _ATTEMPT = "Cannot make PlateMesh"
 
 
 class PlateMesh:
-    """Quadrilaterals in the plane of x and y, of which a plate of constant thickness is made.
+    """Quadrilaterals in the plane of x and y, the middle surface of a plate.
 
     Made by `rectangle`, `ring` or `spiral`, or of points and cells.
 
@@ -70,6 +71,7 @@ class PlateMesh:
                 expected="points of shape (m, 2) and cells of shape (e, 4)",
                 found=f"shapes {self.points.shape} and {self.cells.shape}",
             )
+        check_bounds(self.points, _ATTEMPT, lower=-_LARGEST, upper=_LARGEST, unit="m")
         used = np.concatenate([self.cells.ravel(), *self.sets.values()])
         if not len(self.cells) or used.min() < 0 or used.max() >= len(self.points):
             raise ValueRefusedError(
@@ -227,7 +229,7 @@ def _strip(numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 def _positive(name: str, value: float, **bounds: Any) -> float:
     """Return a positive number, or refuse it by its name."""
-    limits = {"lower": 0.0, "unit": "m", **bounds}
+    limits = {"lower": 0.0, "upper": _LARGEST, "unit": "m", **bounds}
     return bounded(value, f"{_ATTEMPT} with {name}", exclusive=True, **limits)
 
 

@@ -1,4 +1,4 @@
-"""What finite elements know beside their matrices: stresses, and stiffness by stress."""
+"""Stresses of finite elements, and stiffness by stress."""
 
 from __future__ import annotations
 
