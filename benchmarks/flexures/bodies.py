@@ -34,7 +34,7 @@ MODES, END = 4, 0.02
 
 def mesh(cells: tuple[int, int, int]) -> Any:
     """Return a block of hexahedra."""
-    import meshio
+    import meshio  # type: ignore[import-untyped]
 
     lines = [np.linspace(0.0, s, n + 1) for s, n in zip(SIZE, cells, strict=True)]
     numbers = np.arange(np.prod([len(each) for each in lines])).reshape(*map(len, lines))
@@ -60,6 +60,7 @@ PADS = {"left": pad(0.01), "right": pad(0.11)}
 def stage(table: fx.FlexibleBody | None) -> fx.Plant:
     """Return a table on two leaves; rigid without a body."""
     builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    ends: list[fx.Body | fx.Frame]
     if table is None:
         mass = STEEL.density * float(np.prod(SIZE))
         body = builder.add_body("table", fx.SpatialInertia.solid_box(mass, size=tuple(SIZE)))
@@ -77,7 +78,7 @@ def stage(table: fx.FlexibleBody | None) -> fx.Plant:
         low = 0.0 if table is not None else -0.01
         foot = builder.add_frame(f"foot{k}", builder.world, (up, (origin, 0.0, low - 0.05)))
         top = builder.add_frame(f"top{k}", end, (up, (0.0, 0.0, 0.0)))
-        leaf = {"length": 0.05, "width": 0.02, "thickness": 2e-4, "material": STEEL}
+        leaf: dict[str, Any] = {"length": 0.05, "width": 0.02, "thickness": 2e-4, "material": STEEL}
         builder.add_force_element(fx.LeafSpring(f"leaf{k}", foot, top, damping_time=1e-5, **leaf))
     return builder.build()
 

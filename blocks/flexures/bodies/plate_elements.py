@@ -85,8 +85,7 @@ def plate_matrices(
         found = np.zeros((strained.shape[1], shapes.shape[1], shapes.shape[1]))
         for point in _CORNERS / np.sqrt(3.0):
             _, J = _shape(x, point)
-            slopes = np.linalg.solve(J, np.broadcast_to(_slopes(point), (len(cells), 2, 4)))
-            G = np.einsum("ebi,eian->eabn", slopes, moved, optimize=True)
+            G = np.einsum("ebi,eian->eabn", _cartesian(J, point), moved, optimize=True)
             weighted = forces * np.linalg.det(J)[:, np.newaxis, np.newaxis, np.newaxis]
             for c, each in enumerate(np.moveaxis(weighted, -1, 0)):
                 carried = each[:, np.newaxis] @ G
@@ -108,6 +107,11 @@ def _shape(x: FloatArray, point: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.prod(1.0 + _CORNERS * point, axis=1) / 4.0, _slopes(point) @ x
 
 
+def _cartesian(J: FloatArray, point: FloatArray) -> FloatArray:
+    """Return the gradients (e, 2, 4) of the shape functions along x and y."""
+    return np.asarray(np.linalg.solve(J, np.broadcast_to(_slopes(point), (len(J), 2, 4))))
+
+
 def _plane(g: FloatArray) -> FloatArray:
     """Return the strains (e, 3, k, 2) by displacements, of gradients (e, 2, k)."""
     B = np.zeros((len(g), 3, g.shape[2], 2))
@@ -120,7 +124,7 @@ def _strains(x: FloatArray, point: FloatArray, h: float) -> FloatArray:
     """Return ε, κ, γ and ε_z at a point of each element, by the displacements of both layers."""
     count = len(x)
     N, J = _shape(x, point)
-    plane = _plane(np.linalg.solve(J, np.broadcast_to(_slopes(point), (count, 2, 4))))
+    plane = _plane(_cartesian(J, point))
     shear = np.zeros((count, 2, 4, 3))  # by β and w, in the coordinates of the element
     for axis in range(2):
         other = 1 - axis
@@ -129,7 +133,7 @@ def _strains(x: FloatArray, point: FloatArray, h: float) -> FloatArray:
             shear[:, axis, [a, b], 2] += share * np.array([-0.5, 0.5])
             for corner in (a, b):
                 shear[:, axis, corner, :2] += 0.25 * share * (x[:, b] - x[:, a])
-    shear = np.linalg.solve(J, shear.reshape(count, 2, 12)).reshape(count, 2, 4, 3)
+    shear = np.asarray(np.linalg.solve(J, shear.reshape(count, 2, 12))).reshape(shear.shape)
     B = np.zeros((count, 9, 2, 4, 3))
     for layer, sign in enumerate((1.0, -1.0)):
         B[:, :3, layer, :, :2] = 0.5 * plane

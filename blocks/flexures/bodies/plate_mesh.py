@@ -233,7 +233,7 @@ def _positive(name: str, value: float, **bounds: Any) -> float:
     return bounded(value, f"{_ATTEMPT} with {name}", exclusive=True, **limits)
 
 
-def _counts(cells: tuple[int, int], least: tuple[int, int] = (1, 1)) -> tuple[int, int]:
+def _counts(cells: Any, least: tuple[int, int] = (1, 1)) -> tuple[int, int]:
     """Return two numbers of cells."""
     if not isinstance(cells, tuple) or len(cells) != 2:
         raise ValueRefusedError(_ATTEMPT, expected="cells, two numbers of them", found=f"{cells!r}")

@@ -47,10 +47,11 @@ def equivalent(stresses: FloatArray) -> FloatArray:
     """Return von Mises' stress of σx, σy, σz, τxy, τyz, τzx in the last axis."""
     normal, shear = stresses[..., :3], stresses[..., 3:]
     differences = normal - np.roll(normal, 1, axis=-1)
-    return np.sqrt(0.5 * np.sum(differences**2, axis=-1) + 3.0 * np.sum(shear**2, axis=-1))
+    squares = 0.5 * np.sum(differences**2, axis=-1) + 3.0 * np.sum(shear**2, axis=-1)
+    return np.asarray(np.sqrt(squares))
 
 
-def recovery_of(given: tuple[npt.ArrayLike, Any], size: int, attempt: str) -> Recovery:
+def recovery_of(given: Any, size: int, attempt: str) -> Recovery:
     """Return the recovery by a matrix (6 p, 3 m) of stresses at points (p, 3)."""
     import scipy.sparse as sparse
 

@@ -183,7 +183,8 @@ def reduce_body(
     vectors = np.zeros((3 * count, min(modes, held.dimension)))
     vectors[held.free] = internal[:, :modes]
     if vectors.shape[1]:
-        vectors = np.linalg.solve(np.linalg.cholesky(vectors.T @ (M @ vectors)), vectors.T).T
+        factor = np.linalg.cholesky(vectors.T @ (M @ vectors))
+        vectors = np.asarray(np.linalg.solve(factor, vectors.T).T)
     shapes = np.concatenate([held.statics[:, 6:], vectors], axis=1)
     stiffness = shapes.T @ (K @ shapes)
     fields = np.concatenate([(points - origins[0]).reshape(-1, 1), shapes], axis=1)

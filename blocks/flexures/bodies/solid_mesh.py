@@ -105,7 +105,7 @@ def _slopes(basis: Any) -> FloatArray:
 def _gradients(slopes: FloatArray, dofs: npt.NDArray[np.intp], shapes: FloatArray) -> FloatArray:
     """Return ∂u_a/∂x_b of displacements (3 m, n) at points of elements, as (e, q, a, b, n)."""
     moved = shapes.reshape(len(shapes) // 3, 3, shapes.shape[1])[dofs]
-    return np.einsum("ibeq,iean->eqabn", slopes, moved, optimize=True)
+    return np.asarray(np.einsum("ibeq,iean->eqabn", slopes, moved, optimize=True))
 
 
 def _stresses(gradients: FloatArray, lame: float, mu: float) -> FloatArray:

@@ -94,8 +94,9 @@ def compliance(add: Any, shift: tuple[float, float, float] = (0.0, 0.0, 0.0)) ->
 
 
 def test_strips_and_arms_are_as_stiff_as_beams() -> None:
-    w, t, material = 2e-3, 2e-4, {"width": 2e-3, "thickness": 2e-4, "material": STRAIGHT}
-    length, radii = 0.04, {"inner_radius": 0.01, "outer_radius": 0.03}
+    w, t, length = 2e-3, 2e-4, 0.04
+    material: dict[str, Any] = {"width": w, "thickness": t, "material": STRAIGHT}
+    radii: dict[str, Any] = {"inner_radius": 0.01, "outer_radius": 0.03}
 
     def leaf(builder: Any, body: Any) -> None:
         frame = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
