@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ _SINGULAR = 1e-13  # of the diagonal: what is left of it by elimination
 
 
 class _Front(NamedTuple):
-    """Unknowns that are eliminated together, ``start`` to ``end``, and later ones next to them.
+    """Nodes that are eliminated together, ``start`` to ``end``, and later ones next to them.
 
     ``inverse`` is that of their triangular factor, and ``below`` the factor of the later ones.
     """
@@ -54,40 +55,39 @@ class Cholesky:
         import scipy.sparse as sparse
         from scipy.linalg.lapack import dtrtri
 
-        entries = sparse.coo_array(matrix)
-        count = len(points)
-        itself = np.arange(count)
-        row = np.concatenate([entries.row // 3, itself])
-        column = np.concatenate([entries.col // 3, itself])
-        ones = np.ones(len(row), np.int8)
-        pattern = sparse.coo_array((ones, (row, column)), shape=(count, count)).tocsr()
-        parts = _dissected(pattern, itself, points)
-        order = np.concatenate([nodes for nodes, _ in parts])
-        self.order = (3 * order[:, np.newaxis] + np.arange(3)).ravel()
-        permuted = sparse.csr_array(matrix)[self.order][:, self.order]
-        diagonal = permuted.diagonal()
-        local = np.zeros(3 * count, dtype=np.intp)
+        blocks = sparse.csr_array(matrix).tobsr((3, 3))
+        indices, starts, count = blocks.indices, blocks.indptr, len(points)
+        if np.any(starts[1:] == starts[:-1]):
+            raise np.linalg.LinAlgError("a node without stiffness")
+        ones = np.ones(len(indices), np.int8)
+        pattern = sparse.csr_array((ones, indices, starts), shape=(count, count))
+        parts = _dissected(pattern, np.arange(count), points)
+        self.order = np.concatenate([nodes for nodes, _ in parts])
+        position = np.empty(count, dtype=np.intp)
+        position[self.order] = np.arange(count)
+        diagonal = matrix.diagonal().reshape(count, 3)
         left: list[tuple[Numbers, FloatArray]] = []
         self.fronts: list[_Front] = []
         end = 0
         for nodes, children in parts:
-            start, end = end, end + 3 * len(nodes)
-            rows = permuted[start:end]
+            start, end = end, end + len(nodes)
+            sizes = starts[nodes + 1] - starts[nodes]
+            first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            entries = np.repeat(starts[nodes] - first, sizes) + np.arange(sizes.sum())
+            column, row = position[indices[entries]], np.repeat(np.arange(len(nodes)), sizes)
             taken = [left.pop() for _ in range(children)]
-            beyond = np.concatenate([rows.indices, *(each for each, _ in taken)])
-            later = np.unique(beyond[beyond >= end])
-            width = end - start
-            local[start:end] = np.arange(width)
-            local[later] = width + np.arange(len(later))
-            F = np.zeros((width + len(later), width + len(later)))
-            row = np.repeat(np.arange(width), np.diff(rows.indptr))
-            kept = rows.indices >= start
-            F[local[rows.indices[kept]], row[kept]] = rows.data[kept]
-            for each, rest in taken:
-                place = local[each]
-                F[np.ix_(place, place)] += rest
+            later = np.unique(np.concatenate([column, *(each for each, _ in taken)]))
+            later = later[later >= end]
+            front = np.concatenate([np.arange(start, end), later])
+            kept, width = column >= start, 3 * len(nodes)
+            F = np.zeros((3 * len(front), 3 * len(front)))
+            place = np.searchsorted(front, column[kept])
+            cells = F.reshape(len(front), 3, len(front), 3)
+            cells[place, :, row[kept], :] = blocks.data[entries[kept]].transpose(0, 2, 1)
+            for each, rest in (piece for piece in taken if len(piece[0])):
+                _add(F, rest, np.searchsorted(front, each))
             own = np.linalg.cholesky(F[:width, :width])
-            if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[start:end]):
+            if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[nodes].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
             inverse, _ = dtrtri(own, lower=1)
             below = F[width:, :width] @ inverse.T
@@ -96,23 +96,40 @@ class Cholesky:
 
     def solve(self, loads: FloatArray) -> FloatArray:
         """Return the solution for loads of shape (3 m,) or (3 m, k)."""
-        x = np.asarray(loads, dtype=float)[self.order]
+        given = np.asarray(loads, dtype=float)
+        if not given.size:
+            return given
+        x = given.reshape(len(self.order), 3, -1)[self.order]
+        columns = x.shape[2]
         for front in self.fronts:
-            part = slice(front.start, front.end)
-            x[part] = front.inverse @ x[part]
-            x[front.later] -= front.below @ x[part]
+            solved = front.inverse @ x[front.start : front.end].reshape(-1, columns)
+            x[front.start : front.end] = solved.reshape(-1, 3, columns)
+            x[front.later] -= (front.below @ solved).reshape(-1, 3, columns)
         for front in reversed(self.fronts):
-            part = slice(front.start, front.end)
-            x[part] = front.inverse.T @ (x[part] - front.below.T @ x[front.later])
+            rest = x[front.start : front.end].reshape(-1, columns)
+            rest = rest - front.below.T @ x[front.later].reshape(-1, columns)
+            x[front.start : front.end] = (front.inverse.T @ rest).reshape(-1, 3, columns)
         found = np.empty_like(x)
         found[self.order] = x
-        return found
+        return found.reshape(given.shape)
+
+
+def _add(F: FloatArray, rest: FloatArray, place: Numbers) -> None:
+    """Add a matrix of nodes in ascending places to the lower part of another one."""
+    ends = np.flatnonzero(np.diff(place) != 1) + 1
+    runs = list(pairwise([0, *ends.tolist(), len(place)]))
+    for number, (a, b) in enumerate(runs):
+        rows = slice(3 * place[a], 3 * (place[b - 1] + 1))
+        for c, d in runs[: number + 1]:
+            columns = slice(3 * place[c], 3 * (place[d - 1] + 1))
+            F[rows, columns] += rest[3 * a : 3 * b, 3 * c : 3 * d]
 
 
 def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[Numbers, int]]:
     """Return parts in the order of elimination, each with the number of those that it joins."""
     if len(nodes) > _LEAF:
-        x = points[:, np.argmax(np.ptp(points, axis=0))]
+        extents = np.argsort(-np.ptp(points, axis=0))
+        x = points[:, extents[0]]
         farthest = np.maximum.reduceat(x[pattern.indices], pattern.indptr[:-1])
         ordered = np.sort(x)
         places = np.unique(ordered[len(x) * 2 // 5 : len(x) * 3 // 5 + 1])
@@ -128,5 +145,7 @@ def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[N
             found = []
             for side in sides:
                 found += _dissected(pattern[side][:, side], nodes[side], points[side])
-            return [*found, (nodes[between], 2)]
+            # sorted, so that neighbors of one part are next to each other
+            sorting = np.lexsort(points[between][:, extents[::-1]].T)
+            return [*found, (nodes[between][sorting], 2)]
     return [(nodes, 0)]
