@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.assemblies.beam_assembly import BeamAssembly
+from flexure.blocks.flexures.assemblies.beam_assembly import OF_SHAPE, BeamAssembly
 from flexure.blocks.flexures.bodies.plate_mesh import arc_radius
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.math import z_rotation
@@ -49,6 +49,7 @@ class _PlaneSpring(BeamAssembly):
             x = places[1] - places[0]
             across = np.array([x[1], -x[0], 0.0]) / np.linalg.norm(x)
             self._beam(self.frame_a, self.frame_c, *places, across=across, turned=half, **options)
+        self._tie(self.leaves, fixed=OF_SHAPE)
 
 
 class MembraneFlexure(_PlaneSpring):
@@ -85,6 +86,8 @@ class MembraneFlexure(_PlaneSpring):
     ----------
     leaves : tuple of LeafSpring
         The arms.
+    width, thickness : TiedParameter
+        Dimensions of all arms in contexts.
 
     Raises
     ------
@@ -183,6 +186,8 @@ class SpiralFlexure(_PlaneSpring):
     ----------
     leaves : tuple of LeafSpring
         The arms.
+    width, thickness : TiedParameter
+        Dimensions of all arms in contexts.
     radius : float
         Radius ρ of the arcs in m.
 

@@ -89,7 +89,7 @@ class Cholesky:
             own = np.linalg.cholesky(F[:width, :width])
             if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[nodes].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
-            inverse, _ = dtrtri(own, lower=1)
+            inverse = dtrtri(own, lower=1)[0] if width else own  # none between parts apart
             below = F[width:, :width] @ inverse.T
             self.fronts.append(_Front(start, end, later, inverse, below))
             left.append((later, F[width:, width:] - below @ below.T))
