@@ -89,7 +89,8 @@ class Cholesky:
             own = np.linalg.cholesky(F[:width, :width])
             if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[nodes].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
-            inverse = dtrtri(own, lower=1)[0] if width else own  # none between parts apart
+            # a front between parts that are not connected is empty
+            inverse = np.asarray(dtrtri(own, lower=1)[0] if width else own)
             below = F[width:, :width] @ inverse.T
             self.fronts.append(_Front(start, end, later, inverse, below))
             left.append((later, F[width:, width:] - below @ below.T))
@@ -111,7 +112,7 @@ class Cholesky:
             x[front.start : front.end] = (front.inverse.T @ rest).reshape(-1, 3, columns)
         found = np.empty_like(x)
         found[self.order] = x
-        return found.reshape(given.shape)
+        return np.asarray(found.reshape(given.shape))
 
 
 def _add(F: FloatArray, rest: FloatArray, place: Numbers) -> None:
