@@ -71,5 +71,5 @@ class ByPath(dict[str, _Value]):
         with suppress(UnknownNameError):
             found = find_place(self._system, path)
             alike = np.array_equal(found.components, wanted.components)
-            return found.handle is wanted.handle and alike
+            return wanted.handle in getattr(found.handle, "members", (found.handle,)) and alike
         return False

@@ -198,6 +198,21 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
     return Place(handle, np.array([_component(handle, label, way)]), ())
 
 
+def tied_at(system: System, way: Way) -> TiedParameter | None:
+    """Return the tied parameter at a path or handle; None for anything else."""
+    handle: Any = way
+    if isinstance(way, str):
+        with suppress(UnknownNameError):
+            handle = system.find(way)
+    return handle if isinstance(handle, TiedParameter) else None
+
+
+def members_of(system: System, way: Way) -> list[Way]:
+    """Return the parameters that a path or handle ties together; else what is given."""
+    tied = tied_at(system, way)
+    return [way] if tied is None else list(tied.members)
+
+
 def untied(context: Context, way: Way) -> list[Way]:
     """Return the parameters that a path or handle ties together; else what is given.
 
@@ -206,14 +221,10 @@ def untied(context: Context, way: Way) -> list[Way]:
     ContextError
         When they differ in the context.
     """
-    handle: Any = way
-    if isinstance(way, str):
-        with suppress(UnknownNameError):
-            handle = context.system.find(way)
-    if not isinstance(handle, TiedParameter):
-        return [way]
-    handle(context)
-    return list(handle.members)
+    tied = tied_at(context.system, way)
+    if tied is not None:
+        tied(context)
+    return members_of(context.system, way)
 
 
 def _split(system: System, way: str, takes: Callable[[Any], bool] | None) -> tuple[Any, str]:

@@ -132,8 +132,9 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
     force = Projection(f"{element.name}_force", len(coordinates.names))
     builder = DiagramBuilder("bench")
     builder.add_all(motion, twin, force)
-    for port in (*twin.position_ports, *twin.velocity_ports):
-        builder.connect(motion.find_output(port.name), port)
+    for port in (port for each in twin.attachments for port in (each.pose, each.velocity)):
+        if port is not None:
+            builder.connect(motion.find_output(port.name), port)
     acting = twin.force_ports[twin.attachments.index(motion.moving)]
     builder.connect(acting, force.force)
     builder.connect(motion.find_output("directions"), force.directions)

@@ -23,7 +23,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.diagrams.concurrency.quiet import quietly
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_parameter
-from flexure.diagrams.contexts.value_places import find_place, several
+from flexure.diagrams.contexts.value_places import find_place, path_of, several, tied_at
 from flexure.diagrams.systems.diagram import Diagram
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.systems.leaf import LeafSystem
@@ -310,7 +310,7 @@ def foremost_parameters(
     """Return the paths of the values that are at hand.
 
     Without a wish these are numbers that are neither zero nor infinite, a few of each block; those
-    of the trees of plants where there are no others.
+    of the trees of plants where there are no others. Of tied parameters it is the first one.
     """
     path_of = Paths(system)
     if wanted is None:
@@ -335,8 +335,16 @@ def foremost_parameters(
     return list(dict.fromkeys(paths))
 
 
+def tied_paths(system: System, wanted: Sequence[Signal] | None) -> dict[str, list[str]]:
+    """Return the paths of parameters that one slider moves, by the path that ties them."""
+    shorter = Paths(system)
+    tied = {path_of(way): tied_at(system, way) for way in _items(wanted or ())}
+    return {path: [*map(shorter, each.members)] for path, each in tied.items() if each}
+
+
 def _settable(system: System, way: Any, path_of: Paths) -> str:
-    place = find_place(system, way)
+    tied = tied_at(system, way)
+    place = find_place(system, way if tied is None else tied.members[0])
     return path_of.place(place) if place.part is not None else path_of(place.handle)
 
 

@@ -40,6 +40,7 @@ from flexure.solvers.pages.page_content import (
     read_goals,
     responses,
     samples,
+    tied_paths,
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View
 from flexure.solvers.results.mechanisms.flexure_shapes import ribbons
@@ -168,7 +169,7 @@ def page(
         The values that the page begins with; those of a default context when omitted.
     parameters : sequence of str or Handle, optional
         Parameters, states and free inputs with sliders; all others are in a searchable list. A few
-        of each block when omitted.
+        of each block when omitted. Tied parameters, such as ``"guide.thickness"``, have one slider.
     signals : sequence, optional
         Signals of the charts, with one component, and lists of those that share a panel. When
         omitted, the inputs and outputs of controllers, or else the outputs; and energies of plants,
@@ -377,6 +378,7 @@ class _Content:
             "responses": self._responses,
             "goals": read_goals(goals, self._names, self._responses, attempt),
             "foremost": [],
+            "tied": {},
             "changed": [],
             "recorded": None,
             "samples": [],
@@ -393,6 +395,7 @@ class _Content:
                 if each["required"] and each["value"] is None
             ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
+            data["tied"] = tied_paths(system, parameters)
             data["changed"] = self._changed(known)
             data["loops"] = loops(self._names, self._context)
             data["samples"] = samples(system, self._context, self._needed())

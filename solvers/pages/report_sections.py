@@ -148,6 +148,7 @@ def limited(subject: Subject) -> Iterator[str]:
         return
     result = subject.result
     check = check_limits(subject.system, subject.start) if result is None else check_limits(result)
+    yield from (note(f"{', '.join(paths)}: {text}") for text, paths in check.notes.items())
     used: dict[str, list[Usage]] = {}
     for usage in check.usages:  # the largest first
         used.setdefault(usage.path, []).append(usage)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.assemblies.beam_assembly import BeamAssembly
+from flexure.blocks.flexures.assemblies.beam_assembly import OF_SHAPE, BeamAssembly
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -63,6 +63,8 @@ class BridgeAmplifier(BeamAssembly):
     ----------
     leaves : tuple of LeafSpring
         The leaves.
+    width, thickness : TiedParameter
+        Dimensions of all leaves in contexts.
     left, right : Body
         The sides at smaller and at greater x, with their frames at the middle of their arms.
 
@@ -157,6 +159,7 @@ class BridgeAmplifier(BeamAssembly):
             arm = self._body(f"link{number}", massless, 0.5 * (start + end))
             self._beam(block, arm, start, start + part)
             self._beam(arm, side, end - part, end)
+        self._tie(self.leaves, fixed=OF_SHAPE)
 
 
 class LeverAmplifier(BeamAssembly):
@@ -199,6 +202,8 @@ class LeverAmplifier(BeamAssembly):
     ----------
     leaves : tuple of LeafSpring
         The three leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of all leaves in contexts; their ends on A, B and C follow the length.
     lever : Body
         The lever.
 
@@ -271,6 +276,7 @@ class LeverAmplifier(BeamAssembly):
         self._origins[id(self.frame_b)] = np.array([a, 0.0, 0.0])
         self._origins[id(self.frame_c)] = np.array([b, 2.0 * L, 0.0])
         self.lever: Body = self._body("lever", lever, (0.0, L, 0.0))
-        self._beam(self.frame_a, self.lever, (0.0, 0.0, 0.0), (0.0, L, 0.0))
-        self._beam(self.frame_b, self.lever, (a, 0.0, 0.0), (a, L, 0.0))
-        self._beam(self.lever, self.frame_c, (b, L, 0.0), (b, 2.0 * L, 0.0))
+        self._beam(self.frame_a, self.lever, (0.0, 0.0, 0.0), (0.0, L, 0.0), rests=1.0)
+        self._beam(self.frame_b, self.lever, (a, 0.0, 0.0), (a, L, 0.0), rests=1.0)
+        self._beam(self.lever, self.frame_c, (b, L, 0.0), (b, 2.0 * L, 0.0), rests=0.0)
+        self._tie(self.leaves)

@@ -15,11 +15,15 @@ from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloati
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, bounded
 
+#: Parameters of beams whose ends are where other dimensions put them.
+OF_SHAPE = "length", "curvature"
+
 
 class BeamAssembly(FlexureAssembly):
     """Beams between frames that are parallel to A while nothing is deformed.
 
-    Subclasses place their beams by points in A, in ``_beam``, and their own bodies in ``_body``.
+    Subclasses place their beams by points in A, in ``_beam``, and their own bodies in ``_body``;
+    then they tie the parameters of the beams, in ``_tie``.
     """
 
     def __init__(
@@ -69,11 +73,13 @@ class BeamAssembly(FlexureAssembly):
         *,
         across: npt.ArrayLike = (0.0, 0.0, 1.0),
         turned: FloatArray | None = None,
+        rests: float | None = None,
         **options: Any,
     ) -> None:
         """Add a beam between two points of A, with its z axis across it.
 
-        An arc ends along its chord ``turned`` by a rotation, and starts turned back by it.
+        An arc ends along its chord ``turned`` by a rotation, and starts turned back by it. Where it
+        ``rests`` at a part of its length, a length in a context moves its ends away from there.
         """
         name = f"{self.name}_leaf{len(self.leaves) + 1}"
         chord = np.subtract(end, start)
@@ -81,9 +87,13 @@ class BeamAssembly(FlexureAssembly):
         x, z = chord / length, np.asarray(across, dtype=float)
         R = np.column_stack([x, np.cross(z, x), z])
         ends = [R, R] if turned is None else [turned.T @ R, turned @ R]
-        frames = [
-            Frame(f"{name}_{label}", on, (rotation, np.asarray(p) - self._origins[id(on)]))
-            for label, on, rotation, p in zip("AC", (on_a, on_c), ends, (start, end), strict=True)
-        ]
         given = {"length": length, **self._options, **options}
+        points = np.asarray(start), np.asarray(end)
+        if rests is not None:
+            points = (points[0] + rests * chord,) * 2
+            given["ends"] = -rests, 1.0 - rests
+        frames = [
+            Frame(f"{name}_{label}", on, (rotation, p - self._origins[id(on)]))
+            for label, on, rotation, p in zip("AC", (on_a, on_c), ends, points, strict=True)
+        ]
         self.leaves = (*self.leaves, self._kind(name, *frames, **given))

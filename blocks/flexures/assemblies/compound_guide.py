@@ -50,6 +50,8 @@ class CompoundGuide(FlexureAssembly):
     ----------
     leaves : tuple of LeafSpring
         The eight leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of all leaves in contexts, as of `FoldedGuide`.
     halves : tuple of FoldedGuide
         The half at positive x, and its mirror image.
 
@@ -122,4 +124,4 @@ class CompoundGuide(FlexureAssembly):
         self.halves = tuple(halves)
         self.bodies = [body for half in halves for body in half.bodies]
         self.joints = [joint for half in halves for joint in half.joints]
-        self.leaves = tuple(leaf for half in halves for leaf in half.leaves)
+        self._tie(leaf for half in halves for leaf in half.leaves)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ class FlexureAssembly(PartGroup):
         The leaves.
     length, width, thickness : TiedParameter
         Parameters of all leaves, which have one value: ``guide.length.set(context, 0.06)``, or the
-        path ``"guide.length"``. So are all other parameters of the leaves. Assemblies of other
-        beams than `CrossPivot`, `ParallelGuide` and `FoldedGuide` have no such parameters.
+        path ``"guide.length"``. So are all other parameters of the leaves. Assemblies whose leaves
+        have no ``length`` as an argument, since it follows from other dimensions, tie all but that.
     """
 
     leaves: tuple[LeafSpring, ...]
@@ -64,11 +64,11 @@ class FlexureAssembly(PartGroup):
         frames = (Frame(f"{name}_{label}", on, pose) for label, on in (("A", on_a), ("C", on_c)))
         return LeafSpring(name, *frames, **options)
 
-    def _tie(self, leaves: Iterable[LeafSpring]) -> None:
-        """Store the leaves, and tie their parameters of one name."""
+    def _tie(self, leaves: Iterable[LeafSpring], *, fixed: Collection[str] = ()) -> None:
+        """Store the leaves, and tie their parameters of one name, but for those that are fixed."""
         self.leaves = tuple(leaves)
         first = self.leaves[0]
-        for name in (each.name for each in first.numeric_parameters):
+        for name in (each.name for each in first.numeric_parameters if each.name not in fixed):
             tied = TiedParameter(self.name, [getattr(leaf, name) for leaf in self.leaves])
             self.tied += (tied,)
             setattr(self, name, tied)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.assemblies.beam_assembly import BeamAssembly
+from flexure.blocks.flexures.assemblies.beam_assembly import OF_SHAPE, BeamAssembly
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.math import z_rotation
 from flexure.blocks.multibody.bodies.bodies import FrameLike
@@ -48,6 +48,7 @@ class _PlaneSpring(BeamAssembly):
             x = places[1] - places[0]
             across = np.array([x[1], -x[0], 0.0]) / np.linalg.norm(x)
             self._beam(self.frame_a, self.frame_c, *places, across=across, turned=half, **options)
+        self._tie(self.leaves, fixed=OF_SHAPE)
 
 
 class MembraneFlexure(_PlaneSpring):
@@ -84,6 +85,8 @@ class MembraneFlexure(_PlaneSpring):
     ----------
     leaves : tuple of LeafSpring
         The arms.
+    width, thickness : TiedParameter
+        Dimensions of all arms in contexts.
 
     Raises
     ------
@@ -182,6 +185,8 @@ class SpiralFlexure(_PlaneSpring):
     ----------
     leaves : tuple of LeafSpring
         The arms.
+    width, thickness : TiedParameter
+        Dimensions of all arms in contexts.
     radius : float
         Radius ρ of the arcs in m.
 

@@ -22,7 +22,7 @@ class _InclinedLeaves(BeamAssembly):
         for sign in (1.0, -1.0):
             u = np.array([np.cos(half), sign * np.sin(half), 0.0])
             center = np.array([x, 0.0, 0.0])
-            self._beam(outer, inner, center - span[0] * u, center - span[1] * u)
+            self._beam(outer, inner, center - span[0] * u, center - span[1] * u, rests=1.0)
 
 
 class RemoteCenterHinge(_InclinedLeaves):
@@ -58,6 +58,8 @@ class RemoteCenterHinge(_InclinedLeaves):
     ----------
     leaves : tuple of LeafSpring
         The two leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of both leaves in contexts; their outer ends follow the length.
 
     Raises
     ------
@@ -109,6 +111,7 @@ class RemoteCenterHinge(_InclinedLeaves):
         near, L = self._positive("distance", distance), self._positive("length", length)
         half = 0.5 * self._positive("angle", angle, "rad", upper=np.pi)
         self._pair(self.frame_a, self.frame_c, half, (near + L, near), 0.0)
+        self._tie(self.leaves)
 
 
 class RobertsGuide(_InclinedLeaves):
@@ -143,6 +146,8 @@ class RobertsGuide(_InclinedLeaves):
     ----------
     leaves : tuple of LeafSpring
         The two leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of both leaves in contexts; their outer ends follow the length.
     center_distance : float
         Distance r of the center of rotation from the guided point, along x, in m.
 
@@ -209,6 +214,7 @@ class RobertsGuide(_InclinedLeaves):
         self.center_distance = float(2.0 * L * square / (15.0 * np.cos(half)))
         span = ratio * L, (ratio - 1.0) * L
         self._pair(self.frame_a, self.frame_c, half, span, self.center_distance)
+        self._tie(self.leaves)
 
 
 class ButterflyPivot(_InclinedLeaves):
@@ -247,6 +253,8 @@ class ButterflyPivot(_InclinedLeaves):
     ----------
     leaves : tuple of LeafSpring
         The four leaves.
+    length, width, thickness : TiedParameter
+        Dimensions of all leaves in contexts; their outer ends follow the length.
     shuttle : Body
         The body between them.
 
@@ -302,3 +310,4 @@ class ButterflyPivot(_InclinedLeaves):
         self.shuttle: Body = self._body("shuttle", shuttle, np.zeros(3))
         self._pair(self.frame_a, self.shuttle, half, (near + L, near), 0.0)
         self._pair(self.shuttle, self.frame_c, half, (-near - L, -near), 0.0)
+        self._tie(self.leaves)

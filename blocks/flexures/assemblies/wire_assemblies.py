@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.assemblies.beam_assembly import BeamAssembly
+from flexure.blocks.flexures.assemblies.beam_assembly import OF_SHAPE, BeamAssembly
 from flexure.blocks.flexures.beams.leaf_spring import WireFlexure
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import FrameLike
@@ -65,6 +65,8 @@ class Hexapod(_WireAssembly):
     ----------
     leaves : tuple of WireFlexure
         The wires.
+    diameter : TiedParameter
+        Dimension of all wires in contexts.
 
     Raises
     ------
@@ -136,6 +138,7 @@ class Hexapod(_WireAssembly):
                 end = middle + sign * (np.pi / 3.0 - 0.5 * gamma)
                 foot = r_b * np.array([np.cos(start), np.sin(start), 0.0])
                 self._wire(foot, np.array([r_p * np.cos(end), r_p * np.sin(end), self.height]))
+        self._tie(self.leaves, fixed=OF_SHAPE)
 
 
 class Bipod(_WireAssembly):
@@ -169,6 +172,8 @@ class Bipod(_WireAssembly):
     ----------
     leaves : tuple of WireFlexure
         The wires.
+    diameter : TiedParameter
+        Dimension of all wires in contexts.
 
     Raises
     ------
@@ -226,3 +231,4 @@ class Bipod(_WireAssembly):
         for sign in (1.0, -1.0):
             start = np.array([sign * b, 0.0, 0.0])
             self._wire(start, np.array([sign * c, 0.0, self.height]))
+        self._tie(self.leaves, fixed=OF_SHAPE)

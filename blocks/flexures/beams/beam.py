@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beams.beam_constants import FreeStrainInputs, beam_constants
+from flexure.blocks.flexures.beams.beam_constants import FreeStrainInputs, beam_constants, warmed
 from flexure.blocks.flexures.beams.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beams.beam_options import (
     checked_ends,
@@ -136,8 +136,9 @@ class Beam(PresentedBeam, StressedElement):
         The cross section. Each of its dimensions is a parameter of its name, such as ``thickness``.
     material : Material
         The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
-        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
-        ``yield_strength`` where it is known.
+        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, the
+        ``yield_strength`` where it is known, and with a reference temperature the
+        ``thermoelastic_coefficient`` where it is known, by which E and G follow the temperature.
     end_section : Section, optional
         The section at C of a tapered beam, of the kind of ``section``, which then is that at A; in
         between, dimensions change linearly. Its parameters are ``end_thickness`` and so on.
@@ -218,7 +219,7 @@ class Beam(PresentedBeam, StressedElement):
     Dampers act on the rates of the elastic strains, so that rigid motions are not damped, and they
     only dissipate.
 
-    Free strain changes the unstressed arc, q⁰ and l⁰ of `BeamLaw`; E, sections and mass stay. The
+    Free strain changes the unstressed arc, q⁰ and l⁰ of `BeamLaw`; sections and mass stay. The
     ledger balances while they move if their rates come in at ``temperature_rate``,
     ``temperature_gradient_rate`` and ``free_strain_rate``, zero by default: their work is in
     ``non_conservative_power``. The plant exports these inputs as ``<name>.temperature`` and so on.
@@ -254,6 +255,7 @@ class Beam(PresentedBeam, StressedElement):
     yield_strength: NumericParameter
     reference_temperature: NumericParameter | None = None
     thermal_expansion: NumericParameter | None = None
+    thermoelastic_coefficient: NumericParameter | None = None
 
     def __init__(
         self,
@@ -361,10 +363,11 @@ class Beam(PresentedBeam, StressedElement):
             self.declare_inertias(self._calc_halves)
             self._declare_outputs()
         self._declare_stresses(fatigue)
-        limits = beam_limits(self.material.yield_strength, material)
+        heated = self.thermoelastic_coefficient is not None
+        limits = beam_limits(self.material.yield_strength, material, heated)
         stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
         bending = () if self.inside else BENDING_LIMITS  # segments tell how far they bend
-        needs = stressed if self.inside else [self._deformation, *self.drive_ports, *stressed]
+        needs = [*self.drive_ports, *stressed, *([] if self.inside else [self._deformation])]
         self.declare_limits([*limits, *bending], self._calc_limited, prerequisites=needs)
 
     # Declarations ----------------------------------------------------------------------------
@@ -440,9 +443,11 @@ class Beam(PresentedBeam, StressedElement):
             if self.inside
             else [self._frame_forces, self._deformation, *self.drive_ports],
         )
-        wound = self._winding_inputs if self.inside else [self._deformation, *self.drive_ports]
+        wound = self._winding_inputs if self.inside else [self._deformation]
         self._stresses = self.declare_cache_entry(
-            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections, *wound]
+            "stresses",
+            self._calc_stresses,
+            prerequisites=[self._forces_of_sections, *wound, *self.drive_ports],
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
@@ -513,7 +518,7 @@ class Beam(PresentedBeam, StressedElement):
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        windings, E = self._calc_windings(context), self.youngs_modulus(context)
+        windings, E = self._calc_windings(context), warmed(self, context)[0].youngs_modulus
         rows, at = self._forces_of_sections(context), partial(self.section_at, context=context)
         return stresses_along(at, E, rows, windings, tapered=self.end_section is not None)
 
@@ -545,13 +550,17 @@ class Beam(PresentedBeam, StressedElement):
         return np.maximum(ends, np.max(stresses))
 
     def _calc_limited(self, context: Any) -> list[Array]:
-        """Return the stress for each strength, how thick the beam is, and how far it bends."""
-        bent = []
+        """Return the magnitudes of what the limits bound."""
+        units = [each.unit for each in self.limits]
+        found = [np.max(self._stresses(context))] * units.count("Pa")
+        if "K" in units:
+            middle = 0.5 * sum(self.material.default.temperature_range)
+            (T,) = self.input_port("temperature")(context)
+            found.insert(0, np.abs(T - middle))
+        found.append(slenderness(self.section(context), self.length(context)))
         if not self.inside:
-            bent = bending_measures(self.law(context), self._deformation(context))
-        strengths = range(len(self.limits) - 1 - len(bent))
-        thickness = slenderness(self.section(context), self.length(context))
-        return [*(np.max(self._stresses(context)) for _ in strengths), thickness, *bent]
+            found += bending_measures(self.law(context), self._deformation(context))
+        return found
 
     # Checks ----------------------------------------------------------------------------------
 

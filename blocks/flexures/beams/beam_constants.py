@@ -9,6 +9,7 @@ import numpy as np
 
 from flexure.blocks.flexures.beams.beam_law import BeamLaw
 from flexure.blocks.flexures.beams.tapered_beam_law import STATIONS, TaperedBeamLaw
+from flexure.blocks.flexures.sections.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.flexures.sections.warping import (
     part_left_by_warping,
@@ -48,6 +49,9 @@ class FreeStrainInputs:
     thickness y and the width z::
 
         ε = α (T - T_ref) + ε_in,   κ_y = α ∂T/∂z + κ_y_in,   κ_z = -α ∂T/∂y + κ_z_in
+
+    With the thermoelastic coefficient β of a material at its temperature T₀, E and G are those at
+    T₀ times 1 + β (T - T₀).
 
     Parameters
     ----------
@@ -106,6 +110,13 @@ class FreeStrainInputs:
                 "reference_temperature", self._reference, unit="K", lower=0.0
             )
             beam.thermal_expansion = declare("thermal_expansion", self._expansion, unit="1/K")
+            if beam.material.default.thermoelastic_coefficient is not None:
+                beam.thermoelastic_coefficient = declare(
+                    "thermoelastic_coefficient",
+                    beam.material.default.thermoelastic_coefficient,
+                    unit="1/K",
+                    doc="change of Young's modulus with the temperature, over it",
+                )
 
     def __call__(self, beam: Beam, context: Any) -> tuple[FreeStrain, FreeStrain]:
         """Return the free strain and its rate in a context."""
@@ -121,6 +132,18 @@ class FreeStrainInputs:
         return found[0], found[1]
 
 
+def warmed(beam: Beam, context: Any) -> tuple[MaterialConstants, Array]:
+    """Return the material of a beam at its temperature, and the rate of E over E, in 1/s."""
+    material = beam.material(context)
+    if beam.thermoelastic_coefficient is None:
+        return material, 0.0
+    coefficient = beam.thermoelastic_coefficient(context)
+    (T,), (rate,) = (beam.input_port(f"temperature{end}")(context) for end in ("", "_rate"))
+    scale = 1.0 + coefficient * (T - beam.material.default.temperature)
+    E, G = (scale * each for each in (material.youngs_modulus, material.shear_modulus))
+    return material._replace(youngs_modulus=E, shear_modulus=G), coefficient * rate / scale
+
+
 def beam_constants(beam: Beam, place: int, context: Any) -> Array:
     """Return what makes the law of a segment of a beam, from geometry and material.
 
@@ -133,11 +156,11 @@ def beam_constants(beam: Beam, place: int, context: Any) -> Array:
     context : LeafContext
         Its context.
     """
-    length, material = beam.length(context), beam.material(context)
+    length, (material, growth) = beam.length(context), warmed(beam, context)
     h = length / beam.num_segments
     factor = 1.0 / (1.0 - material.poissons_ratio**2) if beam.plate else 1.0
     options: dict[str, Any] = {"shear": beam.shear, "plate_factor": factor}
-    states = _states_at_rest(beam, h, context)
+    states = _states_at_rest(beam, h, growth, context)
     if beam.taper:
         constants = [h, *material[:3], factor]
         if beam.damping_time is not None:
@@ -164,8 +187,11 @@ def beam_constants(beam: Beam, place: int, context: Any) -> Array:
     return law.constants()
 
 
-def _states_at_rest(beam: Beam, h: Array, context: Any) -> list[Array]:
-    """Return q⁰, u⁰, w⁰ and l⁰ of an unstressed arc, and their rates by free strain, if any."""
+def _states_at_rest(beam: Beam, h: Array, growth: Array, context: Any) -> list[Array]:
+    """Return q⁰, u⁰, w⁰ and l⁰ of an unstressed arc, and if there is free strain, their rates.
+
+    The rate of the stiffness takes the place of that of q_x⁰, which is zero.
+    """
     y, z = (0.0, 0.0) if beam.curvature is None else beam.curvature(context)
     if not beam.free_strain:
         if beam.curvature is None:
@@ -181,4 +207,4 @@ def _states_at_rest(beam: Beam, h: Array, context: Any) -> list[Array]:
     part = 1.0 - s / 24.0 * (1.0 - s / 80.0 * (1.0 - s / 168.0))
     slope = -1.0 / 24.0 * (1.0 - s / 40.0 * (1.0 - s / 112.0))
     at_rest = [0.0, *turns, 0.0, 0.0, arc * part]
-    return [*at_rest, 0.0, *rates, 0.0, 0.0, longer * part + arc * slope * ds]
+    return [*at_rest, growth, *rates, 0.0, 0.0, longer * part + arc * slope * ds]

@@ -139,7 +139,8 @@ class BeamLaw(RotationVectorAngles):
     rest : array, shape (6,), or None
         q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
     rest_rate : array, shape (6,), or None
-        Rates of q⁰ and l⁰ by free strain, those of q_x⁰, u⁰ and w⁰ being zero; None without.
+        Rates of q⁰ and l⁰ by free strain, those of u⁰ and w⁰ being zero, with the rate of all
+        stiffnesses over themselves in place of that of q_x⁰, which is zero; None without.
     label : str
         What messages call the beam.
     planar : bool
@@ -169,12 +170,11 @@ class BeamLaw(RotationVectorAngles):
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. As its inside twists, a leaf that is bent by q_z has the bending
-    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. A rotation θ of
-    more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
+    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. A rotation θ of more than 170 degrees, and
+    a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
-    The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
-    meaning of the terms with N² for flexures is discussed by S. Awtar and others, Characteristics
-    of beam-based flexure modules, Journal of Mechanical Design 129 (2007) 625-639.
+    Stability functions: S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. Terms with
+    N²: S. Awtar et al., Journal of Mechanical Design 129 (2007) 625-639.
 
     Examples
     --------
@@ -397,12 +397,13 @@ class BeamLaw(RotationVectorAngles):
         power = super().non_conservative_power(deformation, rates)
         if self.rest_rate is None:
             return power
-        strains, (_, dy, dz, *_) = self.strains(deformation), self.rest_rate
+        strains, (growth, dy, dz, *_) = self.strains(deformation), self.rest_rate
         (_, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
         (my, _), (mz, _) = Y.stiffness.slopes(qy, -w), Z.stiffness.slopes(qz, u)
         (_, arc_y, arc_z), (torque, softness) = strains.turns, self._relaxation(strains)
         unwound = self.bending_stiffness_y * dy * arc_z - self.bending_stiffness_z * dz * arc_y
         power = power - my * dy - mz * dz + softness * torque * unwound
+        power = power + growth * self.stored_energy(deformation)
         return power - strains.force * self._free_rate(Y, Z)
 
     def _free_rate(self, Y: Bending, Z: Bending) -> Array:

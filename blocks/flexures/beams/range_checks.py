@@ -70,8 +70,8 @@ _SLENDERNESS = Limit(
 )
 
 
-def beam_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
-    """Return the limits of a whole beam: those of its stress, and of its thickness.
+def beam_limits(strength: NumericParameter | None, material: Material, heated: bool) -> list[Limit]:
+    """Return the limits of a whole beam: of its temperature, its stress, and its thickness.
 
     Parameters
     ----------
@@ -79,8 +79,19 @@ def beam_limits(strength: NumericParameter | None, material: Material) -> list[L
         The yield strength, as a parameter of the beam.
     material : Material
         The material.
+    heated : bool
+        Whether E follows an input of temperature.
     """
-    return [*stress_limits(strength, material), _SLENDERNESS]
+    low, high = material.temperature_range
+    temperature = Limit(
+        "temperature from the middle of the range of its material",
+        0.5 * (high - low),
+        "K",
+        f"How its modulus follows the temperature is known from {low:g} to {high:g} K",
+        "Pass a material with a thermoelastic_coefficient that holds there",
+    )
+    known = [temperature] if heated and np.isfinite(high) else []
+    return [*known, *stress_limits(strength, material), _SLENDERNESS]
 
 
 def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flexure.blocks.flexures.sections.materials import Material
 
 _STRUCTURAL = (
@@ -23,6 +25,9 @@ _SPRING = "E and G of EN 13906-1"
 _CRC = "CRC Handbook of Chemistry and Physics; annealed, polycrystalline"
 _TSAI = "S. W. Tsai, H. T. Hahn, Introduction to Composite Materials (1980); along the fibers"
 _BRITTLE = "brittle, its strength is that of the surface"
+_ROARK = "E of carbon steels by temperature in Roark's Formulas, within 0.5 %"
+_AUSTENITIC = "E by temperature of austenitic steels in EN 10088-1, within 0.4 %"
+_NIST = "cryogenic data of NIST, within 0.2 %"
 
 # Name, E in GPa, Poisson's ratio, G in GPa, density in kg/m³, yield and fatigue strength in MPa,
 # thermal expansion in 1e-6/K, source. One of the elastic constants may follow from the others.
@@ -51,6 +56,8 @@ _TABLE = (
      "Elgiloy, data sheet; strength by cold reduction and aging"),
     ("Invar 36", 141, 0.29, None, 8050, 240, None, 1.2,
      "Carpenter, data sheet of Invar 36, annealed; expansion from 25 to 100 °C"),
+    ("Ni-Span-C 902", 180, None, 66, 8050, None, None, 7.6,
+     "Alloy Wire, data sheet; E and G by treatment, 165 to 200 and 62 to 69"),
     ("Kovar", 138, 0.317, None, 8360, 345, None, 5.9,
      "Carpenter, data sheet of Kovar, annealed; expansion from 25 to 100 °C"),
     ("Inconel 718", 200, 0.29, None, 8190, 1034, None, 13,
@@ -125,6 +132,41 @@ _TABLE = (
      f"{_TSAI}; Kevlar 49"),
 )  # fmt: skip
 
+# Change of E in 1e-6/K over E, between two temperatures in K, and its source.
+_THERMOELASTIC: dict[str, tuple[float, float, float, str]] = {
+    **dict.fromkeys(
+        ("structural steel S235", "structural steel S355", "spring steel 51CrV4",
+         "music wire EN 10270-1", "oil-tempered wire EN 10270-2"),
+        (-310, 200, 477, _ROARK),
+    ),
+    **dict.fromkeys(
+        ("stainless steel 1.4301", "stainless steel 301", "stainless wire 1.4310"),
+        (-373, 293, 673, _AUSTENITIC),
+    ),
+    "stainless steel 17-4PH H900": (-411, 293, 573, "E by temperature in EN 10088-1, within 1 %"),
+    "aluminum 6061-T6": (-490, 200, 300, _NIST),
+    "Invar 36": (640, 200, 300, _NIST),
+    "Ni-Span-C 902": (0, 228, 338, "if treated for it; else within 40"),
+    "fused silica": (200, 273, 373, "S. Spinner, J. Am. Ceram. Soc. 45 (1962): 11 % up to 1100 °C"),
+    "silicon <110>": (-64.6, 273, 373, "as Material.silicon"),
+}  # fmt: skip
+# Temperatures in K above which creep and stress relaxation matter.
+_CREEP = {
+    **dict.fromkeys(("SU-8", "PEEK", "POM", "polycarbonate", "PMMA", "polyimide"), 0.0),
+    **dict.fromkeys((name for name, *_ in _TABLE if name.startswith("aluminum")), 353.15),
+}
+
+
+def _by_temperature(name: str, source: str) -> dict[str, Any]:
+    """Return how a material depends on the temperature, with its sources."""
+    given: dict[str, Any] = {"source": source, "creep_temperature": _CREEP.get(name)}
+    if name in _THERMOELASTIC:
+        coefficient, low, high, origin = _THERMOELASTIC[name]
+        given["thermoelastic_coefficient"] = _times(coefficient, 1e-6)
+        given["temperature_range"] = float(low), float(high)
+        given["source"] = f"{source}; thermoelastic: {origin}"
+    return given
+
 
 def _times(number: float | None, unit: float) -> float | None:
     return None if number is None else float(f"{number * unit:.6g}")
@@ -141,7 +183,7 @@ COMMON = {
         fatigue_limit=_times(fatigue, 1e6),
         thermal_expansion=_times(expansion, 1e-6),
         name=name,
-        source=source,
+        **_by_temperature(name, source),
     )
     for name, E, nu, G, density, strength, fatigue, expansion, source in _TABLE
 }

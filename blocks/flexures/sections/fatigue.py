@@ -138,9 +138,10 @@ class Fatigue:
 
         Notes
         -----
-        A. Hobbacher, Recommendations for Fatigue Design of Welded Joints and Components (IIW): the
-        exponent is 3 up to 1e7 cycles, and 22 beyond. The stress is the nominal one, and the leaf
-        is thinner than 25 mm.
+        The line is that of A. Hobbacher, Recommendations for Fatigue Design of Welded Joints and
+        Components, IIW-1823-07 (2008), for normal stress of constant amplitude: the exponent is 3
+        up to 1e7 cycles, and 22 beyond. EN 1993-1-9 has the same classes and another line, with
+        its limit at 5e6 cycles. The stress is the nominal one, and the leaf is thinner than 25 mm.
         """
         attempt = "Cannot make Fatigue of a weld with"
         size = bounded(fat_class, f"{attempt} fat_class", lower=0.0, exclusive=True, unit="Pa")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,15 @@ class Material:
         cycles that the source states, in Pa.
     thermal_expansion : float, optional
         Coefficient of linear expansion along the flexure, in 1/K.
+    thermoelastic_coefficient : float, optional
+        Change of E with the temperature, over E, in 1/K; ν stays, so that G changes alike.
+    temperature_range : (float, float)
+        Temperatures in K between which that coefficient holds.
+    temperature : float
+        Temperature in K of the elastic constants; 293.15 K by default, 20 °C.
+    creep_temperature : float, optional
+        Temperature in K above which a lasting load makes it creep and relax; 0 of polymers, which
+        always do. Flexures do not model that; `check_limits` names those that would.
     name : str
         What tables and messages call it.
     source : str
@@ -79,6 +88,10 @@ class Material:
     yield_strength: float | None
     fatigue_limit: float | None
     thermal_expansion: float | None
+    thermoelastic_coefficient: float | None
+    temperature_range: tuple[float, float]
+    temperature: float
+    creep_temperature: float | None
     name: str
     source: str
 
@@ -92,6 +105,10 @@ class Material:
         yield_strength: float | None = None,
         fatigue_limit: float | None = None,
         thermal_expansion: float | None = None,
+        thermoelastic_coefficient: float | None = None,
+        temperature_range: tuple[float, float] = (0.0, np.inf),
+        temperature: float = 293.15,
+        creep_temperature: float | None = None,
         name: str = "material",
         source: str = "",
     ) -> None:
@@ -104,12 +121,75 @@ class Material:
             "density": _positive("density", density),
             "yield_strength": _strength("yield_strength", yield_strength),
             "fatigue_limit": _strength("fatigue_limit", fatigue_limit),
-            "thermal_expansion": _expansion(thermal_expansion),
+            "thermal_expansion": _per_kelvin("thermal_expansion", thermal_expansion),
+            "thermoelastic_coefficient": _per_kelvin(
+                "thermoelastic_coefficient", thermoelastic_coefficient
+            ),
+            "temperature_range": _range(temperature_range),
+            "temperature": _positive("temperature", temperature),
+            "creep_temperature": None
+            if creep_temperature is None
+            else bounded(creep_temperature, f"{_ATTEMPT} with creep_temperature", lower=0.0),
             "name": name,
             "source": source,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
+
+    def at(self, temperature: float) -> Material:
+        """Return the material with the elastic constants of another temperature.
+
+        With the coefficient β at the temperature T₀ of this one, E and G are multiplied by ::
+
+            1 + β (T - T₀)
+
+        Expansion, density and strengths stay.
+
+        Parameters
+        ----------
+        temperature : float
+            The temperature T in K.
+
+        Returns
+        -------
+        Material
+
+        Raises
+        ------
+        DeclarationError
+            When the coefficient is not known.
+        ValueRefusedError
+            When the temperature is out of its range.
+
+        See Also
+        --------
+        Beam : Has a temperature as an input, with ``reference_temperature``.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> steel = fx.Material.common("stainless steel 1.4301")
+        >>> round(steel.at(373.15).youngs_modulus / 1e9, 1)
+        194.0
+        """
+        attempt = f"Cannot give '{self.name}' at another temperature"
+        if self.thermoelastic_coefficient is None:
+            raise DeclarationError(
+                attempt,
+                expected="a material with a thermoelastic_coefficient",
+                found="none",
+                remedy="Pass fx.Material(..., thermoelastic_coefficient=...) in 1/K",
+            )
+        low, high = self.temperature_range
+        T = bounded(temperature, attempt, lower=low, upper=high, unit="K")
+        scale = 1.0 + self.thermoelastic_coefficient * (T - self.temperature)
+        return replace(
+            self,
+            youngs_modulus=self.youngs_modulus * scale,
+            shear_modulus=self.shear_modulus * scale,
+            thermoelastic_coefficient=self.thermoelastic_coefficient / scale,
+            temperature=T,
+        )
 
     @staticmethod
     def common(name: str) -> Material:
@@ -200,8 +280,9 @@ class Material:
         Notes
         -----
         Constants at room temperature of M. A. Hopcroft, W. D. Nix, T. W. Kenny, J.
-        Microelectromech. Syst. 19 (2010) 229-238. Silicon is brittle: its strength is that of the
-        surface.
+        Microelectromech. Syst. 19 (2010) 229-238. Their change with the temperature is that of
+        lightly doped silicon; heavy doping reduces it, or turns its sign. Silicon is brittle: its
+        strength is that of the surface.
 
         Examples
         --------
@@ -212,17 +293,23 @@ class Material:
         >>> round(leaf.youngs_modulus / 1e9, 1), round(leaf.shear_modulus / 1e9, 1)
         (169.1, 79.6)
         """
-        C = np.diag([165.7e9 - 63.9e9] * 3 + [79.6e9] * 3)
-        C[:3, :3] += 63.9e9
+        c = np.array([165.7e9, 63.9e9, 79.6e9])  # c11, c12, c44
+        both = []
+        for c11, c12, c44 in (c, c * [-73.25e-6, -91.59e-6, -60.14e-6]):
+            both.append(np.diag([c11 - c12] * 3 + [c44] * 3))
+            both[-1][:3, :3] += c12
         return Material.from_stiffness(
-            C,
+            both[0],
             along,
             width,
+            stiffness_rate=both[1],
+            temperature_range=(273.0, 373.0),
             density=2330.0,
             thermal_expansion=2.6e-6,
             name="silicon",
             source="Hopcroft, Nix and Kenny, J. Microelectromech. Syst. 19 (2010) 229-238;"
-            " expansion of Okada and Tokumaru, J. Appl. Phys. 56 (1984) 314-320",
+            " expansion of Okada and Tokumaru, J. Appl. Phys. 56 (1984) 314-320; change with the"
+            " temperature of Bourgeois et al., Proc. IEEE Frequency Control Symp. (1997) 791-799",
         )
 
     @staticmethod
@@ -264,16 +351,20 @@ class Material:
         >>> round(prong.youngs_modulus / 1e9, 1)
         78.3
         """
-        c11, c12, c13, c14, c33, c44 = 86.80e9, 7.04e9, 11.91e9, -18.04e9, 105.75e9, 58.20e9
-        C = np.array(
-            [
-                [c11, c12, c13, c14, 0.0, 0.0],
-                [c12, c11, c13, -c14, 0.0, 0.0],
-                [c13, c13, c33, 0.0, 0.0, 0.0],
-                [c14, -c14, 0.0, c44, 0.0, 0.0],
-                [0.0, 0.0, 0.0, 0.0, c44, c14],
-                [0.0, 0.0, 0.0, 0.0, c14, 0.5 * (c11 - c12)],
-            ]
+        c = np.array([86.80e9, 7.04e9, 11.91e9, -18.04e9, 105.75e9, 58.20e9])
+        per_kelvin = c * [-48.5e-6, -3000e-6, -550e-6, 101e-6, -160e-6, -177e-6]
+        C, rate = (
+            np.array(
+                [
+                    [c11, c12, c13, c14, 0.0, 0.0],
+                    [c12, c11, c13, -c14, 0.0, 0.0],
+                    [c13, c13, c33, 0.0, 0.0, 0.0],
+                    [c14, -c14, 0.0, c44, 0.0, 0.0],
+                    [0.0, 0.0, 0.0, 0.0, c44, c14],
+                    [0.0, 0.0, 0.0, 0.0, c14, 0.5 * (c11 - c12)],
+                ]
+            )
+            for c11, c12, c13, c14, c33, c44 in (c, per_kelvin)
         )
         x = as_number(along, (3,), f"{_ATTEMPT} of quartz along this direction")
         steep = float(_direction(x)[2] ** 2)
@@ -281,16 +372,25 @@ class Material:
             C,
             along,
             width,
+            stiffness_rate=rate,
+            temperature_range=(273.0, 323.0),
+            temperature=298.15,
             density=2649.0,
             thermal_expansion=13.7e-6 + (7.5e-6 - 13.7e-6) * steep,
             name="quartz",
             source="McSkimin, Andreatch and Thurston, J. Appl. Phys. 36 (1965) 1624-1632; expansion"
-            " across and along the optical axis 13.7e-6 and 7.5e-6 at room temperature",
+            " across and along the optical axis 13.7e-6 and 7.5e-6 at room temperature; change with"
+            " the temperature of Bechmann, Ballato and Lukaszek, Proc. IRE 50 (1962) 1812-1822",
         )
 
     @staticmethod
     def from_stiffness(
-        stiffness: npt.ArrayLike, along: npt.ArrayLike, width: npt.ArrayLike, **others: Any
+        stiffness: npt.ArrayLike,
+        along: npt.ArrayLike,
+        width: npt.ArrayLike,
+        *,
+        stiffness_rate: npt.ArrayLike | None = None,
+        **others: Any,
     ) -> Material:
         """Return an anisotropic material for a flexure in given directions of its axes.
 
@@ -304,6 +404,9 @@ class Material:
             C in Voigt's notation (xx, yy, zz, yz, xz, xy), in Pa.
         along, width : array_like, shape (3,)
             Directions of the flexure and of its width in the axes of C.
+        stiffness_rate : array_like, shape (6, 6), optional
+            Change of C with the temperature, in Pa/K, for the ``thermoelastic_coefficient`` of E;
+            that of G, by which flexures twist, is another one, and is not modeled.
         **others
             Density, strengths, expansion, name and source, as for `Material`.
 
@@ -364,6 +467,10 @@ class Material:
             for v, w in zip((first, second, shear), (first, first, shear), strict=True)
         )
         E, nu, G = 1.0 / s_11, -s_12 / s_11, 1.0 / s_66
+        if stiffness_rate is not None:
+            rate = as_number(stiffness_rate, (6, 6), f"{_ATTEMPT} with this stiffness_rate")
+            strain = s @ first
+            others["thermoelastic_coefficient"] = float(strain @ rate @ strain) * E
         require(
             -1.0 < nu <= 0.5,
             round(nu, 6),
@@ -388,9 +495,17 @@ def _positive(key: str, value: object, lower: float = 0.0) -> float:
     return bounded(value, attempt, lower=lower, exclusive=True)
 
 
-def _expansion(value: object) -> float | None:
-    """Return a coefficient of expansion, which may be negative, or None."""
-    return None if value is None else bounded(value, f"{_ATTEMPT} with thermal_expansion")
+def _per_kelvin(key: str, value: object) -> float | None:
+    """Return a coefficient, which may be negative, or None."""
+    return None if value is None else bounded(value, f"{_ATTEMPT} with {key}")
+
+
+def _range(value: object) -> tuple[float, float]:
+    """Return two temperatures, the lower one first."""
+    attempt = f"{_ATTEMPT} with temperature_range"
+    low, high = as_number(value, (2,), attempt).tolist()
+    require(0.0 <= low < high, value, attempt, "two temperatures in K, the lower one first")
+    return low, high
 
 
 def _strength(key: str, value: object) -> float | None:

@@ -144,6 +144,17 @@ class StressedElement(ForceElement):
                 doc="safety against fatigue if this is the extreme of a cycle",
             )
 
+    def notes(self, context: Any) -> list[str]:
+        """Name creep and stress relaxation where they matter."""
+        material = self.material.default
+        T = material.temperature
+        if "temperature" in (each.name for each in self.input_ports):
+            T = float(self.input_port("temperature").eval(context)[0])
+        if material.creep_temperature is None or material.creep_temperature > T:
+            return []
+        name = f"'{material.name}' creeps and relaxes under a lasting load at {T:.4g} K"
+        return [f"{name}, which no element models: neither forces nor positions last"]
+
     @abstractmethod
     def calc_greatest_stress(self, context: Any) -> Array:
         """Return the greatest equivalent stress in Pa."""

@@ -13,6 +13,7 @@ from flexure.blocks.math import (
     relative_pose,
     rotate_spatial,
 )
+from flexure.blocks.multibody.bodies.body_expansion import BodyExpansion
 from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
 from flexure.blocks.multibody.bodies.plant_base import TreeBase
@@ -56,6 +57,8 @@ class Body(Part):
     shape : BodyShape
         What it looks like in its frame: that of its inertia, and what `PlantBuilder.add_shape` has
         added.
+    expansion : BodyExpansion or None
+        The block with its thermal strain, after `add_thermal_expansion`.
 
     Raises
     ------
@@ -94,6 +97,60 @@ class Body(Part):
         self.frame = Frame(self.name, self)
         self.number: int | None = None
         self.tree: TreeBase | None = None
+        self.expansion: BodyExpansion | None = None
+
+    def add_thermal_expansion(
+        self, coefficient: float, *, reference_temperature: float = 293.15
+    ) -> None:
+        """Let the frames on the body move apart with its temperature.
+
+        The position p of a frame of the body becomes (1 + α (T - T_ref)) p. The plant then has the
+        input ``<name>.temperature`` in K, and the block ``<name>_expansion`` the parameters. Call
+        this before elements are attached to the body; the world may expand, too.
+
+        Parameters
+        ----------
+        coefficient : float
+            Coefficient of expansion α in 1/K.
+        reference_temperature : float
+            Temperature T_ref in K at which frames are where they were placed.
+
+        Raises
+        ------
+        DeclarationError
+            When the body expands already, or its plant is built. Building a plant raises it where
+            elements were attached before, and for joints and constraints away from the origin of
+            the body, which do not follow.
+        ValueRefusedError
+            When a number is not finite, or the temperature is negative.
+
+        See Also
+        --------
+        Beam : Expands with ``reference_temperature``.
+
+        Notes
+        -----
+        Mass, center of mass, inertia and shape stay, and so do points that an element has beside
+        its frame, as springs between points. The temperature changes slowly: its rate neither moves
+        frames nor is its work in the ledger, which balances while the temperature rests.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+        >>> table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
+        >>> table.add_thermal_expansion(23e-6)
+        >>> corner = builder.add_frame("corner", table, (0.1, 0.0, 0.0))
+        >>> context = builder.build().create_default_context()
+        >>> context.set("table.temperature", 303.15)
+        >>> print(f"{1e6 * (corner.pose(context).p[0] - 0.1):.1f} um")
+        23.0 um
+        """
+        attempt = f"Cannot let body '{self.name}' expand"
+        if self.expansion is not None or self.tree is not None:
+            state = "a body of a built plant" if self.expansion is None else "one that does"
+            raise DeclarationError(attempt, expected="a body that does not yet", found=state)
+        self.expansion = BodyExpansion(self.name, coefficient, reference_temperature, attempt)
 
     @property
     def mass(self) -> NumericParameter:
@@ -203,11 +260,17 @@ class Frame:
         self.body: Body = on.body if isinstance(on, Frame) else on
         self.X_BF: RigidTransform = RigidTransform(freeze(own.R), freeze(own.p))
 
+    def _expanded(self, context: Context) -> RigidTransform:
+        """Return the pose in the body at its temperature."""
+        if self.body.expansion is None:
+            return self.X_BF
+        return grown(self.X_BF, self.body.expansion.strain.eval(context)[0])
+
     def pose(self, context: Context, measured_in: FrameLike | None = None) -> RigidTransform:
         """Return the pose X_MF of the frame in a frame M; the world when omitted."""
         tree, number = self.place()
         placement = tree.kinematics(context)[0][number]
-        X_WF = compose_transforms((placement.R_WB, placement.p_WB), self.X_BF)
+        X_WF = compose_transforms((placement.R_WB, placement.p_WB), self._expanded(context))
         if measured_in is None:
             return X_WF
         return relative_pose(self._other(measured_in).pose(context), X_WF)
@@ -268,7 +331,7 @@ class Frame:
         tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
         A_WB = np.zeros(6) if accelerations is None else accelerations[number]
-        F = motion_at(placements[number], motions[number], A_WB, self.X_BF.p)
+        F = motion_at(placements[number], motions[number], A_WB, self._expanded(context).p)
         if measured_in is None:
             return F
         return seen_from(self._other(measured_in)._motion(context, accelerations, None), F)
@@ -307,6 +370,11 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"<Frame '{self.name}' on '{self.body.name}'>"
+
+
+def grown(X_BF: RigidTransform, strain: Array) -> RigidTransform:
+    """Return a pose in a body that is strained."""
+    return RigidTransform(X_BF.R, (1.0 + strain) * X_BF.p)
 
 
 #: What stands for a frame: the frame, or the body whose frame is meant.

@@ -17,7 +17,7 @@ from flexure.blocks.math import (
     shift_spatial_force,
     shift_spatial_velocity,
 )
-from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame, grown
 from flexure.blocks.multibody.bodies.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.bodies.plant_base import PlantBase
 from flexure.blocks.multibody.bodies.poses import POSE_SIZE, pose_from_wire
@@ -234,6 +234,8 @@ class BodyAttachment:
     offset : callable or None
         Returns how far along the x axis of the frame the element is attached, in m, for a context;
         None if it is attached at the frame.
+    strain : InputPort or None
+        Thermal strain of the body, if it expands.
     """
 
     label: str
@@ -241,18 +243,24 @@ class BodyAttachment:
     pose: InputPort | None
     velocity: InputPort | None
     offset: Calculation | None = None
+    strain: InputPort | None = None
 
     @property
     def body(self) -> Body:
         """The body to which the element is attached."""
         return self.frame.body
 
-    def X_BF(self, context: Any) -> RigidTransform:
-        """Return the pose in the body at which the element is attached."""
+    def unexpanded(self, context: Any) -> RigidTransform:
+        """Return the pose in the body at which the element is attached without thermal strain."""
         X_BF = self.frame.X_BF
         if self.offset is None:
             return X_BF
         return RigidTransform(X_BF.R, X_BF.p + self.offset(context) * X_BF.R[:, 0])
+
+    def X_BF(self, context: Any) -> RigidTransform:
+        """Return the pose in the body at which the element is attached."""
+        X_BF = self.unexpanded(context)
+        return X_BF if self.strain is None else grown(X_BF, self.strain(context)[0])
 
     def pose_of_frame(self, context: Any) -> RigidTransform:
         """Return the pose of the frame in the world; unlike `motion` it reads no velocity."""
@@ -403,7 +411,8 @@ class BodyForceElement(ForceElement):
             self._attach(label, as_frame(frame, attempt), (offsets or {}).get(label))
             for label, frame in frames.items()
         )
-        positions = [each.pose for each in self.attachments if each.pose is not None]
+        known = [port for each in self.attachments for port in (each.pose, each.strain)]
+        positions = [port for port in known if port is not None]
         velocities = [each.velocity for each in self.attachments if each.velocity is not None]
         self.position_ports, self.velocity_ports = positions, velocities
         self.given_ports = [
@@ -529,11 +538,14 @@ class BodyForceElement(ForceElement):
         return self.attachments[-1].body.model_instance
 
     def _attach(self, label: str, frame: Frame, offset: Calculation | None) -> BodyAttachment:
+        strain = None
+        if frame.body.expansion is not None:
+            strain = self.declare_vector_input(f"strain_{label}", 1, default=[0.0])
         if frame.body.is_world:
-            return BodyAttachment(label, frame, None, None, offset)
+            return BodyAttachment(label, frame, None, None, offset, strain)
         pose = self.declare_vector_input(f"pose_{label}", POSE_SIZE)
         velocity = self.declare_vector_input(f"velocity_{label}", 6)
-        return BodyAttachment(label, frame, pose, velocity, offset)
+        return BodyAttachment(label, frame, pose, velocity, offset, strain)
 
     def _calc_forces(self, context: Any) -> Sequence[Array]:
         return self._one_for_each_frame(
@@ -547,7 +559,7 @@ class BodyForceElement(ForceElement):
             calc(context), "inertias", "Return ten numbers for every frame, the world's too"
         )
         attached = zip(carried, self.attachments, strict=True)
-        return [inertia_on_body(inertia, each.X_BF(context)) for inertia, each in attached]
+        return [inertia_on_body(inertia, each.unexpanded(context)) for inertia, each in attached]
 
     def _one_for_each_frame(
         self, values: Sequence[Array], what: str, remedy: str

@@ -116,6 +116,10 @@ class Limited(LeafSystem):
             doc=f"{', '.join(each.quantity for each in self.limits)}, each over its limit",
         )
 
+    def notes(self, context: Context) -> list[str]:
+        """Return what matters in a root context beside the limits, such as creep."""
+        return []
+
     def _utilization(self, calc: Calculation, context: Any) -> Array:
         values = zip(calc(context), self.limits, strict=True)
         return scalars.array([value / limit.bound_in(context) for value, limit in values])

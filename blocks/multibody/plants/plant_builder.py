@@ -28,6 +28,7 @@ from flexure.blocks.multibody.plants.plant_wiring import (
     TERMS,
     TOTALS,
     TREE,
+    add_expansions,
     export_ports,
     force_inputs,
     inertia_inputs,
@@ -507,6 +508,7 @@ class PlantBuilder:
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
+        add_expansions(wiring, tree)
         for element in elements:
             wire_element(wiring, element)
         wire_energies(wiring, elements, tree, self._ledger)

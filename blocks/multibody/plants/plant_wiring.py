@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from flexure.blocks.multibody.bodies.bodies import Body
 from flexure.blocks.multibody.constrained_dynamics.tree import MultibodyTree
 from flexure.blocks.multibody.constraints import (
@@ -23,7 +25,7 @@ from flexure.blocks.multibody.trees.actuator import Actuator
 from flexure.blocks.multibody.trees.carried_inertia import InertiaInput
 from flexure.blocks.multibody.trees.coupled_inertia import CouplingInput
 from flexure.diagrams.building.builder import DiagramBuilder
-from flexure.diagrams.checks.errors import WiringError
+from flexure.diagrams.checks.errors import DeclarationError, WiringError, quoted
 
 #: Names of the blocks that a plant has in any case.
 TREE, TOTALS = "tree", "totals"
@@ -109,9 +111,41 @@ def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
 def _wire_motions(wiring: DiagramBuilder, element: BodyForceElement) -> None:
     """Pass an element the motion of the bodies that it is attached to."""
     for each in element.attachments:
+        expansion = each.body.expansion
+        if expansion is not None and each.strain is not None:
+            wiring.connect(expansion.strain, each.strain)
+        elif expansion is not None:
+            raise DeclarationError(
+                f"Cannot let body '{each.body.name}' expand",
+                expected="add_thermal_expansion before elements are attached",
+                found=f"'{element.name}', which was attached before",
+            )
         if each.pose is not None and each.velocity is not None:
             wiring.connect(f"{TREE}.{each.body.name}_pose", each.pose)
             wiring.connect(f"{TREE}.{each.body.name}_spatial_velocity", each.velocity)
+
+
+def add_expansions(wiring: DiagramBuilder, tree: MultibodyTree) -> None:
+    """Add the thermal strains of bodies; refuse joints and constraints that do not follow them."""
+    holding = [each for each in tree.joints if each.num_velocities < 6]
+    joints = [each for each in holding if not each.child_body.is_node]
+    for body in tree.topology.bodies:
+        if body.expansion is None:
+            continue
+        moved: list[Joint | Constraint] = [each for each in tree.constraints if body in each.bodies]
+        for joint in joints:
+            frames = joint.frame_on_parent, joint.frame_on_child
+            if any(each.body is body and np.any(each.X_BF.p) for each in frames):
+                moved.append(joint)
+        if moved:
+            raise DeclarationError(
+                f"Cannot let body '{body.name}' expand",
+                expected="joints at its origin only, and no constraints",
+                found=f"{quoted(each.name for each in moved)}, which does not follow",
+                remedy="Put the origin of the body there, or hold it by flexures",
+            )
+        wiring.add(body.expansion)
+        wiring.export_input(body.expansion.temperature, name=f"{body.name}.temperature")
 
 
 def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:

@@ -24,6 +24,7 @@ _FLAT = 1e-13  # relative: what is no difference of values
 #: Frequencies, each of which LAPACK solves by itself.
 FEW = 8
 _LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
+_INDEPENDENT = 1e4  # condition of eigenvectors up to which responses are sums over them
 _REGULAR = 1e8  # condition up to which the input is eliminated
 
 
@@ -39,6 +40,8 @@ class FrequencySearch(ABC):
     rotated : bool
         Whether the matrices come from orthogonal transformations, which spread rounding over all
         entries: then zeros among them are not exact.
+    is_precise : bool
+        Whether rounding beside the largest entry of a response may change the result.
 
     Attributes
     ----------
@@ -60,6 +63,7 @@ class FrequencySearch(ABC):
         period: float | None,
         *,
         rotated: bool = False,
+        is_precise: bool = False,
     ) -> None:
         from scipy.linalg import schur
 
@@ -67,10 +71,19 @@ class FrequencySearch(ABC):
         self.A, self.B, self.C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
         self.D, self.period, self.rotated = D, period, rotated
         self.end = np.inf if period is None else np.pi / period
-        triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
-        self._triangle: Curve = np.asarray(triangle, dtype=complex)
-        self._turn: Curve = np.asarray(turn, dtype=complex)
-        poles = np.diagonal(triangle).astype(complex)
+        values, shapes = np.linalg.eig(self.A)
+        # A = turn T back with a triangle T: diagonal where eigenvectors are well conditioned.
+        self._is_diagonal = not is_precise and len(A) > 0 and np.linalg.cond(shapes) < _INDEPENDENT
+        if self._is_diagonal:
+            self._triangle: Curve = np.diag(values).astype(complex)
+            self._turn: Curve = shapes.astype(complex)
+            self._back: Curve = np.asarray(np.linalg.inv(self._turn), dtype=complex)
+        else:
+            triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
+            self._triangle = np.asarray(triangle, dtype=complex)
+            self._turn = np.asarray(turn, dtype=complex)
+            self._back = self._turn.conj().T
+        poles: Curve = np.diagonal(self._triangle)
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
@@ -188,6 +201,8 @@ class FrequencySearch(ABC):
         ``away`` has the shape (n, k), ``right`` (n, 1), (n, k) or (n, 1, m).
         """
         T, (n, k) = self._triangle, away.shape
+        if self._is_diagonal:
+            return np.asarray(right / away.reshape(n, k, *[1] * (right.ndim - 2)))
         if k <= FEW:
             right = np.broadcast_to(right, (n, k, *right.shape[2:]))
             columns = [solved_triangle(T, away[:, j], right[:, j]) for j in range(k)]

@@ -423,8 +423,10 @@ def _verdict(
     every = np.linalg.eigvals(loop.A).astype(complex)
     rest = fate(hidden, every, loop.period)
     notes = ["the loop gain is zero: no small change comes back"] if is_open else []
-    whole = _closed(loop.A, loop.B, loop.C, loop.D)[0]
-    staying = lasting_states(whole, loop.state_names, loop.period)
+    staying: list[str] = []
+    if neutral.size or A is not loop.A:
+        whole = _closed(loop.A, loop.B, loop.C, loop.D)[0]
+        staying = lasting_states(whole, loop.state_names, loop.period)
     if neutral.size:
         notes.append(f"motions of {quoted(staying)} neither decay nor grow in the closed loop")
     elif staying:

@@ -50,9 +50,11 @@ class NyquistCurve(FrequencySearch):
         That is the rounding of each entry of the matrices, to first order.
         """
         away, poles, x = self._states(frequency)
-        y = self._turn.conj() @ _forward_substitution(
-            self._triangle, away, (self.C @ self._turn)[0]
-        )
+        row = (self.C @ self._turn)[0]
+        if self._is_diagonal:
+            y = self._back.T @ (row[:, np.newaxis] / away)
+        else:
+            y = self._turn.conj() @ _forward_substitution(self._triangle, away, row)
         (by_A, by_B, by_C), direct = self._entries, self.D[0, 0]
         noise = np.sum(np.abs(y) * (by_A @ np.abs(x) + by_B), axis=0)
         noise = _ROUNDING * (noise + (by_C @ np.abs(x))[0] + abs(direct))
@@ -65,13 +67,13 @@ class NyquistCurve(FrequencySearch):
         One step of refinement keeps zeros of the matrices: where L falls as 1/s², no rounding of a
         term with 1/s hides its phase.
         """
-        s, turn = self._points(frequency), self._turn
+        s, turn, back = self._points(frequency), self._turn, self._back
         away = s - np.diagonal(self._triangle)[:, np.newaxis]
         poles = np.any(away == 0.0, axis=0)
         away[away == 0.0] = 1.0
-        x = turn @ self._solved(away, turn.conj().T @ self.B)
+        x = turn @ self._solved(away, back @ self.B)
         left_over = self.B - (s * x - self.A @ x)
-        return away, poles, x + turn @ self._solved(away, turn.conj().T @ left_over)
+        return away, poles, x + turn @ self._solved(away, back @ left_over)
 
     def sizes(self, frequency: FloatArray) -> FloatArray:
         """Return |L|."""

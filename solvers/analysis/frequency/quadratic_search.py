@@ -53,7 +53,7 @@ class QuadraticSearch(FrequencySearch):
         of_output: bool = False,
         neutral: FloatArray | None = None,
     ) -> None:
-        super().__init__(A, B, C, D, period)
+        super().__init__(A, B, C, D, period, is_precise=S != 0.0 or of_output)
         self._weights, self._of_output = (Q, S, R), of_output
         self._neutral = np.zeros(0) if neutral is None else neutral
         if S != 0.0:
@@ -71,7 +71,7 @@ class QuadraticSearch(FrequencySearch):
         away = self._points(frequency) - np.diagonal(self._triangle)[:, np.newaxis]
         poles = np.any(away == 0.0, axis=0)
         away[away == 0.0] = 1.0
-        driven = (self._turn.conj().T @ self.B)[:, np.newaxis, :]
+        driven = (self._back @ self.B)[:, np.newaxis, :]
         states = self._solved(away, driven).transpose(1, 0, 2)
         responses = np.asarray((self.C @ self._turn) @ states + self.D, dtype=complex)
         responses[poles] = np.nan

@@ -238,7 +238,7 @@ class _Climb:
         return scales_of(self.at(frequency), self.scales, enough)
 
     def _take(self, frequency: float) -> None:
-        scales, value = self._bound(frequency)
+        scales, value = self._bound(frequency, self.best)
         if value > self.best:
             self.best, self.where, self.scales = value, frequency, scales
 

@@ -113,9 +113,16 @@ def reachable(A: FloatArray, B: FloatArray, tolerance: float) -> tuple[FloatArra
 
     The staircase: B moves some directions, A carries these into others, and so on.
     """
+    from scipy.linalg import hessenberg
+
     n = len(A)
     basis, reached = np.eye(n), 0
     limit = tolerance * max(np.linalg.norm(A), np.linalg.norm(B), np.finfo(float).tiny)
+    if n and B.shape[1] == 1:  # the staircase of one column is a Hessenberg form
+        turn = np.linalg.qr(B, mode="complete")[0]
+        stairs, inner = hessenberg(turn.T @ A @ turn, calc_q=True)
+        sizes = np.abs(np.append(np.linalg.norm(B), np.diagonal(stairs, -1)))
+        return turn @ inner, int(np.argmax(np.append(sizes, 0.0) <= limit))
     step = B
     while reached < n and step.shape[1]:
         turn, sizes, _ = np.linalg.svd(step)

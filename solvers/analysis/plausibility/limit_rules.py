@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from flexure.blocks.multibody.force_elements.limits import Limit, limited_elements
-from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError, quoted
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.interface.html import fold, heading, note
 from flexure.diagrams.interface.result_classes import Answer
@@ -102,6 +102,8 @@ class LimitCheck(Answer):
         The system that was checked.
     usages : tuple of Usage
         All limits of all elements, the largest utilization first.
+    notes : dict of str to list of str
+        What elements do not model and matters there, such as creep, with the paths of elements.
 
     See Also
     --------
@@ -123,8 +125,10 @@ class LimitCheck(Answer):
 
     _function = "check_limits"
 
-    def __init__(self, name: str, usages: Sequence[Usage]) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, usages: Sequence[Usage], notes: dict[str, list[str]] | None = None
+    ) -> None:
+        self.name, self.notes = name, notes or {}
         self.usages = tuple(
             sorted(usages, key=lambda each: -np.nan_to_num(each.utilization, nan=np.inf))
         )
@@ -162,7 +166,11 @@ class LimitCheck(Answer):
         yield heading("Limits", self.name, self._head())
         for each in self:
             yield fold(f"{each.path}: {each.what}", note(f"{each.why}. {each.look}."), opened=True)
+        yield from map(note, self._noted())
         yield from self.table()._pieces()
+
+    def _noted(self) -> list[str]:
+        return [f"{quoted(paths)}: {text}" for text, paths in self.notes.items()]
 
     def __str__(self) -> str:
         most = (
@@ -170,7 +178,11 @@ class LimitCheck(Answer):
         )
         if most:
             most += f"{self.usages[0].quantity} by {100.0 * self.usages[0].utilization:.0f} %"
-        return "\n".join([f"'{self.name}': {self._head()}{most}", *map(str, self)])
+        noted = [
+            textwrap.fill(f"Note: {each}.", WIDTH, subsequent_indent="    ")
+            for each in self._noted()
+        ]
+        return "\n".join([f"'{self.name}': {self._head()}{most}", *map(str, self), *noted])
 
     def __repr__(self) -> str:
         return str(self)
@@ -235,7 +247,7 @@ def check_limits(
     attempt = "Cannot check limits"
     if isinstance(of, System):
         start = start_context(of, context, f"{attempt} of '{of.label}'")
-        return LimitCheck(of.label, list(usages(start)))
+        return LimitCheck(of.label, list(usages(start)), _notes(start))
     if context is not None or not isinstance(of, SimulationResult | Points):
         given = " ".join(f"{of!r:.200}".split())
         raise DeclarationError(
@@ -254,7 +266,16 @@ def check_limits(
             else:
                 there, when = of.context(worst), f"at point {worst}"
             found.append(_usage(path, limit, there, shares[worst, k], when))
-    return LimitCheck(of.system.label, found)
+    return LimitCheck(of.system.label, found, _notes(at))
+
+
+def _notes(context: Context) -> dict[str, list[str]]:
+    """Return the notes of all elements, each with the paths of the elements that have it."""
+    notes: dict[str, list[str]] = {}
+    for path, element in limited_elements(context):
+        for each in element.notes(context):
+            notes.setdefault(each, []).append(path)
+    return notes
 
 
 def usages(context: Context) -> Iterator[Usage]:

@@ -18,22 +18,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.checks.errors import EvaluationError, quoted
 from flexure.diagrams.contexts.context import Context
-from flexure.diagrams.scalars.expressions.branches import explore
-from flexure.diagrams.values.arrays import FloatArray, conform, freeze
+from flexure.diagrams.values.arrays import FloatArray, freeze
 from flexure.diagrams.values.events import Event, Periodic, Settling, Witness
 from flexure.solvers.analysis.equations.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.sensitivities.sampled_slopes import SampledSlopes
 from flexure.solvers.native.kernels.parts.run import MOST_ROUNDS
+from flexure.solvers.native.programs.system_trace import read_witness
 from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.trace import TIME, Key, SymbolicStore, trace
 
 if TYPE_CHECKING:
@@ -127,12 +125,8 @@ class EventSlopes(SampledSlopes):
         layout = self._store.layout
 
         def read(store: SymbolicStore) -> list[object]:
-            values = []
-            for leaf, event in chosen:
-                calc = partial(without_trace, _witness(event).calc, store.leaves[leaf.position])
-                value = explore(store.graph, calc)
-                values += conform(value, 1, partial(getattr, event, "label")).tolist()
-            return values
+            pairs = ((store.leaves[leaf.position], event) for leaf, event in chosen)
+            return [read_witness(store, *pair)[0] for pair in pairs]
 
         def made() -> TracedEquations:
             return TracedEquations(layout, trace(layout, read), wanted)

@@ -13,7 +13,7 @@ from flexure.diagrams.checks.errors import EvaluationError, UnknownNameError, Va
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import WAYS, Place, Way, find_place, is_signal, path_of
 from flexure.diagrams.values.arrays import FloatArray, as_number, as_numbers
-from flexure.diagrams.values.events import Forced, Initialization
+from flexure.diagrams.values.events import Forced, Initialization, Settling, Witness
 from flexure.diagrams.values.state import DiscreteState
 from flexure.solvers.analysis.equations.equations import (
     Shown,
@@ -21,6 +21,8 @@ from flexure.solvers.analysis.equations.equations import (
     shown,
     state_names,
 )
+from flexure.solvers.design.optimal_motion.phases import Phase, Switch
+from flexure.solvers.results.records.history import Snapshot
 from flexure.solvers.tracing.trace import INPUT
 
 #: The name of the final time among costs.
@@ -70,6 +72,10 @@ class MotionProblem:
         Slot and components of each signal, as `read_equations` takes them.
     duration : tuple of float
         Shortest and longest duration in seconds.
+    switches : list of Switch
+        Updates at crossings and those that settle, if motions ``through_events`` are allowed.
+    phases : list of Phase
+        Stretches between them: one, unless the guess has more.
     breaks : list of float
         Instants at which sources jump or bend, as parts of a fixed duration.
     """
@@ -87,13 +93,15 @@ class MotionProblem:
         cost: Any,
         final_cost: Any,
         targets: Any,
+        through_events: bool = False,
     ) -> None:
         self.context, self.attempt = context, attempt
         self.system, self.layout = context.system, context.store.layout
         self.states = state_names(context)
         self.signals: list[Shown] = []
         self._count = 0
-        _refuse_events(context, attempt)
+        self.switches = _switches(context, attempt, through_events)
+        self.phases = [Phase(Snapshot.of(context))]
         require(self.states, 0, attempt, "a system with continuous states")
         self.duration = self._checked_duration(t_final)
         self._set_inputs(mapping(inputs, _FORM, f"{attempt} with these inputs", keys=WAYS))
@@ -109,6 +117,11 @@ class MotionProblem:
         return self.duration[0] < self.duration[1]
 
     @property
+    def free_durations(self) -> bool:
+        """Whether the durations of phases are free."""
+        return self.free_time or len(self.phases) > 1
+
+    @property
     def input_names(self) -> list[str]:
         """One path for each component of the free inputs."""
         return [
@@ -117,6 +130,11 @@ class MotionProblem:
             for names in [each.place.names]
             for name in names
         ]
+
+    def set_phases(self, phases: list[Phase]) -> None:
+        """Set the phases; sources that jump at known times allow a single one."""
+        self.phases = phases
+        self.breaks = self._breaks()
 
     def held_inputs(self) -> FloatArray:
         """Return the values that the inputs have in the context, moved into their bounds."""
@@ -252,9 +270,9 @@ class MotionProblem:
                 following = float(leaf.system.calc_next_break_time(leaf))
                 if not following < start + self.duration[1]:
                     break
-                if self.free_time:
+                if self.free_durations:
                     raise ValueRefusedError(
-                        f"{self.attempt} with a free final time",
+                        f"{self.attempt} with a free final time or state events",
                         expected="sources that are smooth in time",
                         found=f"'{leaf.system.path}', which jumps or bends at {following:g} s",
                         remedy="Fix t_final, or replace the source by a Constant",
@@ -304,20 +322,27 @@ def _spread(value: Any, size: int, attempt: str) -> FloatArray:
     return np.array(np.broadcast_to(number, (size,)))
 
 
-def _refuse_events(context: Context, attempt: str) -> None:
-    """Refuse blocks with events that change values during a motion, and blocks that jump."""
-    for leaf in context.leaves():
+def _switches(context: Context, attempt: str, through_events: bool) -> list[Switch]:
+    """Return the updates at crossings; refuse other events, and blocks that jump."""
+    found: list[Switch] = []
+    for position, leaf in enumerate(context.store.leaves):
         system = leaf.system
-        changing = (
-            f"its {each.kind} update"
-            for each in system.events
-            if each.kind != "publish" and not isinstance(each.trigger, (Forced, Initialization))
-        )
-        found = next(changing, "its output, which jumps" if system.has_jumps else None)
-        if found:
+        refused = "its output, which jumps" if system.has_jumps else ""
+        remedy = "Optimize the plant without this block, or replace it by a smooth one"
+        for event in system.events:
+            if event.kind == "publish" or isinstance(event.trigger, (Forced, Initialization)):
+                continue
+            if isinstance(event.trigger, (Witness, Settling)):
+                found.append((position, event))
+                if through_events:
+                    continue
+                remedy += ". Motions through its events begin from a run: guess='simulated'"
+            refused = refused or f"its {event.kind} update"
+        if refused:
             raise EvaluationError(
                 attempt,
                 expected="equations that are smooth: no sampled blocks, relays or resets",
-                found=f"'{system.label}' with {found}",
-                remedy="Optimize the plant without this block, or replace it by a smooth one",
+                found=f"'{system.label}' with {refused}",
+                remedy=remedy,
             )
+    return found

@@ -22,6 +22,7 @@ from flexure.solvers.design.optimal_motion.motion_replay import Player, run_so_f
 from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, require_finite
 from flexure.solvers.design.optimal_motion.transcription import (
     Plan,
+    Scales,
     Transcription,
     nominal_scales,
 )
@@ -116,7 +117,7 @@ class MotionSearch:
                 break
             collocation, near = collocation.with_mesh(mesh, FINER), True
             largest = np.maximum(np.abs(plan.inputs).max(axis=1), _SMALL * scales[1])
-            scales = sizes, largest, plan.duration
+            scales = sizes, largest, plan.durations
         assert self.found is not None
         return self.found
 
@@ -127,30 +128,30 @@ class MotionSearch:
         near[[0, -1]] = False
         return np.union1d(uniform[~near], breaks)
 
-    def _refuse_jumps(self, scales: tuple[FloatArray, FloatArray, float]) -> None:
+    def _refuse_jumps(self, scales: Scales) -> None:
         """Look for jumps in the box of the bounds, and of nominal sizes where there are none."""
         functions, problem = self.functions, self.problem
         size = np.concatenate(scales[:2])
         sides = (functions.path_lower, functions.path_upper)
         lower, upper = np.where(np.isinf(sides), [-size, size], sides)
-        n = len(problem.states)
-        lower[n:] = np.maximum(lower[n:], problem.input_lower)
-        upper[n:] = np.minimum(upper[n:], problem.input_upper)
+        n = len(scales[0])
+        lower[n:] = np.maximum(lower[n:], functions.start_lower[n:])
+        upper[n:] = np.minimum(upper[n:], functions.start_upper[n:])
         functions.refuse_jumps(np.minimum(lower, upper), upper, problem.context.time)
 
     def _check_guess(self, guess: Plan) -> None:
         """Refuse a guess along which equations are not finite."""
         instants = np.linspace(0.0, 1.0, 7)
-        times = self.problem.context.time + guess.duration * instants
+        times = guess.times_at(self.problem.context.time, instants)
         found = self.functions.running.map(7)(
-            guess.states_at(instants), guess.inputs_at(instants), times[np.newaxis]
+            guess.states_at(instants), guess.inputs_at(instants), times
         )
-        require_finite(np.array(found[0]), self.problem.states, self.problem.attempt)
+        require_finite(np.array(found[0]), self.functions.names, self.problem.attempt)
 
     def _solved(
         self,
         collocation: Collocation,
-        scales: tuple[FloatArray, FloatArray, float],
+        scales: Scales,
         guess: Plan,
         near: bool,
         refinement: int,
@@ -214,15 +215,15 @@ class MotionSearch:
             return outcome
         if float(np.max(np.abs(violations), initial=0.0)) < _SLIGHT:
             return self._minimize(made, point.unknowns, near=False)
-        names = [(name, at) for name, instants in made.rows for at in instants.tolist()]
+        names = [(*where, at) for *where, instants in made.rows for at in instants.tolist()]
         names += made.soft_names()
         units = np.concatenate([made.row_scale[rows], np.tile(made.state_scale, points)[unknowns]])
         worst = int(np.argmax(np.abs(violations)))
         plan = made.plan(point.unknowns)
         self.found = Found(plan, None, np.inf, self._iterations, 0)
-        (name, at), missed = names[worst], abs(violations[worst]) * units[worst]
+        (name, phase, at), missed = names[worst], abs(violations[worst]) * units[worst]
         side = "above" if violations[worst] > 0.0 else "below"
-        time = self.problem.context.time + at * plan.duration
+        time = float(plan.times_at(self.problem.context.time, np.array([at]))[phase, 0])
         others = len({names[k][0] for k in np.flatnonzero(np.abs(violations) > _SLIGHT)}) - 1
         also = f"; {others} other signals miss their bounds, too" if others else ""
         raise EvaluationError(
@@ -284,31 +285,34 @@ class MotionSearch:
 
     def _sizes(self, plan: Plan, nominal: FloatArray) -> FloatArray:
         """Return the size of each state during a plan."""
-        largest = np.abs(plan.states).max(axis=1)
         layout = self.problem.layout
+        largest = np.abs(plan.states).max(axis=1).reshape(-1, layout.num_states)
         for position in layout.tallying:  # what projections add up is compared with its block
             span, tally = layout.x_slices[position], layout.leaves[position].tally
             added = slice(span.stop - tally.size, span.stop)  # type: ignore[union-attr]
-            largest[added] = np.maximum(largest[added], largest[span].max())
+            largest[:, added] = np.maximum(
+                largest[:, added], largest[:, span].max(1)[:, np.newaxis]
+            )
+        largest = np.tile(largest.max(axis=0), len(largest))
         return np.where(largest > _SMALL * nominal, largest, nominal)
 
     def replayed(self, plan: Plan, sizes: FloatArray) -> tuple[SimulationResult | None, float]:
         """Return the replay of a plan, and its largest error in units of the sizes of states."""
-        collocation = plan.collocation
-        times = self.problem.context.time + plan.duration * collocation.mesh
-        values = plan.inputs
-        if self._kind == "hold":
-            values = np.column_stack([values, values[:, -1]])
+        at, values = plan.node_times(self.problem.context.time), plan.along(plan.node_inputs)
+        nodes, n = plan.along(plan.nodes), len(self.problem.states)
         rtol = min(1e-10, 1e-6 * self._tolerance)
         options = {"rtol": rtol, "atol": max(rtol * float(np.min(sizes)), 1e-16)}
         try:
-            run = self._player.play(times, values, self._kind, plan.states[:, 0], **options)
+            run = self._player.play(at, values, self._kind, nodes[:, 0], **options)
         except SimulationError as error:
             return run_so_far(error), np.inf
         if run.outcome != "completed":
             return run, np.inf
-        distance = np.abs(states_of(run, times) - plan.nodes) / sizes[:, np.newaxis]
-        return run, float(np.max(distance))
+        distance = np.abs(states_of(run, at) - nodes) / sizes[:n, np.newaxis]
+        inner = np.ones(len(at), dtype=bool)
+        ends = np.arange(1, len(plan.durations)) * (plan.collocation.intervals + 1)
+        inner[[*(ends - 1), *ends]] = False  # there, events of the replay come earlier or later
+        return run, float(np.max(distance[:, inner]))
 
     def _refined(self, plan: Plan, sizes: FloatArray, error: float) -> FloatArray:
         """Return a mesh with intervals divided where the plan breaks the equations most."""
@@ -318,11 +322,12 @@ class MotionSearch:
         step = 1e-6 * np.repeat(lengths, len(_PARTS))
         ahead, behind = plan.states_at(instants + step), plan.states_at(instants - step)
         slopes = (ahead - behind) / (2.0 * step)
-        times = self.problem.context.time + plan.duration * instants
+        times = plan.times_at(self.problem.context.time, instants)
         rates, _ = self.functions.running.map(len(instants))(
-            plan.states_at(instants), plan.inputs_at(instants), times[np.newaxis]
+            plan.states_at(instants), plan.inputs_at(instants), times
         )
-        wrong = np.abs(slopes - plan.duration * np.array(rates)) / sizes[:, np.newaxis]
+        spans = np.repeat(plan.durations, len(self.problem.states))[:, np.newaxis]
+        wrong = np.abs(slopes - spans * np.array(rates)) / sizes[:, np.newaxis]
         residual = wrong.max(axis=0).reshape(len(lengths), -1).mean(axis=1) * lengths
         residual = np.maximum(residual, 1e-300)
         if collocation.count == FIRST:  # the next mesh has a higher order

@@ -27,6 +27,7 @@ from flexure.solvers.design.optimal_motion.collocation import FIRST, KINDS, METH
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem, checked_method
 from flexure.solvers.design.optimal_motion.motion_replay import states_of
 from flexure.solvers.design.optimal_motion.motion_search import Found, MotionSearch
+from flexure.solvers.design.optimal_motion.phases import Phase, phases_of
 from flexure.solvers.design.optimal_motion.transcription import Plan
 from flexure.solvers.results.records.result import SimulationResult
 from flexure.solvers.simulation.run_control.progress_bar import ProgressBar
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_INTERVALS = 5000
+_SAMPLES = 201  # of each phase of a run that is a guess
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +50,7 @@ class OptimalMotion(Answer):
     Attributes
     ----------
     time : ndarray, shape (k,)
-        Nodes of the mesh in seconds.
+        Nodes of the mesh in seconds; two at each state event, before and behind it.
     inputs : dict
         The inputs at these times by path: arrays of shape (k,) or (k, size). Between them, inputs
         follow straight lines, or are held with ``kind="hold"``.
@@ -69,6 +71,8 @@ class OptimalMotion(Answer):
         How the search ended. Only results that errors carry are not solved.
     intervals, iterations, refinements : int
         Size of the mesh, iterations of the solver, and how often the mesh was refined.
+    event_times : ndarray
+        Times of the state events on the way in seconds.
     how : str
         Method and mesh in words.
     system : System
@@ -93,12 +97,14 @@ class OptimalMotion(Answer):
     intervals: int
     iterations: int
     refinements: int
+    event_times: FloatArray
     how: str
     system: System
     context: Context
     _kind: str = field(repr=False)
     _shown: tuple[str, ...] = field(repr=False)
     _plan: Plan = field(repr=False)
+    _phases: list[Phase] = field(repr=False)
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         return self.sample(signal, self.time)
@@ -236,7 +242,8 @@ def optimal_motion(
     Parameters
     ----------
     system : System
-        A block or diagram whose equations can be traced, without sampled blocks and events.
+        A block or diagram whose equations can be traced, without sampled blocks. State events need
+        a guess that passes through them.
     context : Context or None
         A root context with the time and states of the start and all other values; it is not
         changed. None for a default context.
@@ -260,7 +267,7 @@ def optimal_motion(
     targets : mapping, optional
         Values from which the signals of ``cost`` are to differ little; 0 when omitted.
     intervals : int
-        Intervals of the first mesh.
+        Intervals of the first mesh, between state events.
     method : {"hermite_simpson", "radau"}
         Collocation at the ends and the middle of each interval (Lobatto IIIA, order 4), or at three
         points behind its beginning (Radau IIA, order 5), which damps stiff modes.
@@ -268,7 +275,8 @@ def optimal_motion(
         Whether inputs follow straight lines between the nodes of the mesh, or are held.
     guess : {"straight", "simulated"}, OptimalMotion or SimulationResult
         Where the solver begins: straight lines from start to end, a simulation with the inputs of
-        the context, a former motion, or a run of the same system.
+        the context, a former motion, or a run of the same system. The motion passes through the
+        same state events as the last three, in the same order, at times that are free.
     tolerance : float
         Largest error of the replay, see `OptimalMotion`.
     max_refinements : int
@@ -293,7 +301,8 @@ def optimal_motion(
     TraceError
         When the equations cannot be traced.
     EvaluationError
-        When equations jump, or no motion keeps the bounds, or the solver finds none. Its attribute
+        When equations jump, an event sets a discrete value that depends on states and acts on the
+        motion, no motion keeps the bounds, or the solver finds none. Its attribute
         ``result`` is then the `OptimalMotion` that comes nearest, or None.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the best motion so far, or None.
@@ -320,6 +329,11 @@ def optimal_motion(
     plan by more than the tolerance, intervals are divided according to their residuals. Motions
     near an unstable equilibrium amplify all errors: there, the replay shows what the inputs do
     without feedback.
+
+    Between state events, the motion consists of phases, each with its own states, inputs and
+    duration. A phase ends where the witness function of its event is zero, and the next one begins
+    with what the updates return. Functions that keep a sign during a phase of the guess keep it in
+    the motion; the replay shows whether other events occur. Inputs may jump at events.
 
     The solution is a local one: another guess can lead to another motion. Quaternions and closed
     loops are projected at the end of each interval, as in simulations. Bounds hold at the points of
@@ -353,6 +367,7 @@ def optimal_motion(
         cost=cost,
         final_cost=final_cost,
         targets=targets,
+        through_events=not isinstance(guess, str) or guess == "simulated",
     )
     first = count_of(intervals, "intervals", attempt, minimum=1)
     require(first <= _MOST_INTERVALS, intervals, attempt, f"at most {_MOST_INTERVALS} intervals")
@@ -401,6 +416,7 @@ def _first_plan(problem: MotionProblem, guess: Any, attempt: str) -> Plan:
         paths = [each.place.path for each in problem.inputs]
         expected = f"a motion with the same inputs, {quoted(paths)}, as guess"
         require([*guess.inputs] == paths, quoted(guess.inputs), attempt, expected)
+        problem.phases = guess._phases
         return guess._plan
     low, high = problem.duration
     duration = 0.5 * (low + high)
@@ -408,23 +424,39 @@ def _first_plan(problem: MotionProblem, guess: Any, attempt: str) -> Plan:
     start = np.clip(problem.context.store.x, problem.start_lower, problem.start_upper)
     if isinstance(guess, SimulationResult):
         require(guess.system is problem.system, guess, attempt, "a run of the same system")
-        times = np.linspace(guess.time[0], guess.time[-1], 201)
-        span = float(np.clip(times[-1] - times[0], low, high))
-        paths = [each.place.path for each in problem.inputs]
-        columns = guess.sample_all(paths, times)
-        given = np.concatenate([np.reshape(each, (len(times), -1)) for each in columns], axis=1).T
-        return _plan_of(states_of(guess, times), given, span)
+        span = float(np.clip(guess.time[-1] - guess.time[0], low, high))
+        return _plan_of_run(problem, guess, guess.context.clone(), span)
     checked_method(guess, dict.fromkeys(("straight", "simulated")), "guess", attempt)
     if guess == "simulated":
         first = problem.context.clone()
         first.continuous_state = start
         for each, numbers in zip(problem.inputs, _parts(problem, held), strict=True):
             each.set(first, numbers)
-        times = problem.context.time + np.linspace(0.0, duration, 201)
-        states = states_of(simulate(problem.system, float(times[-1]), context=first), times)
-        return _plan_of(states, np.tile(held[:, np.newaxis], len(times)), duration)
+        run = simulate(problem.system, problem.context.time + duration, context=first)
+        return _plan_of_run(problem, run, first, duration)
     last = _straight_end(problem, start)
-    return _plan_of(np.column_stack([start, last]), np.column_stack([held, held]), duration)
+    return _plan_of(
+        np.column_stack([start, last]), np.column_stack([held, held]), np.array([duration])
+    )
+
+
+def _plan_of_run(
+    problem: MotionProblem, run: SimulationResult, context: Context, duration: float
+) -> Plan:
+    """Return the states and inputs of a run, with its phases if it passes through events."""
+    problem.set_phases(phases_of(context, problem.switches, run, problem.attempt))
+    paths = [each.place.path for each in problem.inputs]
+    states, inputs = [], []
+    for phase in problem.phases:
+        times = np.linspace(phase.begin, phase.end, _SAMPLES)
+        columns = run.sample_all(paths, times)
+        inputs += [np.reshape(each, (len(times), -1)).T for each in columns]
+        states.append(states_of(run, times))
+        if phase.event is not None:
+            states[-1][:, -1] = phase.last
+    spans = np.array([phase.end - phase.begin for phase in problem.phases])
+    spans *= duration / float(np.sum(spans))
+    return _plan_of(np.concatenate(states), np.concatenate(inputs), spans)
 
 
 def _parts(problem: MotionProblem, numbers: FloatArray) -> list[FloatArray]:
@@ -450,11 +482,11 @@ def _straight_end(problem: MotionProblem, start: FloatArray) -> FloatArray:
     return last
 
 
-def _plan_of(states: FloatArray, inputs: FloatArray, duration: float) -> Plan:
+def _plan_of(states: FloatArray, inputs: FloatArray, durations: FloatArray) -> Plan:
     """Return states and inputs at equal distances as a plan of straight lines."""
     count = states.shape[1] - 1
     mesh = np.linspace(0.0, 1.0, count + 1)
-    return Plan(StraightLines(mesh), states, inputs, duration, np.zeros((0, 0)), np.nan)
+    return Plan(StraightLines(mesh), states, inputs, durations, np.zeros((0, 0)), np.nan)
 
 
 class StraightLines(Collocation):
@@ -474,9 +506,8 @@ def _answer(
     """Return what a search found in the terms of the user."""
     plan, context = found.plan, problem.context.clone()
     collocation = plan.collocation
-    context.store.set_motion(context.time, freeze(plan.states[:, 0].copy()))
-    nodes = np.minimum(np.arange(collocation.intervals + 1), collocation.inputs - 1)
-    values = plan.inputs[:, nodes]  # of held inputs, the last value counts twice
+    context.store.set_motion(context.time, freeze(plan.states[: len(problem.states), 0].copy()))
+    values = plan.along(plan.node_inputs)
     inputs = {
         each.place.path: freeze(part[0].copy() if len(part) == 1 else part.T.copy())
         for each, part in zip(problem.inputs, _parts(problem, values), strict=True)
@@ -486,9 +517,9 @@ def _answer(
     words = {"hermite_simpson": "Hermite-Simpson", "radau": "Radau"}[method]
     again = f", refined {found.refinements} times" if found.refinements else ""
     return OptimalMotion(
-        time=freeze(problem.context.time + plan.duration * collocation.mesh),
+        time=freeze(plan.node_times(problem.context.time)),
         inputs=ByPath(problem.system, inputs, "the inputs of the motion"),
-        states=freeze(plan.nodes.T.copy()),
+        states=freeze(plan.along(plan.nodes).T.copy()),
         state_names=tuple(problem.states),
         cost=plan.cost,
         t_final=problem.context.time + plan.duration,
@@ -498,10 +529,12 @@ def _answer(
         intervals=collocation.intervals,
         iterations=found.iterations,
         refinements=found.refinements,
+        event_times=freeze(plan.times_at(problem.context.time, np.zeros(1))[1:, 0]),
         how=f"{words} on {collocation.intervals} intervals{again}, {found.iterations} iterations",
         system=problem.system,
         context=context,
         _kind=kind,
         _shown=tuple(dict.fromkeys(chosen)),
         _plan=plan,
+        _phases=problem.phases,
     )

@@ -10,23 +10,28 @@ import numpy as np
 from flexure.diagrams.values.arrays import FloatArray
 from flexure.solvers.design.optimal_motion.collocation import Collocation
 from flexure.solvers.design.optimal_motion.motion_problem import MotionProblem
-from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions
+from flexure.solvers.design.optimal_motion.node_functions import NodeFunctions, Row
 
+#: Sizes of states, of inputs and of durations.
+Scales = tuple[FloatArray, FloatArray, FloatArray]
+_BEFORE = 1e-9  # of the motion, in which inputs go over to their values behind an event
+_SHORTEST = 1e-3  # part of its share of the whole motion that a phase takes at least
 _PEAK = 2.0  # of a rate, in units of its mean: that of smooth motions from rest to rest
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """States, inputs and duration on a mesh: a guess, or what the solver found.
+    """States, inputs and durations on a mesh: a guess, or what the solver found.
 
     States are those at the points, inputs those at the nodes of the mesh, or on the intervals if
-    they are held. Rates are derivatives by the part of the duration, at the evaluations.
+    they are held; both of all phases, end to end. Rates are derivatives by the part of the
+    duration, at the evaluations.
     """
 
     collocation: Collocation
     states: FloatArray
     inputs: FloatArray
-    duration: float
+    durations: FloatArray
     rates: FloatArray
     cost: float
 
@@ -39,15 +44,43 @@ class Plan:
         return self.collocation.inputs_at(self.inputs, instants)
 
     @property
+    def duration(self) -> float:
+        """The duration of the whole motion."""
+        return float(np.sum(self.durations))
+
+    def times_at(self, start: float, instants: FloatArray) -> FloatArray:
+        """Return the times at parts of the durations, shape (phases, instants)."""
+        begins = start + np.cumsum(self.durations) - self.durations
+        times: FloatArray = begins[:, np.newaxis] + np.outer(self.durations, instants)
+        return times
+
+    def node_times(self, start: float) -> FloatArray:
+        """Return the times of the nodes of all phases, which end just before events."""
+        times = self.times_at(start, self.collocation.mesh)
+        times[:-1, -1] -= _BEFORE * self.duration
+        return times.ravel()
+
+    def along(self, values: FloatArray) -> FloatArray:
+        """Return values at the nodes of all phases, one after the other."""
+        count = len(self.durations)
+        return np.hstack([*values.reshape(count, -1, values.shape[1])])
+
+    @property
     def nodes(self) -> FloatArray:
         """The states at the nodes of the mesh."""
         return self.states[:, :: self.collocation.per_interval]
 
+    @property
+    def node_inputs(self) -> FloatArray:
+        """The inputs at the nodes of the mesh; held ones count twice at the end of a phase."""
+        nodes = np.minimum(np.arange(self.collocation.intervals + 1), self.collocation.inputs - 1)
+        return self.inputs[:, nodes]
+
 
 class Transcription:
-    """A nonlinear program in scaled unknowns: states at points, inputs at nodes, the duration.
+    """A nonlinear program in scaled unknowns: states at points, inputs at nodes, durations.
 
-    States, inputs and the duration are divided by ``scales``, and the cost by ``cost_scale``, by
+    States, inputs and durations are divided by ``scales``, and the cost by ``cost_scale``, by
     default its change at unknowns of half their size.
 
     Attributes
@@ -56,11 +89,11 @@ class Transcription:
         Unknowns ``x``, objective ``f`` and constraints ``g``, as `casadi.nlpsol` takes them.
     lower, upper, row_lower, row_upper : ndarray
         Bounds of the unknowns and of the constraints.
-    rows : list of (str, ndarray)
-        Name of each group of constraints beside the equations of motion, and the instants of its
-        members, in the order of the constraints behind them.
+    rows : list of (str, int, ndarray)
+        Name of each group of constraints beside the equations of motion, its phase, and the
+        instants of its members, in the order of the constraints behind them.
     equations : int
-        How many of the constraints are the equations of motion.
+        How many of the constraints are the equations of motion and of the events in it.
     """
 
     def __init__(
@@ -68,7 +101,7 @@ class Transcription:
         ca: Any,
         functions: NodeFunctions,
         collocation: Collocation,
-        scales: tuple[FloatArray, FloatArray, float],
+        scales: Scales,
         cost_scale: float | None = None,
     ) -> None:
         self.ca, self.functions, self.collocation = ca, functions, collocation
@@ -83,33 +116,41 @@ class Transcription:
         points, instants, of_stage, blend = collocation.evaluations
         self._at = points, instants
         states, inputs = ca.MX.sym("x", *self._shapes[0]), ca.MX.sym("u", *self._shapes[1])
-        time = ca.MX.sym("duration") if problem.free_time else ca.MX(1.0)
+        count = len(problem.phases)
+        time = ca.MX.sym("duration", count) if problem.free_durations else ca.MX(1.0)
         x = ca.mtimes(ca.diag(ca.DM(self.state_scale)), states)
         u = ca.mtimes(ca.diag(ca.DM(self.input_scale)), inputs)
-        duration = self.time_scale * time
-        every, at = x[:, points.tolist()], start + ca.DM(instants).T * duration
+        duration = ca.DM(self.time_scale) * time
+        begins = start + ca.cumsum(duration) - duration
+        every = x[:, points.tolist()]
+        at = ca.repmat(begins, 1, len(points)) + ca.mtimes(duration, ca.DM(instants).T)
         blended = ca.mtimes(u, ca.sparsify(ca.DM(blend)))
         rates, along = functions.running.map(len(points))(every, blended, at)
         integrand = functions.integrand.map(len(points))(every, blended, at)
         size, rows = collocation.per_interval, []
-        lengths = ca.repmat(ca.DM(collocation.lengths).T, len(self.state_scale), 1)
+        spans = ca.repmat(duration.T, num_states // count, 1).reshape((num_states, 1))
+        lengths = ca.mtimes(spans, ca.DM(collocation.lengths).T)
         begin = x[:, 0:-1:size]
-        moves = [rates[:, stage.tolist()] * lengths * duration for stage in of_stage.T]
+        moves = [rates[:, stage.tolist()] * lengths for stage in of_stage.T]
         for k, weights in enumerate(collocation.weights):
             reached = begin + sum(w * move for w, move in zip(weights, moves, strict=True) if w)
             if functions.projected is not None and k == size - 1:
                 reached = functions.projected.map(collocation.intervals)(reached)
             rows.append(x[:, k + 1 :: size] - reached)
         scaled = ca.mtimes(ca.diag(ca.DM(1.0 / np.tile(self.state_scale, size))), ca.vertcat(*rows))
-        last, final = functions.ending(x[:, -1], u[:, -1], start + duration)
+        ends = begins + duration
+        last, final = functions.ending(x[:, -1], u[:, -1], ends)
+        behind = functions.joints(x[:, -1], u[:, -1], ends) - x[num_states // count :, 0]
+        equations = [ca.vec(scaled), behind / ca.DM(self.state_scale[num_states // count :])]
         quadrature = np.zeros(len(points))
         np.add.at(quadrature, of_stage, np.outer(collocation.lengths, collocation.weights[-1]))
-        cost = duration * ca.mtimes(integrand, ca.DM(quadrature)) + final
-        cost += problem.time_weight * (start + duration)
-        unknowns = [ca.vec(states), ca.vec(inputs)] + [time] * problem.free_time
-        all_unknowns = ca.vertcat(*unknowns)
-        self._compute = ca.Function("compute", [all_unknowns], [rates * duration, cost])
-        self.equations = scaled.numel()
+        cost = ca.dot(duration, ca.mtimes(integrand, ca.DM(quadrature))) + final
+        cost += problem.time_weight * ends[-1]
+        unknowns = [ca.vec(states), ca.vec(inputs)] + [time] * problem.free_durations
+        all_unknowns, motion = ca.vertcat(*unknowns), ca.vertcat(*equations)
+        moving = rates * ca.repmat(spans, 1, len(points))
+        self._compute = ca.Function("compute", [all_unknowns], [moving, cost])
+        self.equations = motion.numel()
         self._set_bounds()
         row_scale = np.concatenate(
             [np.repeat(_sizes(functions.path_rows), len(points)), _sizes(functions.end_rows)]
@@ -119,7 +160,7 @@ class Transcription:
         self.program = {
             "x": all_unknowns,
             "f": cost / (cost_scale or self._size_of(cost, all_unknowns)),
-            "g": ca.vertcat(ca.vec(scaled), bounded) if row_scale.size else ca.vec(scaled),
+            "g": ca.vertcat(motion, bounded) if row_scale.size else motion,
         }
 
     def _size_of(self, cost: Any, unknowns: Any) -> float:
@@ -136,28 +177,30 @@ class Transcription:
         lower[:, -1] = np.maximum(lower[:, -1], functions.end_lower[:n])
         upper[:, -1] = np.minimum(upper[:, -1], functions.end_upper[:n])
         self.soft = np.isfinite(lower) | np.isfinite(upper)
-        self.soft[:, 0] &= problem.start_lower < problem.start_upper
-        lower[:, 0] = np.maximum(lower[:, 0], problem.start_lower)
-        upper[:, 0] = np.minimum(upper[:, 0], problem.start_upper)
+        self.soft[:, 0] &= functions.start_lower[:n] < functions.start_upper[:n]
+        lower[:, 0] = np.maximum(lower[:, 0], functions.start_lower[:n])
+        upper[:, 0] = np.minimum(upper[:, 0], functions.start_upper[:n])
         limits = [
             np.tile(side[:, np.newaxis], self._shapes[1][1])
             for side in (
-                np.maximum(problem.input_lower, functions.path_lower[n:]),
-                np.minimum(problem.input_upper, functions.path_upper[n:]),
+                np.maximum(functions.start_lower[n:], functions.path_lower[n:]),
+                np.minimum(functions.start_upper[n:], functions.path_upper[n:]),
             )
         ]
         limits[0][:, -1] = np.maximum(limits[0][:, -1], functions.end_lower[n:])
         limits[1][:, -1] = np.minimum(limits[1][:, -1], functions.end_upper[n:])
         low, high = problem.duration
+        if (count := len(problem.phases)) > 1:  # their sum has the bounds
+            low *= _SHORTEST / count
         self.lower, self.upper = (
-            self.packed(side, limit, bound)
+            self.packed(side, limit, np.full(count, bound))
             for side, limit, bound in zip((lower, upper), limits, (low, high), strict=True)
         )
 
     def _set_rows(self, row_scale: FloatArray) -> None:
         functions, instants = self.functions, self._at[1]
-        self.rows = [(name, instants) for name, _, _ in functions.path_rows]
-        self.rows += [(name, np.ones(1)) for name, _, _ in functions.end_rows]
+        self.rows = [(row.name, row.phase, instants) for row in functions.path_rows]
+        self.rows += [(row.name, row.phase, np.ones(1)) for row in functions.end_rows]
         sides = []
         for side in (1, 2):
             along = [np.full(len(instants), row[side]) for row in functions.path_rows]
@@ -166,47 +209,51 @@ class Transcription:
         self.row_scale = np.concatenate([np.ones(self.equations), row_scale])
         self.row_lower, self.row_upper = (side / self.row_scale for side in sides)
 
-    def packed(self, states: FloatArray, inputs: FloatArray, duration: float) -> FloatArray:
+    def packed(self, states: FloatArray, inputs: FloatArray, durations: FloatArray) -> FloatArray:
         """Return unknowns of the program, scaled, in their order."""
         parts = [
             (states / self.state_scale[:, np.newaxis]).T.ravel(),
             (inputs / self.input_scale[:, np.newaxis]).T.ravel(),
         ]
-        if self.problem.free_time:
-            parts.append(np.array([duration / self.time_scale]))
+        if self.problem.free_durations:
+            parts.append(durations / self.time_scale)
         return np.concatenate(parts)
 
     def guess(self, plan: Plan) -> FloatArray:
         """Return the unknowns for another plan, on another mesh perhaps."""
         nodes = self.collocation.mesh[: self.collocation.inputs]
         states, inputs = plan.states_at(self.collocation.points), plan.inputs_at(nodes)
-        return np.clip(self.packed(states, inputs, plan.duration), self.lower, self.upper)
+        return np.clip(self.packed(states, inputs, plan.durations), self.lower, self.upper)
 
     def plan(self, unknowns: FloatArray) -> Plan:
         """Return what the unknowns of the program mean."""
         (n, points), (m, nodes) = self._shapes
         states = unknowns[: n * points].reshape(points, n).T * self.state_scale[:, np.newaxis]
         rest = unknowns[n * points : n * points + m * nodes].reshape(nodes, m).T
-        free = self.problem.free_time
-        duration = self.time_scale * (float(unknowns[-1]) if free else 1.0)
+        free = self.problem.free_durations
+        durations = self.time_scale * (unknowns[-len(self.time_scale) :] if free else 1.0)
         rates, cost = self._compute(unknowns)
         inputs = rest * self.input_scale[:, np.newaxis]
-        return Plan(self.collocation, states, inputs, duration, np.array(rates), float(cost))
+        return Plan(self.collocation, states, inputs, durations, np.array(rates), float(cost))
 
-    def soft_names(self) -> list[tuple[str, float]]:
-        """Return the name and instant of each bound of states that a diagnosis may break."""
+    def soft_names(self) -> list[tuple[str, int, float]]:
+        """Return the name, phase and instant of each bound of states that a diagnosis may break."""
         names, points = self.functions.names, self.collocation.points.tolist()
-        return [(names[k], points[p]) for p, k in np.argwhere(self.soft.T)]
+        size = len(self.problem.states)
+        return [(names[k], k // size, points[p]) for p, k in np.argwhere(self.soft.T)]
 
 
-def _sizes(rows: list[tuple[str, float, float]]) -> FloatArray:
-    """Return what bounded signals are divided by: their largest bound, or one."""
-    sizes = [max((abs(b) for b in row[1:] if np.isfinite(b)), default=1.0) for row in rows]
+def _sizes(rows: list[Row]) -> FloatArray:
+    """Return what bounded signals are divided by: their size, their largest bound, or one."""
+    sizes = [
+        row.size or max((abs(b) for b in (row.lower, row.upper) if np.isfinite(b)), default=1.0)
+        for row in rows
+    ]
     return np.array([size or 1.0 for size in sizes])
 
 
-def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, FloatArray, float]:
-    """Return the sizes of states and inputs, from bounds and a guess, and that of the duration.
+def nominal_scales(functions: NodeFunctions, plan: Plan) -> Scales:
+    """Return the sizes of states and inputs, from bounds and a guess, and those of the durations.
 
     A position or velocity that stays zero there has the size of the largest one of its block. Sizes
     that are still open follow from others: a state or input ``w`` has the size at which it moves a
@@ -218,24 +265,25 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
     bounds = [
         (functions.path_lower, functions.path_upper),
         (functions.end_lower, functions.end_upper),
-        (
-            np.concatenate([problem.start_lower, problem.input_lower]),
-            np.concatenate([problem.start_upper, problem.input_upper]),
-        ),
+        (functions.start_lower, functions.start_upper),
     ]
     for side in (side for pair in bounds for side in pair):
         known = np.maximum(known, np.where(np.isfinite(side), np.abs(side), 0.0))
     instants = np.linspace(0.0, 1.0, 5)
-    start, duration = problem.context.time, plan.duration
+    count, size = len(problem.phases), len(problem.states)
     slopes = functions.slopes.map(5)(
-        plan.states_at(instants), plan.inputs_at(instants), start + duration * instants[np.newaxis]
+        plan.states_at(instants),
+        plan.inputs_at(instants),
+        plan.times_at(problem.context.time, instants),
     )
-    moves = np.abs(np.array(slopes)).reshape(n, 5, len(known)).mean(axis=1) * duration
+    moves = np.abs(np.array(slopes)).reshape(n, 5, len(known)).mean(axis=1)
+    moves *= np.repeat(plan.durations, size)[:, np.newaxis]
     moves[~np.isfinite(moves)] = 0.0
     groups = [
-        [k for k in part.tolist() if span.start <= k < span.stop]
+        [k + phase * size for k in part.tolist() if span.start <= k < span.stop]
         for part in (problem.layout.q_indices, problem.layout.v_indices)
         for span in problem.layout.x_slices
+        for phase in range(count)
     ]
     for _ in range(len(known)):
         for group in groups:
@@ -252,7 +300,7 @@ def nominal_scales(functions: NodeFunctions, plan: Plan) -> tuple[FloatArray, Fl
             found = {w: float(pushed[w]) for w in still}
         if not found:
             break
-        for w, size in found.items():
-            known[w] = size
+        for w, scale in found.items():
+            known[w] = scale
     known[known == 0.0] = 1.0
-    return known[:n], known[n:], duration
+    return known[:n], known[n:], plan.durations

@@ -32,6 +32,7 @@ from flexure.solvers.design.optimization.candidate_runs import Study
 from flexure.solvers.design.optimization.search_space import SearchSpace
 from flexure.solvers.results.measures.curves import DenseOutput
 from flexure.solvers.results.measures.interpolation_nodes import NODES
+from flexure.solvers.results.measures.metric_slopes import has_slopes
 from flexure.solvers.simulation.simulation import simulate
 
 _STEP = float(np.finfo(float).eps ** (1 / 3))
@@ -203,11 +204,10 @@ def slopes_of(study: Study, space: SearchSpace) -> MotionSlopes | AdjointSlopes:
     FlexureError
         When there are none.
     """
-    if len(space) > _MANY * len(study.metrics) and "step" not in study.options:
+    many = len(space) > _MANY * len(study.metrics) and "step" not in study.options
+    if many and all(map(has_slopes, study.metrics)):
         with suppress(FlexureError):
-            slopes = AdjointSlopes(study, space)
-            slopes(np.full(len(space), 0.5))
-            return slopes
+            return AdjointSlopes(study, space)
     return MotionSlopes(study, space)
 
 

@@ -559,6 +559,6 @@ def _answer(trials: Trials, end: Polish, signals: tuple[str, ...]) -> Optimizati
 
 def _by_path(space: SearchSpace, system: System, numbers: FloatArray) -> ByPath[Any]:
     """Return numbers of the coordinates by what is looked for, in its shapes."""
-    rows = {path: each[0] for path, each in space.shaped(numbers[np.newaxis]).items()}
+    rows = {path: each[0] for path, each in space.labelled(numbers[np.newaxis]).items()}
     found = {path: each.item() if each.size == 1 else each for path, each in rows.items()}
     return ByPath(system, found, "what was optimized")

@@ -35,7 +35,8 @@ class _Item:
     place: Place
     shape: tuple[int, ...]
     coordinates: slice
-    leads: bool = True  # not if it takes the value of another one
+    leads: bool  # not if it takes the value of another one
+    label: str | None  # what results call it; None for all but the first of tied parameters
 
 
 class SearchSpace:
@@ -91,8 +92,12 @@ class SearchSpace:
             start = len(names)
             trials = context.clone(), context.clone()
             given = ways if isinstance(ways, tuple) else (ways,)
-            members = [each for way in given for each in untied(context, way)]
-            found = [self._find(context, way) for way in members]
+            found, labels = [], []
+            for way in given:
+                members = [self._find(context, each) for each in untied(context, way)]
+                named = path_of(way) if len(members) > 1 else members[0][0]
+                found += members
+                labels += [named, *[None] * (len(members) - 1)]
             for path, place in found:
                 low, high = self._limits(trials, path, place, limits)
             if starts:
@@ -113,11 +118,12 @@ class SearchSpace:
                         expected=f"values of one shape, {self._items[-1].shape}",
                         found=f"{shape}",
                     )
-                self._items.append(
-                    _Item(path, place, shape, slice(start, start + size), leads=number == 0)
-                )
+                label = labels[number]
+                where = slice(start, start + size)
+                self._items.append(_Item(path, place, shape, where, number == 0, label))
                 if number == 0:
-                    names += [path] if size == 1 and place.part is not None else _names(path, place)
+                    one = size == 1 and place.part is not None
+                    names += [str(label)] if one else _names(str(label), place)
                     lows.append(low)
                     highs.append(high)
             if len(names) == start:
@@ -241,14 +247,12 @@ class SearchSpace:
 
     def values(self, points: FloatArray) -> dict[str, FloatArray]:
         """Return what each path takes at points of shape (N, n): arrays of shape (N, *shape)."""
-        return self.shaped(self.numbers(points))
+        numbers = self.numbers(points)
+        return {item.path: _shaped(item, numbers) for item in self._items}
 
-    def shaped(self, numbers: FloatArray) -> dict[str, FloatArray]:
-        """Return rows of numbers, shape (N, n), by path: arrays of shape (N, *shape)."""
-        return {
-            item.path: numbers[:, item.coordinates].reshape(len(numbers), *item.shape)
-            for item in self._items
-        }
+    def labelled(self, numbers: FloatArray) -> dict[str, FloatArray]:
+        """Return rows of numbers, shape (N, n), by label: arrays of shape (N, *shape)."""
+        return {item.label: _shaped(item, numbers) for item in self._items if item.label}
 
     def read(self, context: Context, place: Place, points: FloatArray) -> FloatArray:
         """Return a parameter, which may be one that varies, at points: shape (N, *shape)."""
@@ -286,6 +290,10 @@ class SearchSpace:
         except FlexureError as error:
             return str(error)
         return None
+
+
+def _shaped(item: _Item, numbers: FloatArray) -> FloatArray:
+    return numbers[:, item.coordinates].reshape(len(numbers), *item.shape)
 
 
 def _require_fit(place: Place, context: Context, here: str) -> None:

@@ -22,7 +22,7 @@ from flexure.diagrams.checks.errors import (
 )
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input, each_parameter
-from flexure.diagrams.contexts.value_places import Way, find_place, several
+from flexure.diagrams.contexts.value_places import Way, find_place, members_of, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -386,7 +386,7 @@ def _paths(system: System, ways: Any, known: Sequence[str], what: str) -> list[s
     """Return the paths of values."""
     path_of = Paths(system)
     found = []
-    for way in several(ways):
+    for way in (each for given in several(ways) for each in members_of(system, given)):
         path = way if isinstance(way, str) else path_of(find_place(system, way).handle)
         if path not in known:
             raise UnknownNameError(

@@ -17,7 +17,7 @@ from flexure.diagrams.checks.arguments import flag, items_of, one_of, require
 from flexure.diagrams.checks.errors import UnknownNameError, suggestion
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.inventory import Paths, each_free_input
-from flexure.diagrams.contexts.value_places import Way, find_place, several
+from flexure.diagrams.contexts.value_places import Way, find_place, members_of, several
 from flexure.diagrams.files.atomic_files import replacing
 from flexure.diagrams.interface.result_classes import Answer
 from flexure.diagrams.systems.system import System, require_system
@@ -362,7 +362,8 @@ def _settable(
     if ways is None:
         return known
     path_of = Paths(system)
-    found = [path_of.place(find_place(system, each)) for each in several(ways)]
+    given = [each for way in several(ways) for each in members_of(system, way)]
+    found = [path_of.place(find_place(system, each)) for each in given]
     for path in found:
         if path not in known:
             raise UnknownNameError(

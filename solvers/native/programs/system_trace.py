@@ -251,8 +251,7 @@ class SystemTrace:
         """Trace the functions of one event."""
         leaf = store.leaves[key[0]]
         if isinstance(event.trigger, Witness):
-            found = explore(store.graph, partial(without_trace, event.trigger.calc, leaf))
-            value = conform(found, 1, lambda: event.label)
+            value = read_witness(store, leaf, event)
             self.witnesses.append(key)
             self.witness_values.extend(value)
         if event.kind == "publish":
@@ -264,6 +263,13 @@ class SystemTrace:
         if not isinstance(event.trigger, self.triggers):
             return
         self.updates[key] = read_update(store, leaf, event, self.discrete.starts)
+
+
+def read_witness(store: SymbolicStore, leaf: LeafContext, event: Event) -> Any:
+    """Trace the function of a witness event, as an array of one component."""
+    assert isinstance(event.trigger, Witness)
+    found = explore(store.graph, partial(without_trace, event.trigger.calc, leaf))
+    return conform(found, 1, lambda: event.label)
 
 
 def read_update(

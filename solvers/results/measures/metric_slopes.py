@@ -213,6 +213,15 @@ class _Weights:
         return _Weights(self.curve, *(share * x for x in (self.values, self.begin, self.end)))
 
 
+def has_slopes(metric: Metric) -> bool:
+    """Return whether a metric is of a kind that has derivatives by its signals."""
+    calc: Any = metric._calc
+    kind: Any = getattr(calc, "func", None)
+    parts = calc.args[1] if kind is calc_joined else ()
+    own = kind in _KINDS and not metric.functions
+    return own and all(has_slopes(each) for each in parts if isinstance(each, Metric))
+
+
 def _instants(metric: Metric) -> list[float]:
     """Return the given times at which a metric reads, begins or ends."""
     calc: Any = metric._calc

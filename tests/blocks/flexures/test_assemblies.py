@@ -153,6 +153,28 @@ def test_tied_parameters_have_one_value_or_none() -> None:
         context.get("guide.thicknes")
 
 
+def test_searches_and_exports_have_a_tied_parameter_as_one() -> None:
+    plant, _ = plant_with("pivot")
+    least, fast = fx.metrics.at_rest("guide.thickness"), fx.metrics.frequency() >= 20.0
+    found = fx.optimize(plant, {"guide.thickness": (1e-4, 9e-4)}, least, [fast], population=5)
+    assert str(found).count("\nguide.thickness ") == 1
+    assert "leaf" not in str(found)
+    assert "guide.thickness" in found.table().columns
+    best = found.values["guide.thickness"]
+    assert best == found["guide.thickness"] == found.values["guide_leaf2.thickness"]
+    context = plant.create_default_context()
+    found.apply(context)
+    assert context.get("guide_leaf2.thickness") == best
+    assert fx.modes(plant, context)[0].frequency == pytest.approx(20.0, rel=1e-3)
+    model = fx.to_c(plant, signals="positions", parameters="guide.thickness", step=1e-5)
+    tunable = [row["path"] for row in model.info["parameters"]]
+    assert tunable == ["guide_leaf1.thickness", "guide_leaf2.thickness"]
+    page = fx.page(plant, 0.1, parameters=["guide.thickness"])
+    assert (
+        '"tied":{"guide.thickness":["guide_leaf1.thickness","guide_leaf2.thickness"]}' in page.html
+    )
+
+
 def test_options_of_leaves_are_handed_on() -> None:
     plant, _ = plant_with("pivot", segments=2, damping_time=1e-4)
     assert "guide_leaf1_node1" in [body.name for body in plant.bodies]

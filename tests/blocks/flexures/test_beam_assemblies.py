@@ -313,3 +313,35 @@ def test_impossible_dimensions_are_refused_by_name() -> None:
     for kind, given, wrong, message in WRONG:
         with pytest.raises(FlexureError, match=f"(?s)made.*{message}"):
             kind("made", fx.Body("a"), fx.Body("c"), **(given | wrong))
+
+
+def test_assemblies_have_the_dimensions_of_their_leaves() -> None:
+    """The second route builds the same plant with other dimensions."""
+    wire = WIRE | HEXAPOD | {"height": 0.05}
+    bipod = WIRE | {"base_distance": 0.03, "platform_distance": 0.005, "height": 0.03}
+    roots = FOLDED | LEAF | {"root_distance": 0.02}
+    cases: list[tuple[Any, Any, dict[str, Any], dict[str, float]]] = [
+        (fx.RemoteCenterHinge, 0.0, LEAF | {"distance": 0.02}, {"length": 0.05, "width": 0.02}),
+        (fx.ButterflyPivot, 0.0, LEAF | {"distance": 0.02, "shuttle": BLOCK}, {"length": 0.05}),
+        (fx.CompoundGuide, 0.0, roots, {"length": 0.05, "thickness": 3e-4}),
+        (fx.MembraneFlexure, 0.0, SHEET | RING, {"thickness": 3e-4}),
+        (fx.SpiralFlexure, 0.0, SHEET | RING | {"sweep": 1.2, "segments": 2}, {"width": 0.008}),
+        (fx.Hexapod, (0.0, 0.0, 0.05), wire, {"diameter": 0.002}),
+        (fx.Bipod, (0.0, 0.0, 0.03), bipod, {"diameter": 0.002}),
+    ]
+    for kind, at, options, changes in cases:
+        place = np.zeros(3) + at
+        builder, _, _ = carrying(kind, place, **options)
+        plant = builder.build()
+        context = plant.create_default_context()
+        for name, value in changes.items():
+            context.set(f"made.{name}", value)
+        builder, _, _ = carrying(kind, place, **options | changes)
+        built = builder.build()
+        found, wanted = (
+            fx.stiffness(each, "body", context=values).compliance
+            for each, values in ((plant, context), (built, built.create_default_context()))
+        )
+        np.testing.assert_allclose(
+            found, wanted, rtol=1e-6, atol=1e-7 * np.abs(wanted).max(), err_msg=kind.__name__
+        )

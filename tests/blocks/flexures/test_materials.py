@@ -221,3 +221,55 @@ def test_fatigue_is_basquins_line_and_smiths_diagram() -> None:
     ):
         with pytest.raises(fx.errors.FlexureError, match="atigue"):
             make()
+
+
+def test_moduli_follow_the_temperature_within_their_range() -> None:
+    """Against EN 10088-1, NIST's polynomial, and the cuts of quartz that keep their frequency."""
+    common = fx.Material.common
+    steel, warm = common("stainless steel 1.4301"), common("stainless steel 1.4301").at(473.15)
+    assert warm.youngs_modulus == pytest.approx(186e9, rel=4e-3)
+    assert warm.shear_modulus / warm.youngs_modulus == pytest.approx(
+        steel.shear_modulus / steel.youngs_modulus
+    )
+    assert warm.at(293.15).youngs_modulus == pytest.approx(steel.youngs_modulus)
+    aluminum = np.polynomial.Polynomial([77.71221, 0.01030646, -2.9241e-4, 8.9936e-7, -1.0709e-9])
+    ratio = common("aluminum 6061-T6").at(220.0).youngs_modulus / 68.9e9
+    assert ratio == pytest.approx(aluminum(220.0) / aluminum(293.15), rel=2e-3)
+    # The crystal at two temperatures; tuning forks of quartz turn at room temperature.
+    silicon = fx.Material.silicon((1, 1, 0), (0, 0, 1))
+    cold, hot = (165.7e9, 63.9e9, 79.6e9), np.array([165.7e9, 63.9e9, 79.6e9])
+    hot *= 1.0 - 1e-6 * np.array([73.25, 91.59, 60.14])
+    moduli = []
+    for c11, c12, c44 in (cold, hot):
+        s11, s12 = (c11 + c12) / (c11 - c12) / (c11 + 2 * c12), -c12 / (c11 - c12) / (c11 + 2 * c12)
+        moduli.append(1.0 / (s11 - 0.5 * (s11 - s12 - 0.5 / c44)))
+    assert silicon.thermoelastic_coefficient == pytest.approx(moduli[1] / moduli[0] - 1.0, rel=1e-3)
+    assert common("silicon <110>").thermoelastic_coefficient == pytest.approx(-64.6e-6)
+    fork = fx.Material.quartz((0, 1, 0), (1, 0, 0)).thermoelastic_coefficient
+    assert fork is not None
+    assert abs(fork) < 5e-6
+    with pytest.raises(ValueRefusedError, match=r"in \[200, 300\] K; found 400"):
+        common("Invar 36").at(400.0)
+    with pytest.raises(DeclarationError, match="'POM' at another temperature"):
+        common("POM").at(300.0)
+    for bad in ({"temperature_range": (300.0, 200.0)}, {"creep_temperature": -1.0}):
+        with pytest.raises(ValueRefusedError, match="Cannot make Material with"):
+            fx.Material(1e9, poissons_ratio=0.3, density=1e3, **bad)
+
+
+def test_checks_name_the_flexures_that_creep() -> None:
+    found = {}
+    for name in ("POM", "stainless steel 301"):
+        builder = fx.PlantBuilder("clip", gravity=(0.0, 0.0, 0.0))
+        arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
+        end = builder.add_frame("end", arm, (0.05, 0.0, 0.0))
+        size: dict[str, Any] = {"length": 0.05, "width": 0.01, "thickness": 1e-3}
+        material = fx.Material.common(name)
+        leaf = fx.LeafSpring("leaf", builder.world, end, material=material, segments=2, **size)
+        builder.add_force_element(leaf)
+        plant = builder.build()
+        found[name] = fx.check_limits(plant, plant.create_default_context())
+    assert "'POM' creeps" in str(found["POM"])
+    assert list(found["POM"].notes.values()) == [["leaf"]]
+    assert found["POM"].ok
+    assert "Note" not in str(found["stainless steel 301"])

@@ -98,6 +98,23 @@ def test_one_slider_moves_the_same_parameter_of_several_blocks(
         assert [field.input_value() for field in fields] == ["0.75", "1", "0.75"]
 
 
+def test_one_slider_moves_tied_parameters(browser: Browser, tmp_path: Path) -> None:
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    table = builder.add_body("table", fx.SpatialInertia.solid_box(0.1, size=(0.02, 0.02, 0.02)))
+    ends = builder.world, builder.add_frame("ends", table, (0.05, 0.0, 0.0))
+    size = {"length": 0.05, "width": 0.01, "thickness": 4e-4, "distance": 0.03}
+    steel = fx.Material.common("stainless steel 301")
+    builder.add_assembly(fx.ParallelGuide("guide", *ends, material=steel, **size))
+    page = fx.page(builder.build(), 0.001, parameters=["guide.thickness", "guide_leaf1.width"])
+    with opened(browser, page, tmp_path) as shown:
+        shown.enter("guide.thickness", "0.0005")
+        field = shown.row("guide_leaf2.thickness").locator("input.number")
+        assert float(field.input_value()) == 5e-4
+        assert shown.row("guide_leaf1.thickness").count() == 0
+        assert shown.row("guide.thickness").locator(".tie").count() == 0
+        assert shown.row("guide_leaf1.width").locator(".tie").inner_text() == "= 2"
+
+
 def test_a_page_compares_its_equations_with_numbers_of_python(
     browser: Browser, tmp_path: Path
 ) -> None:

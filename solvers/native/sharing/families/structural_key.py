@@ -136,7 +136,7 @@ def _attachment(value: BodyAttachment, owner: Any, depth: int) -> Hashable:
     if not is_trusted(type(owner)):
         return None
     X_BF = value.frame.X_BF
-    parts = value.label, X_BF.R, X_BF.p, value.pose, value.velocity, value.offset
+    parts = value.label, X_BF.R, X_BF.p, value.pose, value.velocity, value.offset, value.strain
     return _items(parts, owner, depth)
 
 

@@ -36,6 +36,7 @@ function mountControls(place, data, app) {
 /** List what can be changed: parameters, initial states and free inputs, with their components. */
 function controlsOf(data, app) {
   const order = new Map(data.foremost.map((path, k) => [path, k]));
+  const tied = new Map(Object.entries(data.tied ?? {}).map(([path, all]) => [all[0], { path, all }]));
   const kinds = [
     ["parameters", app.info.parameters],
     ["inputs", app.info.inputs],
@@ -44,20 +45,23 @@ function controlsOf(data, app) {
   const items = kinds.flatMap(([kind, list]) =>
     list.map((item) => {
       const values = app.start[kind][item.path];
-      const cut = item.path.lastIndexOf(".");
-      const last = item.path.slice(cut + 1);
+      const { path: shown, all: moves } = tied.get(item.path) ?? { path: item.path, all: [item.path] };
+      const cut = shown.lastIndexOf(".");
+      const last = shown.slice(cut + 1);
       const name = kind === "initial" ? `initial ${last}` : last;
-      const block = item.path.slice(0, Math.max(cut, 0)) || app.info.name;
+      const block = shown.slice(0, Math.max(cut, 0)) || app.info.name;
       return {
         ...item,
         kind,
+        shown,
+        moves,
         group: kind === "initial" ? "Initial state" : block,
         foremost: order.has(item.path),
-        likes: kind === "parameters" ? alike(item, list, app) : [],
+        likes: kind === "parameters" && moves.length === 1 ? alike(item, list, app) : [],
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
-          ...named(kind, item, name, values.length > 1 ? `[${item.labels[k] ?? k}]` : ""),
+          ...named(kind, shown, name, values.length > 1 ? `[${item.labels[k] ?? k}]` : ""),
           lower: at(item.lower, k, -Infinity),
           upper: at(item.upper, k, Infinity),
         })),
@@ -83,7 +87,7 @@ function alike(item, list, app) {
 }
 
 /** Return how a component is called: beside its field, and where people do not see its block. */
-function named(kind, { path }, name, part) {
+function named(kind, path, name, part) {
   return { name: name + part, label: `${kind === "initial" ? "initial " : ""}${path}${part}` };
 }
 
@@ -95,10 +99,10 @@ function at(bound, k, otherwise) {
 /** Make one row: a label, a number field with its unit, a slider, and the way back. */
 function makeControl(item, { k, value, name, label: fullName, lower, upper }, app) {
   const id = `${item.kind}:${item.path}:${k}`;
-  const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
+  const about = [item.shown, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
-  let paths = [item.path]; // which the control moves
+  let paths = item.moves; // which the control moves
   /** Return the numbers of all paths with one of them changed, and why they are refused, if so. */
   const changed = (number) => {
     const numbers = Object.fromEntries(
@@ -145,7 +149,7 @@ function makeControl(item, { k, value, name, label: fullName, lower, upper }, ap
   back.textContent = "↺";
   const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
   const label = element("label", { for: id, title: about }, breakable(name));
-  const row = element("div", { class: "control", data: { path: item.path } });
+  const row = element("div", { class: "control", data: { path: item.shown } });
   const refusal = element("p", { class: "refusal", id: `${id}:refusal`, role: "alert" });
   const strip = element("div", { class: "strip", role: "img", hidden: true });
   row.append(label, back, field, unit, slider, strip, refusal);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from tests.support.tiers import thinned
 LENGTH, WIDTH, THICKNESS, ALPHA, E = 0.1, 0.02, 5e-4, 12e-6, 200e9
 STEEL = fx.Material(
     E, poissons_ratio=0.3, density=7800.0, thermal_expansion=ALPHA, yield_strength=5e8
+)
+#: At 300 K it is STEEL, and it becomes softer by a part that no steel has.
+SOFTENING = replace(
+    STEEL, thermoelastic_coefficient=-2e-3, temperature=300.0, temperature_range=(250.0, 350.0)
 )
 KINDS: dict[str, dict[str, Any]] = {
     "one": {},
@@ -28,7 +33,9 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def cantilever(*, mass: float = 1e-3, **options: Any) -> tuple[fx.Plant, fx.Beam]:
+def cantilever(
+    *, mass: float = 1e-3, material: fx.Material = STEEL, **options: Any
+) -> tuple[fx.Plant, fx.Beam]:
     """A leaf with a tip that moves in the plane x-y."""
     builder = fx.PlantBuilder("strip", gravity=(0.0, 0.0, 0.0))
     tip = builder.add_body("tip", fx.SpatialInertia.solid_box(mass, size=(0.01,) * 3))
@@ -39,7 +46,7 @@ def cantilever(*, mass: float = 1e-3, **options: Any) -> tuple[fx.Plant, fx.Beam
         builder.world,
         tip,
         section=fx.RectangleSection(WIDTH, THICKNESS),
-        material=STEEL,
+        material=material,
         length=LENGTH,
         **options,
     )
@@ -140,9 +147,29 @@ def test_a_bimetal_strip_bends_as_timoshenko_found() -> None:
     assert angle == pytest.approx(by_strain * (alphas[1] - alphas[0]) * change * LENGTH, rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_beams_are_as_soft_as_beams_of_the_warm_material(kind: str) -> None:
+    """Of the stiffness and the stress, without expansion, at 320 K."""
+    found = []
+    for material, temperature in ((SOFTENING, 320.0), (SOFTENING.at(320.0), 320.0)):
+        plant, leaf = cantilever(material=material, **KINDS[kind])
+        context = plant.create_default_context()
+        leaf.thermal_expansion.set(context, 0.0)
+        context.set("leaf.temperature", temperature)
+        positions = plant.output_port("tip_joint.q").eval(context)
+        context.set("tip_joint.q", positions + np.array([0.0, 1e-4, 0.0]))
+        force, stress = leaf.force_on_frame_C.eval(context), leaf.stress.eval(context)
+        found.append(np.concatenate([force, stress]))
+        assert all(each.unit != "K" for each in fx.check_limits(plant, context))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+    context.set("leaf.temperature", 360.0)
+    (beyond,) = (each for each in fx.check_limits(plant, context) if each.unit == "K")
+    assert beyond.value == pytest.approx(60.0)
+
+
 def heated(kind: str) -> fx.Diagram:
     """A strip whose temperature, gradient and piezo strain swing, with their rates."""
-    plant, _ = cantilever(mass=0.01, **KINDS[kind])
+    plant, _ = cantilever(mass=0.01, material=SOFTENING, **KINDS[kind])
     builder, speed = fx.DiagramBuilder("heated"), 200.0
     builder.add(plant)
     swings = {
@@ -197,3 +224,65 @@ def test_what_has_no_expansion_or_only_a_pose_is_refused() -> None:
         )
     with pytest.raises(fx.errors.ValueRefusedError, match="reference_temperature"):
         fx.LeafSpring("leaf", *frames, material=STEEL, reference_temperature=-1.0, **options)
+
+
+def test_a_guide_between_two_materials_drifts_and_bends() -> None:
+    """Two leaves at y = 0 and d; both ends of each shift against each other by ±d (ε₂ - ε₁)/2."""
+    distance, strains = 0.06, (23e-6 * 10.0, 1.2e-6 * 40.0)
+    for segments in (1, 3):
+        builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+        table = builder.add_body("table", fx.SpatialInertia.solid_box(0.1, size=(0.02,) * 3))
+        builder.world.add_thermal_expansion(23e-6)
+        table.add_thermal_expansion(1.2e-6, reference_temperature=300.0)
+        joint = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, table))
+        joint.default_pose = np.eye(3), (LENGTH, 0.0, 0.0)
+        ends = (
+            builder.add_frame(name, on, (0.0, 0.5 * distance, 0.0))
+            for name, on in (("root", builder.world), ("end", table))
+        )
+        size: dict[str, Any] = {"length": LENGTH, "width": WIDTH, "thickness": THICKNESS}
+        options = size | {"segments": segments, "planar": segments > 1, "shear": False}
+        guide = fx.ParallelGuide("guide", *ends, distance=distance, material=STEEL, **options)
+        builder.add_assembly(guide)
+        plant = builder.build()
+        heat = {"world.temperature": 303.15, "table.temperature": 340.0}
+        found = fx.load_path(plant, heat).context(-1)
+        apart = 0.5 * distance * (strains[1] - strains[0])
+        x, y, _ = table.pose(found).p
+        assert y == pytest.approx(-apart, rel=1e-5)
+        assert x == pytest.approx(LENGTH, abs=1e-9)
+        y = builder.frame("end").pose(found).p[1]
+        assert y == pytest.approx(0.5 * distance * (1.0 + strains[1]) - apart, rel=1e-9)
+        bending = E * WIDTH * THICKNESS**3 / 12.0
+        force = guide.leaves[0].section_forces.eval(found)[4]
+        assert abs(force) == pytest.approx(12.0 * bending / LENGTH**3 * abs(apart), rel=1e-4)
+        cold = fx.equilibrium(plant).context
+        np.testing.assert_allclose(table.pose(cold).p, [LENGTH, 0.0, 0.0], atol=1e-12)
+    result = fx.simulate(plant, 1e-3, context=found)
+    assert np.ptp(result["table.position"], axis=0).max() < 1e-10
+
+
+def test_bodies_do_not_expand_where_something_would_not_follow() -> None:
+    def built(expand_last: bool, at: Any) -> fx.Plant:
+        builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+        table = builder.add_body("table", fx.SpatialInertia.point_mass(0.1))
+        if not expand_last:
+            table.add_thermal_expansion(1e-5)
+        corner = builder.add_frame("corner", table, at)
+        builder.add_joint(fx.RevoluteJoint("axis", builder.world, corner, axis=(0, 0, 1)))
+        points = builder.world, (1.0, 0.0, 0.0), table, (0.0, 0.0, 0.0)
+        law = {"free_length": 1.0, "stiffness": 1.0, "damping": 0.0}
+        builder.add_force_element(fx.LinearSpringDamper("spring", *points, **law))
+        if expand_last:
+            table.add_thermal_expansion(1e-5)
+            with pytest.raises(fx.errors.DeclarationError, match="found one that does"):
+                table.add_thermal_expansion(1e-5)
+        return builder.build()
+
+    assert built(False, (0.0, 0.0, 0.0)).input_port("table.temperature").size == 1
+    with pytest.raises(fx.errors.DeclarationError, match="'axis', which does not follow"):
+        built(False, (0.1, 0.0, 0.0))
+    with pytest.raises(fx.errors.DeclarationError, match="'spring', which was attached before"):
+        built(True, (0.0, 0.0, 0.0))
+    with pytest.raises(fx.errors.ValueRefusedError, match="reference_temperature"):
+        fx.Body("a").add_thermal_expansion(1e-5, reference_temperature=-1.0)

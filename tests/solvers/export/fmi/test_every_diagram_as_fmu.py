@@ -25,7 +25,12 @@ STIFF = {
     "cross_pivot_pendulum": "",
 }
 #: Ends in s of examples in which CVode gives up at longer intervals between outputs, or at impacts.
-ENDS = {"cross_pivot_pendulum": 0.05, "amplifier_stage": 0.005, "gripper": 0.02}
+ENDS = {
+    "cross_pivot_pendulum": 0.05,
+    "amplifier_stage": 0.005,
+    "gripper": 0.02,
+    "silicon_comb": 1e-4,
+}
 SLOW = {"contact_aided_hinge"}  # 16 contacts along a stiff leaf, for which CVode takes minutes
 RTOL = 1e-8
 #: Loops of one test, and how many tests there are.
