@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         WireFlexure as WireFlexure,
     )
     from flexure.blocks.flexures.bodies.flexible_body import FlexibleBody as FlexibleBody
+    from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh as PlateMesh
     from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge as LumpedHinge
     from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge as NotchHinge
     from flexure.blocks.flexures.hinges.notches import (
