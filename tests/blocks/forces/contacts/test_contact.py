@@ -250,6 +250,28 @@ def test_a_ball_at_rest_stays_at_its_depth_and_starts_that_touch_do_not_move() -
     assert rest.context.get("contact.load") == pytest.approx(20.0)
 
 
+def test_fixed_steps_longer_than_an_impact_are_warned_of() -> None:
+    """An impact takes as long as by own integration; a tenth of that is short enough."""
+    for exponent, touching in ((1.0, np.pi * np.sqrt(2.0 / 1e4)), (1.5, None)):
+        plant, context = bouncing(0.0, exponent=exponent)
+        speed = np.sqrt(2.0 * 10.0 * 0.5)
+        end: Any = lambda t, y: y[0] if t > 1e-6 else -1.0  # noqa: E731
+        end.terminal, end.direction = True, 1.0
+        run = solve_ivp(
+            lambda t, y, e=exponent: [y[1], 5e3 * max(-y[0], 0.0) ** e],
+            (0.0, 1.0),
+            [0.0, -speed],
+            events=end,
+            rtol=1e-9,
+            atol=1e-12,
+        )
+        impact = run.t[-1] if touching is None else touching
+        assert run.t[-1] == pytest.approx(impact, rel=1e-6)
+        with pytest.warns(UserWarning, match=rf"for 'contact', .* lasts about {impact:.2g} s"):
+            fx.simulate(plant, 0.01, context=context, method="rk4", step=0.101 * impact)
+        fx.simulate(plant, 0.01, context=context, method="rk4", step=0.099 * impact)
+
+
 def test_no_step_jumps_over_a_thin_body() -> None:
     """Small balls that fly at each other in free space exchange their velocities."""
     builder = fx.PlantBuilder("space", gravity=(0, 0, 0))

@@ -103,6 +103,13 @@ def test_a_rope_catches_a_bob_which_then_swings() -> None:
     assert result["rope.multipliers"][-1] == pytest.approx(pull, rel=1e-5)
     assert result["rope.dissipated_energy"][-1] == pytest.approx(0.5 * 2.0 * (10 * fall * 0.6) ** 2)
     assert np.ptp(result["ledger.balance"]) < 1e-6
+    restitutions = {"tree.rope_restitution": [0.0, 0.4]}
+    options: dict[str, Any] = {"context": context, "rtol": 1e-8}
+    sweep = fx.sweep(plant, restitutions, 1.0, signals=["bob.position"], **options)
+    np.testing.assert_allclose(sweep["bob.position"][0, -1], expected, atol=1e-6)
+    context.set("tree.rope_restitution", 0.4)
+    again = fx.simulate(plant, 1.0, **options)
+    np.testing.assert_allclose(sweep["bob.position"][1, -1], again["bob.position"][-1], atol=1e-6)
 
 
 @needs_llvmlite
