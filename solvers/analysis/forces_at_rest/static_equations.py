@@ -427,8 +427,8 @@ def _refuse_switched(context: Context, attempt: str) -> None:
                 expected="constraints that hold everywhere",
                 found=f"rigid stops, contacts or friction that sticks: {quoted(names)} of "
                 f"'{tree.parent_plant.label}'",
-                remedy="Use a JointStop or a Contact, and no friction; or simulate it with damping, "
-                "and use fx.equilibrium and fx.modes where it rests",
+                remedy="Use a JointStop or a Contact, and no friction; or simulate it with "
+                "damping, and use fx.equilibrium and fx.modes where it rests",
             )
 
 
