@@ -257,8 +257,12 @@ def test_fixed_steps_longer_than_an_impact_are_warned_of() -> None:
         speed = np.sqrt(2.0 * 10.0 * 0.5)
         end: Any = lambda t, y: y[0] if t > 1e-6 else -1.0  # noqa: E731
         end.terminal, end.direction = True, 1.0
+
+        def motion(_: float, y: FloatArray, e: float = exponent) -> list[float]:
+            return [y[1], 5e3 * max(-y[0], 0.0) ** e]
+
         run = solve_ivp(
-            lambda t, y, e=exponent: [y[1], 5e3 * max(-y[0], 0.0) ** e],
+            motion,
             (0.0, 1.0),
             [0.0, -speed],
             events=end,
@@ -307,7 +311,7 @@ def test_a_group_of_contacts_runs_natively_with_one_code_for_like_pairs() -> Non
         builder.add_joint(fx.PrismaticJoint(f"j{k}", builder.world, b, (0, 0, 1), damping=0.0))
         for k, b in enumerate(bodies)
     ]
-    shapes = [*((b, ball) for b in bodies), (builder.world, "half_space")]
+    shapes: list[Any] = [*((b, ball) for b in bodies), (builder.world, "half_space")]
     shapes.append((builder.world, fx.BodyShape.box(size=(0.1, 0.1, 0.01)).moved((0, 0, 5.0))))
     touch = builder.add_assembly(fx.ContactGroup("touch", shapes, stiffness=2e4))
     builder.add_energy_ledger()
@@ -338,7 +342,8 @@ def test_a_group_of_contacts_runs_natively_with_one_code_for_like_pairs() -> Non
 
 def test_leaves_touch_along_their_length() -> None:
     """A load that bends one leaf onto another bends both; capsules include the thickness."""
-    builder, size = fx.PlantBuilder("leaves", gravity=(0, 0, 0)), {"width": 0.01, "length": 0.05}
+    builder = fx.PlantBuilder("leaves", gravity=(0, 0, 0))
+    size: dict[str, Any] = {"width": 0.01, "length": 0.05}
     leaves = []
     for name, height in (("low", 0.0), ("high", 6e-4)):
         tip = builder.add_body(f"tip_{name}", fx.SpatialInertia.point_mass(0.01))
