@@ -107,7 +107,7 @@ class RigidContact(UnilateralConstraint):
     20.0 100.0
     """
 
-    LEEWAY: ClassVar[float] = 1e4
+    LEEWAY: ClassVar[tuple[float, float]] = (1e4, 1e8)  # trial steps leave some of both
 
     def __init__(
         self,
