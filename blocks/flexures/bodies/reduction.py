@@ -386,7 +386,7 @@ class _Held:
         self.free = _unknowns(nodes)
         self.dimension = len(self.free) - (width if coupling == "averaged" else 0)
         try:
-            self._factors = Cholesky(K[self.free][:, self.free], points[nodes])
+            self._factors = Cholesky(sparse.csr_array(K), points, nodes)
         except np.linalg.LinAlgError as error:
             raise ValueRefusedError(
                 attempt,
@@ -433,14 +433,21 @@ def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray
     """Return the squares of the lowest frequencies with all interfaces held, and the modes."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    mass, n = M[held.free][:, held.free], len(held.free)
+    n, full = len(held.free), np.zeros(M.shape[0])
+
+    def inertia(x: FloatArray) -> FloatArray:
+        full[held.free] = np.ravel(x)
+        return np.asarray((M @ full)[held.free])
+
     count = min(count, held.dimension)
     if n <= _DENSE or count >= n // 3:
-        values, vectors = np.linalg.eig(held.solve(mass.toarray()))
+        mass = M[held.free][:, held.free].toarray()
+        values, vectors = np.linalg.eig(held.solve(mass))
         lowest = np.argsort(-values.real)[:count]
         return 1.0 / values[lowest].real, np.asarray(vectors[:, lowest].real)
     inverse = LinearOperator((n, n), matvec=held.solve, dtype=float)
-    start = held.solve(mass @ np.random.default_rng(0).normal(size=n))
-    squares, vectors = eigsh(mass, count, mass, sigma=0.0, OPinv=inverse, v0=start)
+    weight = LinearOperator((n, n), matvec=inertia, dtype=float)
+    start = held.solve(inertia(np.random.default_rng(0).normal(size=n)))
+    squares, vectors = eigsh(weight, count, weight, sigma=0.0, OPinv=inverse, v0=start)
     order = np.argsort(squares)
     return squares[order], np.asarray(vectors[:, order])
