@@ -9,16 +9,21 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
+# Draws of hypothesis do not depend on the constants in all modules that happen to be imported.
+NO_CONSTANTS = providers.Constants()
+vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,7 +35,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # and what tests start heeds it
-    os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
+    tier = os.environ["FLEXURE_TIER"] = "fast" if "not full" in config.option.markexpr else "full"
+    # The same draws in every run, and no verdict that depends on how busy the machine is.
+    settings.register_profile(
+        "repeatable",
+        derandomize=True,
+        deadline=None,
+        max_examples={"fast": 20, "full": 100}[tier],
+    )
+    settings.load_profile("repeatable")
     if sys.dont_write_bytecode:
         sys.dont_write_bytecode = False
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _kept_folder(config, "bytecode")
@@ -53,30 +66,36 @@ def _kept_folder(config: pytest.Config, name: str) -> str:
     return folder
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Keep the garbage collector from passing over modules and tests again and again."""
+    gc.disable()
+    collected = yield
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
+    gc.enable()
+    return collected
 
 
 @pytest.fixture(scope="session", autouse=True)
 def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
-    The folder is that of the tier, since LLVM tries less hard in the fast one, and of the
-    code that calls LLVM; on everything else, the names of its files depend. The full tier compiles
-    as users do.
+    The folder is that of the tier, since LLVM hardly optimizes in the fast one, and of the code
+    that calls LLVM; on everything else, the names of its files depend. The full tier compiles as
+    users do.
     """
     from flexure.solvers.native.llvm import library
 
     tier = os.environ["FLEXURE_TIER"]
-    callers = sorted(Path(library.__file__).parent.glob("*.py"))
+    callers = [Path(__file__), *sorted(Path(library.__file__).parent.glob("*.py"))]
     digest = hashlib.blake2b(b"".join(each.read_bytes() for each in callers), digest_size=8)
-    machine, name = library._Machine, f"native_code_{tier}_{digest.hexdigest()}"
+    machine, name = library._Machine, f"native_code_of_the_{tier}_tier_{digest.hexdigest()}"
     compile_fully = machine.compile
 
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
-        return compile_fully(self, text, min(level, 1), min(passes, 1), vectorized)
+        wide = passes > 0 and " x double>" in text  # else LLVM misaligns lanes on the stack
+        return compile_fully(self, text, min(level, wide), min(passes, wide), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))

@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
     from flexure.blocks.forces.contacts.contact import Contact as Contact
+    from flexure.blocks.forces.contacts.contact_group import ContactGroup as ContactGroup
+    from flexure.blocks.forces.contacts.rigid_contact import RigidContact as RigidContact
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from _pytest.doctest import DoctestModule
 
 from tests.support.pages.browser import running_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# The same draws in every run, and no verdict that depends on how busy the machine is.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Leave out doctests: files of tests have none, and looking for them takes seconds."""
+    collectors = yield
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(tryfirst=True)

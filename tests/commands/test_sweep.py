@@ -18,6 +18,7 @@ from flexure.commands.arguments.calls import Call, axis, call, samples
 from flexure.commands.arguments.plans import distribution
 from tests.commands.conftest import Command
 from tests.commands.test_run import FUSE
+from tests.support.tiers import by_tier
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 WORDS = st.from_regex(r"[a-z_]+(\.[a-z]+)?(\[[0-9](,[0-9])?\])?", fullmatch=True).filter(
@@ -31,7 +32,7 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-@settings(max_examples=40)
+@settings(max_examples=by_tier(fast=10, full=40))
 @given(WORDS, st.lists(NUMBERS | WORDS), st.dictionaries(KEYS, NUMBERS))
 def test_calls_come_back(name: str, args: list[object], named: dict[str, float]) -> None:
     name = name.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]

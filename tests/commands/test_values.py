@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from flexure.commands.arguments.value_texts import assignment, names, parsed, tolerance
 from tests.commands.conftest import Command
+from tests.support.tiers import by_tier
 
 NUMBERS = st.floats(allow_nan=False)
 PATHS = st.from_regex(r"[a-z]+(\.[a-z]+)*(\[[a-z0-9]+(,[0-9]+)?\])?", fullmatch=True)
@@ -38,13 +39,13 @@ def test_any_text_is_a_value_or_refused_as_words_are(text: str) -> None:
             read(text)
 
 
-@settings(max_examples=40)
+@settings(max_examples=by_tier(fast=10, full=40))
 @given(PATHS, st.text(alphabet="=abc", min_size=1))
 def test_the_first_sign_of_equality_ends_the_path(path: str, word: str) -> None:
     assert assignment(f"{path}={word}") == (path, word)
 
 
-@settings(max_examples=40)
+@settings(max_examples=by_tier(fast=10, full=40))
 @given(st.lists(PATHS, min_size=1))
 def test_commas_in_brackets_separate_nothing(paths: list[str]) -> None:
     assert names(", ".join(paths)) == paths

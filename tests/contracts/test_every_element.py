@@ -26,7 +26,7 @@ from tests.support.mechanics.force_elements import (
 from tests.support.mechanics.mechanisms import chain, elements_between
 from tests.support.mechanics.multibody import random_pose
 from tests.support.native.native import needs_llvmlite
-from tests.support.tiers import by_tier, for_each
+from tests.support.tiers import by_tier, for_each, thinned
 
 #: Makes a fresh element, by its label in the catalog.
 ELEMENTS: dict[str, Callable[..., Any]] = {
@@ -43,7 +43,9 @@ DRAKE = "LinearBushingRollPitchYaw"
 every_element = for_each("label", ELEMENTS)
 
 
-def moved(element: fx.ForceElement, seed: int = 0, count: int = 20) -> Iterator[fx.Context]:
+def moved(
+    element: fx.ForceElement, seed: int = 0, count: int = by_tier(fast=6, full=20)
+) -> Iterator[fx.Context]:
     """Yield a context of an element in one random motion after the other."""
     rng, context = np.random.default_rng(seed), element.create_default_context()
     for _ in range(count):
@@ -318,7 +320,7 @@ def oscillator(kind: str) -> tuple[fx.Plant, fx.Context]:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("kind", ["slider", "pendulum"])
+@pytest.mark.parametrize("kind", thinned(["pendulum", "slider"], fast=1))
 def test_the_ledger_closes_after_ten_thousand_periods_without_friction(kind: str) -> None:
     plant, context = oscillator(kind)
     simulator = fx.Simulator(

@@ -38,6 +38,10 @@ LARGE = [name for name in MECHANISMS if not name.endswith(" joint")]
 every_large_mechanism = pytest.mark.parametrize(
     "name", [name for name in TRIED_MECHANISMS if name in LARGE]
 )
+#: For what is slow: one plant with force elements and one with constraints, or all.
+every_kind_of_plant = pytest.mark.parametrize(
+    "name", by_tier(fast=["elements on joints", "wheels and skates"], full=LARGE)
+)
 
 
 def rates(context: Any) -> Any:
@@ -99,7 +103,7 @@ def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, cou
 @every_large_mechanism
 def test_many_contexts_at_once_give_the_numbers_of_one_after_the_other(name: str) -> None:
     plant = MECHANISMS[name]()
-    contexts = random_contexts(plant, 30)
+    contexts = random_contexts(plant, by_tier(fast=10, full=30))
     ports = list(plant.output_ports)
     for port, found in zip(ports, fx.evaluate_batch(plant, ports, contexts), strict=True):
         expected = np.array([port(context) for context in contexts]).reshape(found.shape)
@@ -120,7 +124,7 @@ def check_slopes(matrix: Any, function: Callable[[Any], Any], point: Any) -> Non
         np.testing.assert_allclose(matrix @ direction, expected, rtol=1e-6, atol=1e-7 * size)
 
 
-@every_large_mechanism
+@every_kind_of_plant
 def test_exact_derivatives_of_the_motion_agree_with_differences(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=3)
@@ -176,7 +180,7 @@ STEPS: dict[str, Any] = {"method": "RK45", "rtol": 0.09, "atol": 1e3, "max_step"
 
 
 @needs_llvmlite
-@every_large_mechanism
+@every_kind_of_plant
 def test_simulations_agree_however_the_equations_are_computed(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=5)

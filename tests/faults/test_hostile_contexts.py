@@ -22,6 +22,7 @@ from hypothesis import given, settings, strategies as st
 import flexure as fx
 from flexure.diagrams.checks.errors import ContextFileError
 from tests.support.systems.blocks import Gain, Lag, diagram_of
+from tests.support.tiers import by_tier
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -139,7 +140,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.full
-@settings(max_examples=60)
+@settings(max_examples=by_tier(fast=15, full=60))
 @given(st.data(), JSON)
 def test_any_value_in_any_place_is_refused_or_kept(data: st.DataObject, value: Any) -> None:
     saved = json.loads(GOOD)

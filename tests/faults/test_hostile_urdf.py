@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 import flexure as fx
 from flexure.diagrams.checks.errors import DeclarationError, FlexureError
 from tests.support.mechanics.robots import ARM
+from tests.support.tiers import by_tier
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 
@@ -132,7 +133,7 @@ ELEMENTS: st.SearchStrategy[str] = st.recursive(
 
 
 @pytest.mark.full
-@settings(max_examples=80)
+@settings(max_examples=by_tier(fast=20, full=80))
 @given(st.lists(ELEMENTS, max_size=5))
 def test_any_elements_are_refused_by_our_errors(parts: list[str]) -> None:
     links = '<link name="a"/><link name="b"/>'
@@ -140,7 +141,7 @@ def test_any_elements_are_refused_by_our_errors(parts: list[str]) -> None:
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60))
-@settings(max_examples=60)
+@settings(max_examples=by_tier(fast=15, full=60))
 def test_any_text_is_refused_by_our_errors(text: str | bytes) -> None:
     with pytest.raises(DeclarationError):
         fx.load_urdf(text if isinstance(text, bytes) else text + "<")  # type: ignore[arg-type]

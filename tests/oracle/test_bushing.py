@@ -21,7 +21,7 @@ from tests.support.mechanics.force_elements import (
     number,
     world,
 )
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 FORCES = "element_bushing.json"
 ENERGY = "bushing_energy.json"
@@ -133,7 +133,7 @@ def test_stored_energy_and_what_drakes_springs_do_besides(case: dict[str, Any]) 
     assert number(bushing.non_conservative_power, context) == 0.0
 
 
-@pytest.mark.parametrize("case", cases(ENERGY, "loop_work"))
+@pytest.mark.parametrize("case", thinned(cases(ENERGY, "loop_work"), fast=2))
 def test_work_around_a_loop_of_orientations(case: dict[str, Any]) -> None:
     a, p = case["amplitude"], np.array(case["p_AoCo_A"])
     work = np.zeros(2)

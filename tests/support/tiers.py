@@ -49,6 +49,12 @@ def by_turn(*several: Iterable[Any], last: Iterable[Any]) -> list[tuple[Any, ...
     ]
 
 
+def crossed(several: Iterable[Any], last: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return all combinations of two things in the full tier, and `by_turn` in the fast one."""
+    kept, turns = [*several], [*last]
+    return by_tier(fast=by_turn(kept, last=turns), full=[*product(kept, turns)])
+
+
 def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
     """Run a test with all cases, one after the other; if it fails, the error lists which fail.
 
@@ -88,4 +94,4 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
     return decorate
 
 
-__all__ = ["FULL", "by_tier", "by_turn", "for_each", "thinned"]
+__all__ = ["FULL", "by_tier", "by_turn", "crossed", "for_each", "thinned"]

@@ -43,7 +43,10 @@ _ABANDONED = 3600.0  # seconds after which no writer is at work on a file any mo
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
+_SHARE = 1 / 64  # of the bound, which this process may write before it counts all entries again
+
 _told: set[str] = set()
+_uncounted: dict[Path, int] = {}
 
 
 def folder() -> Path | None:
@@ -104,7 +107,10 @@ def cached(key: str, make: Callable[[], bytes], *, bound: int = _BOUND) -> bytes
         content = make()
         try:
             _write(file, identity.digest(), content)
-            _shrink(place, bound)
+            _uncounted[place] = _uncounted.get(place, bound) + len(content)
+            if _uncounted[place] > _SHARE * bound:
+                _shrink(place, bound)
+                _uncounted[place] = 0
         except OSError as error:
             if _read(file, identity.digest()) is None:  # nor did another process write it
                 _tell(place, error)

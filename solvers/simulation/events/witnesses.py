@@ -81,15 +81,16 @@ def witness_value(entry: Entry) -> float:
     NonFiniteError
         When it is not one finite number.
     """
-    time, label = entry.leaf.time, entry.event.label
     try:
         found = _witness(entry).calc(entry.leaf)
     except Exception as error:
-        annotate(error, f"while computing the witness function of '{label}'", time)
+        where = f"while computing the witness function of '{entry.event.label}'"
+        annotate(error, where, entry.leaf.time)
         raise
     value = _real(found)
-    if value is not None and value.size == 1 and np.isfinite(value).all():
-        return float(value.reshape(()))
+    if value is not None and value.size == 1 and math.isfinite(number := float(value.item())):
+        return number
+    time, label = entry.leaf.time, entry.event.label
     refused = EvaluationError if value is None else NonFiniteError
     refusal = refused(
         f"Cannot watch the witness function of '{label}' at t = {time:.9g} s",

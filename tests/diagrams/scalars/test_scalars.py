@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.checks.errors import TraceError, UnknownNameError, ValueRefusedError
-from tests.support.tiers import for_each
+from tests.support.tiers import by_tier, for_each
 
 Equation = Callable[..., Any]
 K = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
@@ -577,7 +577,7 @@ def read(equation: Any, inputs: list[Any]) -> Any:
     return operation(*[read(operand, inputs) for operand in operands])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=by_tier(fast=75, full=300), deadline=None)
 @given(EQUATIONS, st.tuples(NUMBERS, NUMBERS, NUMBERS))
 def test_random_equations_have_the_same_bits_through_symbols(equation: Any, numbers: Any) -> None:
     graph = fs.Graph()

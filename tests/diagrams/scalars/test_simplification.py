@@ -278,7 +278,7 @@ def test_finite_numbers_stay_the_same_to_the_last_bit(outputs: list[Any], seed: 
 
 
 @pytest.mark.full
-@settings(max_examples=100)
+@settings(max_examples=by_tier(fast=25, full=100))
 @given(outputs=expressions())
 def test_simplifying_again_changes_nothing(outputs: list[Any]) -> None:
     once = simplify(outputs)

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.tiers import by_tier
+
 FloatArray = npt.NDArray[np.float64]
 
 #: Every warning that the export promises to avoid.
@@ -53,7 +55,15 @@ def compile_all(models: Sequence[Any], folder: Path, *options: str, compiler: st
         source = folder / f"{model.name}_shown.c"
         source.write_text(_shown(model))
         sources.append(str(source))
-    command = [needed(compiler), *STRICT, "-O1", *options, "-shared", "-fPIC", *sources]
+    command = [
+        needed(compiler),
+        *STRICT,
+        by_tier(fast="-O0", full="-O1"),
+        *options,
+        "-shared",
+        "-fPIC",
+        *sources,
+    ]
     command += ["-o", str(library), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -19,6 +19,7 @@ from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.assembly import care, cut
 from flexure.solvers.native.llvm.library import Library, VectorFunction, available
 from flexure.solvers.tracing.trace import STATE, TIME
+from tests.support.tiers import by_tier
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,7 +85,8 @@ class Compiled:
         if lanes == 1:  # as runs compile equations, and then as sweeps do
             self._library = cut([(text, declarations)]).compile()
         else:
-            self._library = Library(self.text, lambda: self.text, level=care(len(text)))
+            level, quick = care(len(text)), by_tier(fast=True, full=False)
+            self._library = Library(self.text, lambda: self.text, level=level, straight=quick)
         self._function = self._library.function("g", None, *[_POINTER] * 4)
 
     def _place(self, key: Any) -> Place:

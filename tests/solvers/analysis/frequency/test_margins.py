@@ -12,7 +12,7 @@ from scipy import optimize, signal
 
 import flexure as fx
 from flexure.diagrams.checks.errors import EvaluationError, ValueRefusedError
-from tests.support.tiers import for_each
+from tests.support.tiers import by_tier, for_each
 
 S = np.poly1d([1.0, 0.0])
 
@@ -255,7 +255,7 @@ def test_a_phase_that_comes_to_a_half_turn_from_above_does_not_cross_it(
 
 # Second routes -----------------------------------------------------------------------------------
 
-RANDOM = range(12)
+RANDOM = range(by_tier(fast=5, full=12))
 
 
 @pytest.mark.full
@@ -375,7 +375,7 @@ def several_loops(seed: int, period: float | None) -> fx.LinearModel:
     )
 
 
-@for_each("seed", range(8))
+@for_each("seed", range(by_tier(fast=3, full=8)))
 @for_each("period", [None, 0.05])
 def test_factors_within_the_disk_keep_loops_stable_and_the_worst_ones_do_not(
     seed: int, period: Any

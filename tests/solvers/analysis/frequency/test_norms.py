@@ -45,7 +45,7 @@ def grid(model: fx.LinearModel, *points: float) -> Any:
     return np.unique(np.append(every[every <= top], some))
 
 
-@for_each("seed", range(25))
+@for_each("seed", range(by_tier(fast=8, full=25)))
 @for_each("period", [None, 0.1])
 def test_norms_are_those_of_a_grid_and_of_a_gramian(seed: int, period: Any) -> None:
     model = random_model(seed, period)
@@ -104,7 +104,7 @@ def test_norms_of_what_is_not_stable_are_infinite_and_peaks_are_not() -> None:
     assert fx.norms(ledger).h2 == pytest.approx(math.sqrt(0.5))
 
 
-@for_each("seed", range(12))
+@for_each("seed", range(by_tier(fast=4, full=12)))
 @for_each("period", [None, 0.1])
 def test_passivity_indices_are_those_of_a_grid(seed: int, period: Any) -> None:
     model = random_model(seed, period, square=True)

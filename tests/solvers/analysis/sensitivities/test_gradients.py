@@ -20,6 +20,7 @@ from flexure.diagrams.checks.errors import (
 from flexure.solvers.analysis.sensitivities.adjoint_motion import AdjointMotion
 from flexure.solvers.native.programs.preconditions import UnsuitableError
 from tests.support.native.native import needs_llvmlite
+from tests.support.tiers import by_tier
 
 TIGHT: dict[str, Any] = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
 m = fx.metrics
@@ -177,7 +178,7 @@ def check_hybrids(seeds: range) -> None:
 
 @needs_llvmlite
 def test_random_hybrid_systems() -> None:
-    check_hybrids(range(5))
+    check_hybrids(range(by_tier(fast=3, full=5)))
 
 
 @pytest.mark.full

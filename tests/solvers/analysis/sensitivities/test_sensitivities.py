@@ -21,6 +21,7 @@ from flexure.diagrams.checks.errors import (
     ValueRefusedError,
 )
 from tests.support.mechanics.mechanics import ForeignPendulum, Pendulum, servo
+from tests.support.tiers import crossed
 
 
 def swinging(angle: float = 1.0, torque: float = 0.2, kind: type[Pendulum] = Pendulum) -> Any:
@@ -414,8 +415,7 @@ SAMPLED: dict[str, tuple[Callable[[], fx.System], list[str]]] = {
 }
 
 
-@BOTH_WAYS
-@pytest.mark.parametrize("kind", SAMPLED)
+@pytest.mark.parametrize(("kind", "method"), crossed(SAMPLED, ["auto", scipy.integrate.DOP853]))
 def test_sensitivities_go_through_periodic_updates(kind: str, method: Any) -> None:
     make, paths = SAMPLED[kind]
     system = make()

@@ -14,7 +14,7 @@ from flexure.diagrams.values.events import Direction
 from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_step
 from flexure.solvers.simulation.events.zeno import PileUp
 from tests.support.systems.simulation import TRIED_METHODS, Flow, ball, method_options
-from tests.support.tiers import by_turn, thinned
+from tests.support.tiers import by_turn, crossed, thinned
 
 READINGS = [True, "python", False]
 FALL = math.sqrt(2.0 / 9.81)
@@ -40,8 +40,10 @@ def test_a_ball_that_never_comes_to_rest_is_an_error_with_every_method(
     assert caught.value.time == pytest.approx(LAST, abs=error)
 
 
-@pytest.mark.parametrize("step", [0.1, 0.003])
-@pytest.mark.parametrize("method", [name for name in METHOD_NAMES if is_fixed_step(name)])
+@pytest.mark.parametrize(
+    ("method", "step"),
+    crossed([name for name in METHOD_NAMES if is_fixed_step(name)], [0.1, 0.003]),
+)
 def test_it_is_so_with_long_and_short_steps(method: str, step: float) -> None:
     simulator = fx.Simulator(ball(0.5), method=method, step=step)
     with pytest.raises(ZenoError):
@@ -97,8 +99,10 @@ def test_hops_that_a_method_can_follow_are_no_error(method: str) -> None:
     assert flow.hits[0] == pytest.approx(FALL, abs=0.002)
 
 
-@pytest.mark.parametrize("method", ["auto", "Rodas5P", "BDF", "rk4", "implicit_euler"])
-@pytest.mark.parametrize("direction", ["falling", "rising", "either"])
+@pytest.mark.parametrize(
+    ("method", "direction"),
+    crossed(["auto", "Rodas5P", "BDF", "rk4", "implicit_euler"], ["falling", "rising", "either"]),
+)
 def test_an_event_that_turns_nothing_around_is_passed_through(
     method: str, direction: Direction
 ) -> None:
@@ -229,9 +233,10 @@ class Passing(fx.LeafSystem):
         return {self.x: [self.x(context)[0], self.x(context)[1] + 1.0]}
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("power", thinned([3, 1, 5], fast=1))
-@pytest.mark.parametrize("method", ["auto", "Rodas5P", "BDF", "euler", "rk4"])
+@pytest.mark.parametrize(
+    ("method", "compiled"), crossed(["auto", "Rodas5P", "BDF", "euler", "rk4"], [True, False])
+)
 def test_an_update_that_changes_other_states_is_no_obstacle(
     method: str, power: int, compiled: bool
 ) -> None:

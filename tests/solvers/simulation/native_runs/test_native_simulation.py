@@ -7,7 +7,6 @@ import math
 import re
 import signal
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,17 +40,14 @@ from tests.support.systems.event_systems import (
     sampled,
 )
 from tests.support.systems.simulation import together
-from tests.support.tiers import by_tier, by_turn, thinned
+from tests.support.tiers import by_turn, crossed, thinned
 
 pytestmark = needs_llvmlite
 
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", thinned(METHODS, fast=3))
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    by_tier(fast=by_turn(SITUATIONS, last=METHODS), full=[*product(SITUATIONS, METHODS)]),
-)
+@pytest.mark.parametrize(("name", "method"), crossed(SITUATIONS, METHODS))
 def test_situations(name: str, method: str) -> None:
     make = SITUATIONS[name]
     native_like_interpreted(make, [2.3], method=method)
