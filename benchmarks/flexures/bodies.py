@@ -105,7 +105,7 @@ def elimination(cells: tuple[int, int, int]) -> float:
     free = (3 * rest[:, np.newaxis] + np.arange(3)).ravel()
     matrix, load = K[free][:, free], np.ones(len(free))
     start = time.process_time()
-    ours = Cholesky(matrix, nodes[rest]).solve(load)
+    ours = Cholesky(K, nodes, rest).solve(load)
     middle = time.process_time()
     options: dict[str, Any] = {"options": {"SymmetricMode": True}, "diag_pivot_thresh": 0.0}
     theirs = splu(csc_array(matrix), permc_spec="MMD_AT_PLUS_A", **options).solve(load)

@@ -41,7 +41,7 @@ def assembled(blocks: FloatArray, nodes: npt.NDArray[np.intp], count: int) -> An
     """
     import scipy.sparse as sparse
 
-    k = blocks.shape[2]
+    k, nodes = blocks.shape[2], nodes.astype(np.int64)
     keys = (nodes[:, :, np.newaxis] * count + nodes[:, np.newaxis, :]).ravel()
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
