@@ -40,8 +40,8 @@ class FlexibleBody(PartGroup):
 
     Rotations between interfaces should stay below 0.1 rad. Bodies of meshes and plates become
     shorter as they bend: they stiffen by forces on their interfaces and by spin, and buckle.
-    Matrices hold no stress, so that bodies of matrices do neither: at 0.1 of the first angular frequency a
-    spin changes that frequency by about 0.6 %, and above 0.3 it is refused. The output
+    Matrices hold no stress, so that bodies of matrices do neither: at 0.1 of the first angular
+    frequency a spin changes that frequency by about 0.6 %, and above 0.3 it is refused. The output
     ``utilization`` compares rotations and such a spin with these limits, and `check_limits` and
     statics warn. Chains of several bodies stiffen, since their interfaces turn.
 
