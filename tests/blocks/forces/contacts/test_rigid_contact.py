@@ -130,6 +130,13 @@ def test_a_tilted_box_comes_to_rest_on_four_corners() -> None:
     assert result["ground.mode"][-1].sum() == 4.0
     np.testing.assert_allclose(np.sort(result["ground.multipliers"][-1])[4:], 5.0, rtol=1e-6)
     assert np.ptp(result["ledger.balance"]) < 1e-6
+    rest = result.context
+    free.pose.set(rest, (np.eye(3), [0.0, 0.0, 0.0505]))  # no run pulls it back to the ground
+    with pytest.raises(fx.errors.EvaluationError, match=r"0\.0005 m apart, but in contact"):
+        fx.simulate(plant, 2.01, context=rest)
+    rest.set("tree.ground_modes", np.zeros(8))
+    fallen = fx.simulate(plant, 2.002, context=rest, compiled=False)["box.position"][-1, 2]
+    assert fallen == pytest.approx(0.0505 - 5.0 * 0.002**2, abs=1e-9)
     free.pose.set(context, (np.eye(3), [0.0, 0.0, 0.04]))
     with pytest.raises(fx.errors.EvaluationError, match=r"overlap by 0\.01 m"):
         fx.simulate(plant, 0.1, context=context)
@@ -151,3 +158,5 @@ def test_what_is_no_pair_of_rigid_shapes_is_refused() -> None:
     for b, shape, options, reason in refused:
         with pytest.raises(fx.errors.FlexureError, match=reason):
             fx.RigidContact("c", one, BALL, b, shape, **{"restitution": 0.5, **options})
+    with pytest.raises(fx.errors.DeclarationError, match="not two points"):
+        fx.RigidContact("c", one, fx.BodyShape.point(), two, fx.BodyShape.point(), restitution=0.5)
