@@ -17,7 +17,7 @@ from flexure.blocks.flexures.sections.warping import (
     warping_length,
 )
 from flexure.diagrams import scalars
-from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.checks.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values.arrays import Array, bounded
 
 if TYPE_CHECKING:
@@ -140,6 +140,16 @@ def warmed(beam: Beam, context: Any) -> tuple[MaterialConstants, Array]:
     coefficient = beam.thermoelastic_coefficient(context)
     (T,), (rate,) = (beam.input_port(f"temperature{end}")(context) for end in ("", "_rate"))
     scale = 1.0 + coefficient * (T - beam.material.default.temperature)
+    scale = scalars.refuse_where(
+        scale <= 0.0,
+        scale,
+        lambda: EvaluationError(
+            f"Cannot heat '{beam.label}'",
+            expected="a temperature at which Young's modulus is positive",
+            found=f"{T:.6g} K",
+            remedy="Pass temperatures in K, and a thermoelastic_coefficient that holds there",
+        ),
+    )
     E, G = (scale * each for each in (material.youngs_modulus, material.shear_modulus))
     return material._replace(youngs_modulus=E, shear_modulus=G), coefficient * rate / scale
 

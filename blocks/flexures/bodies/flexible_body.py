@@ -12,9 +12,14 @@ from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement
 from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
 from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
 from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
-from flexure.blocks.flexures.bodies.recovery import Recovery, equivalent, recovery_of
+from flexure.blocks.flexures.bodies.recovery import equivalent, recovery_of
 from flexure.blocks.flexures.bodies.reduction import CouplingKind, ReducedBody, reduce_body
-from flexure.blocks.flexures.bodies.solid_mesh import NodeSet, nodes_of, solid_matrices
+from flexure.blocks.flexures.bodies.solid_mesh import (
+    NodeSet,
+    nodes_of,
+    solid_matrices,
+    warn_of_millimeters,
+)
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -24,6 +29,8 @@ from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
 from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds, check_name
+
+_ISOTROPIC = 0.05  # of the shear modulus: what tables of isotropic materials differ by
 
 
 class FlexibleBody(PartGroup):
@@ -242,7 +249,8 @@ class FlexibleBody(PartGroup):
         MissingExtraError
             Without scikit-fem and meshio, the extra ``mesh``.
         ValueRefusedError
-            When cells have no volume, parts are not connected, or a set is unknown.
+            When cells have no volume, parts are not connected, a set is unknown, or a material is
+            not isotropic.
 
         Warns
         -----
@@ -250,7 +258,7 @@ class FlexibleBody(PartGroup):
             When the mesh is larger than 100 m, since it is probably in mm.
         """
         attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
-        require(isinstance(material, Material), material, attempt, "a Material")
+        _check_isotropic(material, attempt)
         M, K, nodes, found, known = solid_matrices(mesh, material, interfaces, attempt)
         return cls._of(name, (M, K, nodes, found, known), modes, coupling, frames, damping_ratio)
 
@@ -296,7 +304,13 @@ class FlexibleBody(PartGroup):
         Raises
         ------
         ValueRefusedError
-            When a number is out of its range, a set is unknown, or parts can move freely.
+            When a number is out of its range, a set is unknown, a material is not isotropic, or
+            parts can move freely.
+
+        Warns
+        -----
+        UserWarning
+            When the mesh is larger than 100 m, since it is probably in mm.
 
         See Also
         --------
@@ -316,26 +330,27 @@ class FlexibleBody(PartGroup):
         """
         attempt = f"Cannot make plate '{check_name(name, 'an assembly')}'"
         require(isinstance(mesh, PlateMesh), mesh, attempt, "a PlateMesh")
-        require(isinstance(material, Material), material, attempt, "a Material")
+        _check_isotropic(material, attempt)
+        warn_of_millimeters(mesh.points)
         t = bounded(thickness, f"{attempt} with thickness", lower=0.0, exclusive=True, unit="m")
-        M, K, nodes, known = plate_matrices(mesh, t, material)
+        M, K, nodes, known, T = plate_matrices(mesh, t, material)
         count, found = len(mesh.points), {}
         for key, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
             chosen = nodes_of(key, wanted, nodes, nodes, mesh.sets, attempt) % count
             found[key] = np.concatenate([chosen, chosen + count])
-        return cls._of(name, (M, K, nodes, found, known), modes, coupling, frames, damping_ratio)
+        return cls._of(name, (M, K, nodes, found, known, T), modes, coupling, frames, damping_ratio)
 
     @classmethod
     def _of(
         cls,
         name: str,
-        model: tuple[Any, Any, npt.ArrayLike, Mapping[str, npt.ArrayLike], Recovery | None],
+        model: tuple[Any, ...],
         modes: int,
         coupling: CouplingKind,
         frames: Mapping[str, FrameLike] | None,
         damping_ratio: npt.ArrayLike,
     ) -> FlexibleBody:
-        """Return the body of a finite element model: M, K, nodes, interfaces and stresses."""
+        """Return the body of a finite element model: the first arguments of `reduce_body`."""
         attempt = f"Cannot reduce '{name}'"
         count = count_of(modes, "modes", attempt, minimum=0)
         one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
@@ -400,3 +415,16 @@ class FlexibleBody(PartGroup):
         stresses : The components.
         """
         return equivalent(self.stresses(context))
+
+
+def _check_isotropic(material: Material, attempt: str) -> None:
+    """Refuse a material whose shear modulus is not that of E and ν."""
+    require(isinstance(material, Material), material, attempt, "a Material")
+    G = 0.5 * material.youngs_modulus / (1.0 + material.poissons_ratio)
+    if abs(material.shear_modulus - G) > _ISOTROPIC * G:
+        raise ValueRefusedError(
+            attempt,
+            expected=f"an isotropic material, with a shear modulus of E/(2 (1 + ν)) = {G:.4g} Pa",
+            found=f"{material.shear_modulus:.4g} Pa of '{material.name}'",
+            remedy="Pass a Material of E and ν, or matrices of another program to from_matrices",
+        )

@@ -17,8 +17,8 @@ _SHEAR = 5.0 / 6.0  # of the section that carries shear
 
 def plate_matrices(
     mesh: PlateMesh, thickness: float, material: Material
-) -> tuple[Any, Any, FloatArray, Recovery]:
-    """Return M, K, nodes and stresses of a plate, at the centers of cells on both faces.
+) -> tuple[Any, Any, FloatArray, Recovery, Any]:
+    """Return M, K, nodes, stresses at the centers of cells on both faces, and T of a plate.
 
     A node of the mesh is a pair at z = ± h/2 with h = t/√3, the points of a quadrature over the
     thickness, so that the masses of points have the rotary inertia of the plate. Their mean is the
@@ -29,7 +29,8 @@ def plate_matrices(
 
     C is that of plane stress. ε has two incompatible modes for each direction, which are condensed
     (Taylor, Beresford and Wilson 1976), and γ is interpolated from the middles of edges (MITC4,
-    Bathe and Dvorkin 1985). There is no rotation about the normal, since nodes only move.
+    Bathe and Dvorkin 1985). There is no rotation about the normal, since nodes only move. K is that
+    of T u = (u₊ + u₋, u₊ - u₋)/√2, in which bending is no small difference of large entries.
     """
     cells, count = mesh.cells, len(mesh.points)
     x = mesh.points[cells]
@@ -46,7 +47,8 @@ def plate_matrices(
     for point in _CORNERS / np.sqrt(3.0):
         N, J = _shape(x, point)
         weight = np.linalg.det(J)[:, np.newaxis, np.newaxis]
-        B = _strains(x, point, h)
+        upper, lower = np.split(_strains(x, point, h), 2, axis=2)
+        B = np.sqrt(0.5) * np.concatenate([upper + lower, upper - lower], axis=2)
         bubbles = np.linalg.solve(at_middle, np.diag(-2.0 * point)[np.newaxis])
         A = _plane(bubbles * np.linalg.det(at_middle)[:, np.newaxis, np.newaxis] / weight)
         A = A.reshape(len(cells), 3, 4)
@@ -61,6 +63,8 @@ def plate_matrices(
     dofs = (3 * nodes[:, :, np.newaxis] + np.arange(3)).reshape(-1, 24)
     layer = assembled(m[:, :, np.newaxis, :, np.newaxis], cells, count)
     M = sparse.kron(sparse.block_diag([layer, layer]), np.eye(3), format="csr")
+    both = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
+    T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
     sides = np.array([0.5, -0.5])[:, np.newaxis, np.newaxis]
     flat = np.broadcast_to(mesh.points, (2, count, 2))
     points = np.concatenate([flat, np.broadcast_to(h * sides, (2, count, 1))], axis=2)
@@ -75,7 +79,7 @@ def plate_matrices(
         at, found = strains(shapes), np.zeros((2, len(cells), 6, shapes.shape[1]))
         for side, z in enumerate((0.5 * thickness, -0.5 * thickness)):
             found[side][:, [0, 1, 3]] = C @ (at[:, :3] + z * at[:, 3:6])
-        return found.reshape(-1, 6, shapes.shape[1])
+        return found.reshape(len(places), 6, shapes.shape[1])
 
     def stiffening(strained: FloatArray, shapes: FloatArray) -> FloatArray:
         forces = thickness * (C @ strains(strained)[:, :3])
@@ -93,7 +97,7 @@ def plate_matrices(
         return found
 
     K = assembled(K.reshape(-1, 8, 3, 8, 3), nodes, 2 * count)
-    return M, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening)
+    return M, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
 
 
 def _slopes(point: FloatArray) -> FloatArray:

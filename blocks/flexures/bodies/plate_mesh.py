@@ -14,6 +14,7 @@ from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, chec
 
 _FLAT = 1e-9  # of the square of the size: cells without an area
 _LARGEST = 1e6  # m
+_MOST = 1e9  # nodes
 _NEXT = (1, 2, 3, 0)  # corners in order
 _ATTEMPT = "Cannot make PlateMesh"
 
@@ -61,10 +62,10 @@ class PlateMesh:
         sets: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         self.points = as_numbers(points, _ATTEMPT)
-        self.cells = as_numbers(cells, _ATTEMPT).astype(np.intp)
+        self.cells = node_numbers(cells, _ATTEMPT)
         self.sets: dict[str, npt.NDArray[np.intp]] = {}
         for name, each in mapping({} if sets is None else sets, "node numbers", _ATTEMPT).items():
-            self.sets[name] = np.unique(as_numbers(each, _ATTEMPT)).astype(np.intp)
+            self.sets[name] = np.unique(node_numbers(each, _ATTEMPT))
         if self.points.ndim != 2 or self.points.shape[1] != 2 or self.cells.shape[1:] != (4,):
             raise ValueRefusedError(
                 _ATTEMPT,
@@ -242,3 +243,17 @@ def _counts(cells: Any, least: tuple[int, int] = (1, 1)) -> tuple[int, int]:
         for each, low in zip(cells, least, strict=True)
     )
     return first, second
+
+
+def node_numbers(value: npt.ArrayLike, attempt: str) -> npt.NDArray[np.intp]:
+    """Return numbers of nodes, after checks that they are whole, and no mask."""
+    numbers = as_numbers(value, attempt)
+    is_mask = np.asarray(value).dtype == bool and numbers.size > 0
+    if is_mask or not np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < _MOST)):
+        raise ValueRefusedError(
+            attempt,
+            expected="whole numbers of nodes",
+            found="a mask of bool" if is_mask else "others",
+            remedy="Pass np.flatnonzero(mask)" if is_mask else "",
+        )
+    return numbers.astype(np.intp)

@@ -76,4 +76,4 @@ def recovery_of(given: Any, size: int, attempt: str) -> Recovery:
             expected="points of shape (p, 3) and a matrix of shape (6 p, 3 m) for recovery",
             found=f"shapes {points.shape} and {matrix.shape}, with 3 m = {size}",
         )
-    return Recovery(points, lambda u: np.asarray(matrix @ u).reshape(len(points), 6, -1))
+    return Recovery(points, lambda u: np.asarray(matrix @ u).reshape(len(points), 6, u.shape[1]))

@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.bodies.dissection import Cholesky
+from flexure.blocks.flexures.bodies.plate_mesh import node_numbers
 from flexure.blocks.flexures.bodies.recovery import Recovery
 from flexure.diagrams.checks.arguments import mapping
 from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_name
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, check_bounds, check_name
 
 _RIGID = 1e-6  # of what stiffness there is: residual forces of rigid motions, and errors of M
 _ZERO = 1e-10  # of the greatest value: errors of rounding
+_NO_MASS = 1e-13  # of the greatest flexibility times mass: modes that errors of rounding hide
 _DENSE = 300  # unknowns up to which all modes are computed
 _STEPS, _CONVERGED, _SMALL = 40, 1e-13, 1e-24  # of the block Lanczos method
 
@@ -134,7 +136,10 @@ class ReducedBody:
         array
             ε for each of them; infinite from ω₁ on, where more modes are needed.
         """
-        square = as_numbers(frequencies, "Cannot bound the error of a reduction") ** 2
+        attempt = "Cannot bound the error of a reduction"
+        given = as_numbers(frequencies, attempt)
+        check_bounds(given, attempt, lower=0.0, unit="rad/s")
+        square = given**2
         left = 1.0 - square / self.next_frequency**2
         safe = np.where(left > 0.0, left, 1.0)
         return np.where(left > 0.0, square * self.omitted / safe, np.inf)
@@ -146,12 +151,19 @@ def reduce_body(
     nodes: npt.ArrayLike,
     interfaces: Mapping[str, npt.ArrayLike],
     recovery: Recovery | None,
+    basis: Any = None,
     *,
     modes: int,
     coupling: CouplingKind,
     attempt: str,
 ) -> ReducedBody:
-    """Reduce mass and stiffness matrices; see `FlexibleBody.from_matrices`."""
+    """Reduce mass and stiffness matrices; see `FlexibleBody.from_matrices`.
+
+    With a symmetric orthogonal ``basis`` T, that leaves M and interfaces as they are, K is that of
+    the unknowns T u, in which it may have fewer errors of rounding.
+    """
+    import scipy.sparse as sparse
+
     points = as_numbers(nodes, attempt)
     M, K = _sparse(M, attempt), _sparse(K, attempt)
     count = points.shape[0] if points.ndim else 0
@@ -169,8 +181,9 @@ def reduce_body(
     m = _scalar_mass(M, attempt)
     sets = _node_sets(interfaces, count, attempt)
     origins = np.stack([points[each].mean(axis=0) for each in sets.values()])
-    rigid = _rigid_motions(points - origins[0])
-    left = np.abs(K @ rigid).max(axis=0) / np.abs(rigid).max(axis=0)
+    T = sparse.eye_array(3 * count, format="csr") if basis is None else basis
+    rigid = T @ _rigid_motions(points - origins[0])
+    left = abs(K @ rigid).max(axis=0) / abs(rigid).max(axis=0)
     if np.any(left > _RIGID * np.abs(K).max()):
         raise ValueRefusedError(
             attempt,
@@ -178,22 +191,24 @@ def reduce_body(
             found=f"forces of {left.max():.3g} N per unit of a rigid motion",
             remedy="Assemble K without supports; interfaces hold the body",
         )
-    held = _Held(K, points, sets, origins, coupling, attempt)
+    held = _Held(K, T, points, sets, origins, coupling, attempt)
+    _check_pieces(K, sets, attempt)
     squares, internal = _held_modes(M, held, modes + 1)
     following = np.sqrt(squares[modes]) if len(squares) > modes else np.inf
-    vectors = np.zeros((3 * count, min(modes, held.dimension)))
+    vectors = np.zeros((3 * count, internal[:, :modes].shape[1]))
     vectors[held.free] = internal[:, :modes]
     if vectors.shape[1]:
         factor = np.linalg.cholesky(vectors.T @ (M @ vectors))
         vectors = np.asarray(np.linalg.solve(factor, vectors.T).T)
     shapes = np.concatenate([held.statics[:, 6:], vectors], axis=1)
     stiffness = shapes.T @ (K @ shapes)
+    shapes = T @ shapes
     fields = np.concatenate([(points - origins[0]).reshape(-1, 1), shapes], axis=1)
     parts = [fields[axis::3] for axis in range(3)]
     moved = [m @ part for part in parts]
     none = Recovery(np.zeros((0, 3)), lambda u: np.zeros((0, 6, u.shape[1])))
     known = none if recovery is None else recovery
-    by_spin, by_force = _stiffening(M, K, points - origins[0], sets, held, shapes, known)
+    by_spin, by_force = _stiffening(M, K, T, points - origins[0], sets, held, shapes, known)
     second = np.stack([[a.T @ b for b in moved] for a in parts])
     of_mass = np.sqrt(np.einsum("aaii->i", second))
     of_stiffness = np.sqrt(np.diagonal(stiffness))
@@ -225,6 +240,7 @@ def _rounded(values: FloatArray, scale: FloatArray) -> FloatArray:
 def _stiffening(
     M: Any,
     K: Any,
+    T: Any,
     r: FloatArray,
     sets: Mapping[str, npt.NDArray[np.intp]],
     held: _Held,
@@ -238,14 +254,15 @@ def _stiffening(
     pairs = [(p, q) for p in range(3) for q in range(p, 3)]
     axes = np.eye(3)
     fields = [np.outer(r[:, p], axes[q]) + np.outer(r[:, q], axes[p]) for p, q in pairs]
-    loads = -0.5 * (M @ np.stack([each.ravel() for each in fields], axis=1))
+    loads = -0.5 * T @ (M @ np.stack([each.ravel() for each in fields], axis=1))
     u = np.zeros((len(loads), len(pairs) + width))
     u[held.free, : len(pairs)] = held.solve(loads[held.free])
     b = held.statics[:, 6:]
     u[:, len(pairs) :] = b @ np.linalg.inv(b.T @ (K @ b))
-    found = known.stiffening(u, shapes)
+    found = known.stiffening(T @ u, shapes)
     forces = K @ u
     forces[:, : len(pairs)] -= loads
+    forces = T @ forces
     for k, each in enumerate(list(sets.values())[1:]):  # θ × (θ × x)/2 of nodes on interfaces
         x = r[each] - r[each].mean(axis=0)
         FX = np.einsum("iac,ib->cab", forces[_unknowns(each)].reshape(len(each), 3, -1), x)
@@ -305,9 +322,7 @@ def _node_sets(
     """Return checked node sets."""
     sets: dict[str, npt.NDArray[np.intp]] = {}
     for name, each in mapping(interfaces, "node numbers by interfaces", attempt).items():
-        sets[check_name(name, "an interface")] = np.unique(as_numbers(each, attempt)).astype(
-            np.intp
-        )
+        sets[check_name(name, "an interface")] = np.unique(node_numbers(each, attempt))
     wanted = "at least one interface, each of three nodes or more that no other one has"
     found = "none" if not sets else ""
     taken = np.zeros(count, dtype=bool)
@@ -319,6 +334,25 @@ def _node_sets(
     if found:
         raise ValueRefusedError(attempt, expected=wanted, found=found)
     return sets
+
+
+def _check_pieces(K: Any, sets: Mapping[str, npt.NDArray[np.intp]], attempt: str) -> None:
+    """Refuse parts that neither elements nor interfaces connect."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import connected_components
+
+    links = [np.stack([np.repeat(each[0], len(each)), each]) for each in sets.values()]
+    ends = np.concatenate([np.stack(K.nonzero()) // 3, *links], axis=1)
+    shape = (K.shape[0] // 3,) * 2
+    graph = sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=shape)
+    parts = int(connected_components(graph, directed=False)[0])
+    if parts > 1:
+        raise ValueRefusedError(
+            attempt,
+            expected="a body in one piece, by its elements and interfaces",
+            found=f"{parts} parts that share no nodes",
+            remedy="Merge coincident nodes, or make a body of each part",
+        )
 
 
 def _rigid_motions(r: FloatArray) -> FloatArray:
@@ -333,8 +367,8 @@ class _Held:
     """The body with all interfaces held: its displacements under loads and prescribed motions.
 
     Rigid interfaces prescribe their nodes. Averaged ones are constraints C u = z, where z is the
-    rigid motion that fits the nodes best. Springs S at three nodes then make the stiffness matrix
-    definite, and multipliers undo them: with W = (Cᵀ, S)::
+    rigid motion that fits the nodes best. Springs S that hold the body then make the stiffness
+    matrix definite, and multipliers undo them: with W = (Cᵀ, S)::
 
         (K + S Sᵀ) u = f - W y      (Wᵀ (K + S Sᵀ)⁻¹ W - diag(0, 1)) y = Wᵀ (K + S Sᵀ)⁻¹ f - (z, 0)
 
@@ -351,6 +385,7 @@ class _Held:
     def __init__(
         self,
         K: Any,
+        T: Any,
         points: FloatArray,
         sets: Mapping[str, npt.NDArray[np.intp]],
         origins: FloatArray,
@@ -358,12 +393,13 @@ class _Held:
         attempt: str,
     ) -> None:
         import scipy.sparse as sparse
+        from scipy.linalg import qr
 
         size, width = K.shape[0], 6 * len(sets)
         moved, fit = np.zeros((size, width)), np.zeros((size, width))
         for k, each in enumerate(sets.values()):
             dofs, columns = _unknowns(each), slice(6 * k, 6 * k + 6)
-            R = _rigid_motions(points[each] - origins[k])
+            R = (T @ _rigid_motions(points - origins[k]))[dofs]
             if np.linalg.matrix_rank(R, tol=1e-9 * np.abs(R).max()) < 6:
                 raise ValueRefusedError(
                     attempt,
@@ -377,13 +413,12 @@ class _Held:
             self._rows = np.zeros((3 * len(nodes), 0))
         else:
             moved = np.zeros((size, width))
-            held = _unknowns(_apart(points))
-            spring = float(K.diagonal().mean())
-            supports = np.zeros((size, 9))
-            supports[held, np.arange(9)] = np.sqrt(spring)
+            held = qr((T @ _rigid_motions(_scaled(points))).T, mode="r", pivoting=True)[1][:6]
+            springs = K.diagonal()[held]
+            supports = np.zeros((size, 6))
+            supports[held, np.arange(6)] = np.sqrt(springs)
             self._rows = np.concatenate([fit, supports], axis=1)
-            places = (np.full(9, spring), (held, held))
-            K = K + sparse.coo_array(places, shape=K.shape)
+            K = K + sparse.coo_array((springs, (held, held)), shape=K.shape)
         self.free = _unknowns(nodes)
         self.dimension = len(self.free) - (width if coupling == "averaged" else 0)
         try:
@@ -393,7 +428,8 @@ class _Held:
                 attempt,
                 expected="interfaces that hold all of the body",
                 found="parts that can move freely",
-                remedy="Check the mesh for parts that are not connected",
+                remedy="Check the mesh for parts that are not connected; a plate of less than"
+                " 1e-6 of its length is lost in errors of rounding",
             ) from error
         self._toward = self._factors.solve(self._rows)
         small = self._rows.T @ self._toward
@@ -421,13 +457,10 @@ def _unknowns(nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.asarray((3 * nodes[:, np.newaxis] + np.arange(3)).ravel())
 
 
-def _apart(points: FloatArray) -> npt.NDArray[np.intp]:
-    """Return three nodes that are far from each other and not on one line."""
-    first = np.argmax(np.linalg.norm(points - points.mean(axis=0), axis=1))
-    away = points - points[first]
-    second = np.argmax(np.linalg.norm(away, axis=1))
-    third = np.argmax(np.linalg.norm(np.cross(away, away[second]), axis=1))
-    return np.array([first, second, third])
+def _scaled(points: FloatArray) -> FloatArray:
+    """Return points around their mean, over the greatest distance from it."""
+    r = points - points.mean(axis=0)
+    return np.asarray(r / np.linalg.norm(r, axis=1).max())
 
 
 def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
@@ -438,9 +471,13 @@ def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray
     """
     n, count = len(held.free), min(count, held.dimension)
     if n <= _DENSE or count >= n // 6:
-        values, vectors = np.linalg.eig(held.solve(M[held.free][:, held.free].toarray()))
-        lowest = np.argsort(-values.real)[:count]
-        return 1.0 / values[lowest].real, np.asarray(vectors[:, lowest].real)
+        masses, axes = np.linalg.eigh(M[held.free][:, held.free].toarray())
+        root = axes * np.sqrt(np.maximum(masses, 0.0))
+        moved = held.solve(root)
+        values, vectors = np.linalg.eigh(root.T @ moved)
+        lowest = np.arange(n)[::-1][:count]
+        lowest = lowest[values[lowest] > _NO_MASS * np.max(values, initial=0.0)]
+        return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest])
 
     def inertia(x: FloatArray) -> FloatArray:
         full = np.zeros((M.shape[0], x.shape[1]))

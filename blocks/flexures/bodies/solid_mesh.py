@@ -183,6 +183,12 @@ def _check(points: FloatArray, cells: npt.NDArray[np.intp], attempt: str) -> Non
             found=f"{parts} parts that share no nodes",
             remedy="Merge coincident nodes, or make a body of each part",
         )
+    warn_of_millimeters(points)
+
+
+def warn_of_millimeters(points: FloatArray) -> None:
+    """Warn of a mesh that is too large to be in meters."""
+    size = float(np.ptp(points, axis=0).max())
     if size > _LARGEST:
         warn(
             f"The mesh is {size:.4g} m large. Lengths are in m: "
@@ -218,7 +224,14 @@ def nodes_of(
             )
         return sets[wanted]
     if callable(wanted):
-        return np.flatnonzero(np.asarray(wanted(nodes), dtype=bool))
+        chosen = np.asarray(wanted(nodes))
+        if chosen.shape == (len(nodes),) and chosen.dtype == bool:
+            return np.flatnonzero(chosen)
+        raise ValueRefusedError(
+            f"{attempt} with interface '{name}'",
+            expected=f"a function that returns {len(nodes)} of bool, one for each position",
+            found=f"{chosen.dtype} of shape {chosen.shape}",
+        )
     if isinstance(wanted, tuple) and len(wanted) == 2:
         point, normal = (as_numbers(each, attempt) for each in wanted)
         if point.shape == normal.shape == (3,) and np.any(normal):

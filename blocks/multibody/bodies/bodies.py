@@ -260,7 +260,7 @@ class Frame:
         self.body: Body = on.body if isinstance(on, Frame) else on
         self.X_BF: RigidTransform = RigidTransform(freeze(own.R), freeze(own.p))
 
-    def _expanded(self, context: Context) -> RigidTransform:
+    def expanded(self, context: Context) -> RigidTransform:
         """Return the pose in the body at its temperature."""
         if self.body.expansion is None:
             return self.X_BF
@@ -270,7 +270,7 @@ class Frame:
         """Return the pose X_MF of the frame in a frame M; the world when omitted."""
         tree, number = self.place()
         placement = tree.kinematics(context)[0][number]
-        X_WF = compose_transforms((placement.R_WB, placement.p_WB), self._expanded(context))
+        X_WF = compose_transforms((placement.R_WB, placement.p_WB), self.expanded(context))
         if measured_in is None:
             return X_WF
         return relative_pose(self._other(measured_in).pose(context), X_WF)
@@ -331,7 +331,7 @@ class Frame:
         tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
         A_WB = np.zeros(6) if accelerations is None else accelerations[number]
-        F = motion_at(placements[number], motions[number], A_WB, self._expanded(context).p)
+        F = motion_at(placements[number], motions[number], A_WB, self.expanded(context).p)
         if measured_in is None:
             return F
         return seen_from(self._other(measured_in)._motion(context, accelerations, None), F)

@@ -490,8 +490,8 @@ class Plant(PlantBase):
         array, shape (6, nv)
             Angular velocity, then velocity of P.
         """
-        number, p_BP = self._point(frame, p_FP)
-        M, _ = self._point(measured_in or self.world)
+        number, p_BP = self._point(context, frame, p_FP)
+        M, _ = self._point(context, measured_in or self.world)
         placements, _, _ = self.tree.kinematics(context)
         J: Array = body_jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
         return self._expressed(J, context, expressed_in)
@@ -515,8 +515,8 @@ class Plant(PlantBase):
         -------
         array, shape (6,)
         """
-        number, p_BP = self._point(frame, p_FP)
-        M, _ = self._point(measured_in or self.world)
+        number, p_BP = self._point(context, frame, p_FP)
+        M, _ = self._point(context, measured_in or self.world)
         placements, motions, _ = self.tree.kinematics(context)
         bias: Array = body_jacobians.jacobian_bias(
             self.tree.topology, placements, motions, number, p_BP, M
@@ -529,11 +529,11 @@ class Plant(PlantBase):
         """Return columns of six components along the axes of a frame, from those in the world."""
         if expressed_in is None:
             return np.asarray(vectors)
-        self._point(expressed_in)  # refuses frames of other plants
+        self._point(context, expressed_in)  # refuses frames of other plants
         return np.asarray(rotate_spatial(expressed_in.pose(context).R.T, vectors))
 
     def _point(
-        self, frame: FrameLike, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+        self, context: Context, frame: FrameLike, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
     ) -> tuple[int, FloatArray]:
         """Return the number of a body, and the position of a point in it."""
         frame = as_frame(frame, f"Cannot find a point in '{self.label}'")
@@ -544,7 +544,8 @@ class Plant(PlantBase):
                 remedy=suggestion(frame.body.name, (body.name for body in self.bodies)),
             )
         point = as_number(p_FP, (3,), f"Cannot use a point of frame '{frame.name}'")
-        return number, frame.X_BF.p + frame.X_BF.R @ point
+        X_BF = frame.expanded(context)
+        return number, X_BF.p + X_BF.R @ point
 
     # Energy ----------------------------------------------------------------------------------
 

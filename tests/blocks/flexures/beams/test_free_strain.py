@@ -166,6 +166,11 @@ def test_warm_beams_are_as_soft_as_beams_of_the_warm_material(kind: str) -> None
     context.set("leaf.temperature", 360.0)
     (beyond,) = (each for each in fx.check_limits(plant, context) if each.unit == "K")
     assert beyond.value == pytest.approx(60.0)
+    plant, leaf = cantilever(material=SOFTENING, **KINDS[kind])
+    context = plant.create_default_context()
+    context.set("leaf.temperature", 801.0)
+    with pytest.raises(fx.errors.EvaluationError, match="modulus is positive"):
+        leaf.force_on_frame_C.eval(context)
 
 
 def heated(kind: str) -> fx.Diagram:
@@ -261,6 +266,22 @@ def test_a_guide_between_two_materials_drifts_and_bends() -> None:
         np.testing.assert_allclose(table.pose(cold).p, [LENGTH, 0.0, 0.0], atol=1e-12)
     result = fx.simulate(plant, 1e-3, context=found)
     assert np.ptp(result["table.position"], axis=0).max() < 1e-10
+
+
+def test_jacobians_of_frames_on_warm_bodies_follow_them() -> None:
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    arm = builder.add_body("arm", fx.SpatialInertia.point_mass(0.1))
+    arm.add_thermal_expansion(1e-3)
+    corner = builder.add_frame("corner", arm, (0.1, 0.0, 0.0))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 0, 1)))
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("arm.temperature", 393.15)
+    axis.angular_rate.set(context, 2.0)
+    J = plant.calc_jacobian(context, corner)
+    assert J[:, 0] * 2.0 == pytest.approx([0.0, 0.0, 2.0, 0.0, 0.22, 0.0], abs=1e-12)
+    bias = plant.calc_bias_spatial_acceleration(context, corner)
+    assert bias[3:] == pytest.approx([-0.44, 0.0, 0.0], abs=1e-12)
 
 
 def test_bodies_do_not_expand_where_something_would_not_follow(tmp_path: Path) -> None:
