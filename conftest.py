@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
 # Draws of hypothesis do not depend on the constants in all modules that happen to be imported.
-NO_CONSTANTS = providers.Constants()
+NO_CONSTANTS = Constants()
 vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
 
 
