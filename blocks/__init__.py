@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         WireFlexure as WireFlexure,
     )
     from flexure.blocks.flexures.bodies.flexible_body import FlexibleBody as FlexibleBody
+    from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh as PlateMesh
     from flexure.blocks.flexures.hinges.lumped_hinge import LumpedHinge as LumpedHinge
     from flexure.blocks.flexures.hinges.notch_hinge import NotchHinge as NotchHinge
     from flexure.blocks.flexures.hinges.notches import (
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from flexure.blocks.forces.bushings.gimbal_free_bushing import LinearBushing as LinearBushing
     from flexure.blocks.forces.coefficients.mounts import BushingConstants as BushingConstants
     from flexure.blocks.forces.contacts.contact import Contact as Contact
+    from flexure.blocks.forces.contacts.contact_group import ContactGroup as ContactGroup
+    from flexure.blocks.forces.contacts.rigid_contact import RigidContact as RigidContact
     from flexure.blocks.forces.on_joints.compliant_coupling import (
         CompliantCoupling as CompliantCoupling,
     )

@@ -154,7 +154,9 @@ LinearBushingRollPitchYaw: Bushing RollPitchYawBushing
 LinearBushing: BushingElement SixDofSpring RigidBodySpringDamper
 DoorHingeConfig: HingeConfig
 Contact: ContactElement ContactForce PointContact HuntCrossley
+ContactGroup: ContactPairs BroadPhase
 RigidStop: Impact Restitution
+RigidContact: HardContact NonsmoothContact Collision
 Beam: ANCFCable2D FlexibleBeam BeamElement beam PlanarBeam ANCFCable
 LeafSpring: Leaf Flexure Blade BladeFlexure LeafFlexure
 WireFlexure: Wire WireSpring Rod

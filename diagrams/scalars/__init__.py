@@ -52,7 +52,10 @@ from flexure.diagrams.scalars.expressions.functions import (
     where as where,
     with_slope_of as with_slope_of,
 )
-from flexure.diagrams.scalars.expressions.guards import refuse_where as refuse_where
+from flexure.diagrams.scalars.expressions.guards import (
+    refuse_where as refuse_where,
+    skip_where as skip_where,
+)
 from flexure.diagrams.scalars.notations.latex import (
     latex_names as latex_names,
     write_latex as write_latex,

@@ -212,6 +212,13 @@ class LeafSystem(DeclaringSystem):
         starts may override it.
         """
 
+    def longest_step(self, context: Any) -> float:
+        """Return the longest fixed step in s that follows what comes and goes, such as impacts.
+
+        Simulations with fixed steps that are more than twice as long warn of it.
+        """
+        return math.inf
+
     def start_limits(self, context: Any) -> Iterable[tuple[str, Any, Any]]:
         """Return what `check_start` compares, for programs that compare it without Python.
 

@@ -310,7 +310,8 @@ def foremost_parameters(
     """Return the paths of the values that are at hand.
 
     Without a wish these are numbers that are neither zero nor infinite, a few of each block; those
-    of the trees of plants where there are no others. Of tied parameters it is the first one.
+    of the trees of plants where there are no others. Tied parameters have the path of the
+    first one.
     """
     path_of = Paths(system)
     if wanted is None:

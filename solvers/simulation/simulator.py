@@ -247,6 +247,7 @@ class Simulator:
         agenda, events, time = state.agenda, state.events, state.store.time
         events.update(agenda.initialization)
         prepare_start(state.context)
+        state.choice.warn_of_long_step(state.context)
         events.settle()
         state.begin_history()
         self._native.find()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.assemblies.beam_assembly import OF_SHAPE, BeamAssembly
+from flexure.blocks.flexures.bodies.plate_mesh import arc_radius
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.math import z_rotation
 from flexure.blocks.multibody.bodies.bodies import FrameLike
@@ -245,8 +246,7 @@ class SpiralFlexure(_PlaneSpring):
         super().__init__(name, frame_a, frame_c, arms, (inner_radius, outer_radius), **options)
         limit = float(np.nextafter(np.pi, 4.0))
         turn = self._positive("sweep", sweep, "rad", upper=limit)
-        square = 2.0 * (self.outer**2 - self.inner**2) / (1.0 - np.cos(turn))
-        self.radius = 0.5 * (float(np.sqrt(self.inner**2 + square)) + self.inner)
+        self.radius = arc_radius(self.inner, self.outer, turn)
         offset = self.inner - self.radius
         rim = np.arctan2(self.radius * np.sin(turn), offset + self.radius * np.cos(turn))
         shape = {"length": self.radius * turn, "curvature": [-1.0 / self.radius, 0.0]}

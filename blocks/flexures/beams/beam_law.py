@@ -170,8 +170,7 @@ class BeamLaw(RotationVectorAngles):
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. As its inside twists, a leaf that is bent by q_z has the bending
-    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. A rotation θ of more than 170 degrees, and
-    a chord turned by 179 degrees from x of B, are refused by `in_range`.
+    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way. `in_range` states the largest rotations.
 
     Stability functions: S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. Terms with
     N²: S. Awtar et al., Journal of Mechanical Design 129 (2007) 625-639.

@@ -12,8 +12,10 @@ from flexure.blocks.flexures.sections.flexure_parameters import MaterialParamete
 from flexure.blocks.flexures.sections.sections import Section
 from flexure.blocks.forces.bushings.halfway_element import HalfwayElement
 from flexure.blocks.math import RigidTransform, compose_transforms
-from flexure.blocks.multibody.bodies.bodies import Frame
+from flexure.blocks.multibody.bodies.bodies import Body, Frame
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
 from flexure.blocks.multibody.force_elements.presentation import Ribbon
+from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.systems.ports import LeafOutputPort
 from flexure.diagrams.values.arrays import Array, FloatArray
 from flexure.diagrams.values.parameters import NumericParameter
@@ -41,6 +43,56 @@ class PresentedBeam(HalfwayElement):
         if self.end_section is None:
             return self.section(context)
         return self.section.towards(self.end_section, part, context)
+
+    def capsules(self, radius: float | None = None) -> list[tuple[Body, BodyShape]]:
+        """Return a capsule around each node, for a `ContactGroup` along the beam.
+
+        Capsules are as long as segments and turn with the nodes, so that the beam is covered but
+        for half a segment at each end. Between nodes they are off the bent beam by up to ℓ²/(8 R),
+        with the length ℓ of a segment and the radius R of the bent beam.
+
+        Parameters
+        ----------
+        radius : float, optional
+            Their radius in m; by default half of the extent of the section along y, which is that
+            of the thickness of a leaf.
+
+        Returns
+        -------
+        list of (Body, BodyShape)
+            The nodes with their shapes, from the default dimensions of the beam.
+
+        Raises
+        ------
+        DeclarationError
+            When the beam has one segment, and therefore no nodes.
+        ValueRefusedError
+            When the radius is not positive.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> builder = fx.PlantBuilder("leaf")
+        >>> steel = fx.Material.common("structural steel S235")
+        >>> tip = builder.add_body("tip", fx.SpatialInertia.point_mass(0.1))
+        >>> size = dict(length=0.06, width=0.01, thickness=0.0005)
+        >>> leaf = fx.LeafSpring("leaf", builder.world, tip, **size, material=steel, segments=3)
+        >>> leaf.capsules()
+        [(<Body 'leaf_node1'>, <BodyShape: capsule>), (<Body 'leaf_node2'>, <BodyShape: capsule>)]
+        """
+        attempt = f"Cannot place capsules along '{self.name}'"
+        if not self.inside:
+            raise DeclarationError(
+                attempt,
+                expected="a beam of several segments, with nodes between them",
+                found="one segment",
+                remedy="Pass segments=, or add contacts at its ends",
+            )
+        if radius is None:
+            radius = float(np.max(np.abs(self.section.default.outline()[:, 0])))
+        length = float(self.length.default) / self.num_segments
+        shape = BodyShape.capsule(radius=radius, length=length, axis="x")
+        return [(node, shape) for node in self.inside.nodes]
 
     def _calc_offset(self, part: float, context: Any) -> Array:
         return part * self.length(context)

@@ -10,8 +10,11 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.bodies.flexible_element import FlexibleElement
 from flexure.blocks.flexures.bodies.modal_joint import ModalJoint
+from flexure.blocks.flexures.bodies.plate_elements import plate_matrices
+from flexure.blocks.flexures.bodies.plate_mesh import PlateMesh
+from flexure.blocks.flexures.bodies.recovery import Recovery, equivalent, recovery_of
 from flexure.blocks.flexures.bodies.reduction import CouplingKind, ReducedBody, reduce_body
-from flexure.blocks.flexures.bodies.solid_mesh import NodeSet, solid_matrices
+from flexure.blocks.flexures.bodies.solid_mesh import NodeSet, nodes_of, solid_matrices
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.blocks.multibody.bodies.bodies import Body, FrameLike
 from flexure.blocks.multibody.bodies.inertia import SpatialInertia
@@ -19,8 +22,8 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.joints.quaternion_floating import QuaternionFloatingJoint
 from flexure.blocks.multibody.plants.part_group import PartGroup
 from flexure.diagrams.checks.arguments import count_of, mapping, one_of, require
-from flexure.diagrams.checks.errors import ValueRefusedError
-from flexure.diagrams.values.arrays import as_numbers, check_bounds, check_name
+from flexure.diagrams.checks.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds, check_name
 
 
 class FlexibleBody(PartGroup):
@@ -41,9 +44,9 @@ class FlexibleBody(PartGroup):
     limits, and `check_limits` and statics warn. Chains of several bodies stiffen, since their
     interfaces turn.
 
-    Made by `from_matrices` or `from_mesh`. In the plant the block ``<name>`` has the outputs
-    ``deformation``, energies and ``utilization``, and the parameter ``damping_ratio`` of the modes
-    with the first interface held.
+    Made by `from_matrices`, `from_mesh` or `from_plate`. In the plant the block ``<name>`` has the
+    outputs ``deformation``, energies and ``utilization``, and the parameter ``damping_ratio`` of
+    the modes with the first interface held. `stresses` and `equivalent_stress` read a context.
 
     Parameters
     ----------
@@ -161,6 +164,7 @@ class FlexibleBody(PartGroup):
         *,
         modes: int = 6,
         coupling: CouplingKind = "rigid",
+        recovery: tuple[npt.ArrayLike, Any] | None = None,
         frames: Mapping[str, FrameLike] | None = None,
         damping_ratio: npt.ArrayLike = 0.0,
     ) -> FlexibleBody:
@@ -182,6 +186,9 @@ class FlexibleBody(PartGroup):
         coupling : {"rigid", "averaged"}
             Whether the nodes of an interface move as one rigid body, or the frame moves with the
             rigid motion that fits the nodes best, which does not stiffen them.
+        recovery : tuple of array_like, optional
+            Points (p, 3) and a matrix (6 p, 3 m), sparse or not: σx, σy, σz, τxy, τyz and τzx of
+            each point by the displacements of the nodes, for `stresses`.
         frames, damping_ratio
             As for the class.
 
@@ -190,12 +197,10 @@ class FlexibleBody(PartGroup):
         FlexibleBody
         """
         attempt = f"Cannot reduce '{check_name(name, 'an assembly')}'"
-        count = count_of(modes, "modes", attempt, minimum=0)
-        one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
-        reduced = reduce_body(
-            M, K, nodes, interfaces, modes=count, coupling=coupling, attempt=attempt
+        known = None if recovery is None else recovery_of(recovery, np.size(nodes), attempt)
+        return cls._of(
+            name, (M, K, nodes, interfaces, known), modes, coupling, frames, damping_ratio
         )
-        return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
 
     @classmethod
     def from_mesh(
@@ -245,6 +250,152 @@ class FlexibleBody(PartGroup):
         """
         attempt = f"Cannot mesh '{check_name(name, 'an assembly')}'"
         require(isinstance(material, Material), material, attempt, "a Material")
-        M, K, nodes, found = solid_matrices(mesh, material, interfaces, attempt)
-        options: dict[str, Any] = {"modes": modes, "coupling": coupling, "frames": frames}
-        return cls.from_matrices(name, M, K, nodes, found, damping_ratio=damping_ratio, **options)
+        M, K, nodes, found, known = solid_matrices(mesh, material, interfaces, attempt)
+        return cls._of(name, (M, K, nodes, found, known), modes, coupling, frames, damping_ratio)
+
+    @classmethod
+    def from_plate(
+        cls,
+        name: str,
+        mesh: PlateMesh,
+        thickness: float,
+        material: Material,
+        interfaces: Mapping[str, NodeSet],
+        *,
+        modes: int = 6,
+        coupling: CouplingKind = "rigid",
+        frames: Mapping[str, FrameLike] | None = None,
+        damping_ratio: npt.ArrayLike = 0.0,
+    ) -> FlexibleBody:
+        """Return the body of a plate or membrane of constant thickness.
+
+        It is in the plane of x and y, and stretches, bends and shears. Nodes of the mesh are pairs
+        near both faces, so that an interface may be an edge.
+
+        Parameters
+        ----------
+        name : str
+            Name of the assembly.
+        mesh : PlateMesh
+            The shape of the middle surface.
+        thickness : float
+            Thickness > 0 in m.
+        material : Material
+            The material, isotropic and the same everywhere.
+        interfaces : mapping of str
+            For each interface the name of a set of the mesh, a plane (point, normal), or a function
+            that takes positions of shape (m, 3) and returns which of them belong to it.
+        modes, coupling, frames, damping_ratio
+            As for `from_matrices`.
+
+        Returns
+        -------
+        FlexibleBody
+
+        Raises
+        ------
+        ValueRefusedError
+            When a number is out of its range, a set is unknown, or parts can move freely.
+
+        See Also
+        --------
+        PlateMesh : Rectangles, rings, spirals and other meshes.
+
+        Examples
+        --------
+        A clamped disc of 0.1 m in radius, under a force on a hub of 10 mm:
+
+        >>> import flexure as fx
+        >>> disc = fx.PlateMesh.ring(0.01, 0.1)
+        >>> steel = fx.Material.common("structural steel S235")
+        >>> ends = {"rim": "outer", "hub": "inner"}
+        >>> membrane = fx.FlexibleBody.from_plate("membrane", disc, 1e-3, steel, ends, modes=2)
+        >>> print(f"{membrane.reduced.stiffness[5, 5] / 1e3:.1f} N/mm")
+        125.9 N/mm
+        """
+        attempt = f"Cannot make plate '{check_name(name, 'an assembly')}'"
+        require(isinstance(mesh, PlateMesh), mesh, attempt, "a PlateMesh")
+        require(isinstance(material, Material), material, attempt, "a Material")
+        t = bounded(thickness, f"{attempt} with thickness", lower=0.0, exclusive=True, unit="m")
+        M, K, nodes, known = plate_matrices(mesh, t, material)
+        count, found = len(mesh.points), {}
+        for key, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
+            chosen = nodes_of(key, wanted, nodes, nodes, mesh.sets, attempt) % count
+            found[key] = np.concatenate([chosen, chosen + count])
+        return cls._of(name, (M, K, nodes, found, known), modes, coupling, frames, damping_ratio)
+
+    @classmethod
+    def _of(
+        cls,
+        name: str,
+        model: tuple[Any, Any, npt.ArrayLike, Mapping[str, npt.ArrayLike], Recovery | None],
+        modes: int,
+        coupling: CouplingKind,
+        frames: Mapping[str, FrameLike] | None,
+        damping_ratio: npt.ArrayLike,
+    ) -> FlexibleBody:
+        """Return the body of a finite element model: M, K, nodes, interfaces and stresses."""
+        attempt = f"Cannot reduce '{name}'"
+        count = count_of(modes, "modes", attempt, minimum=0)
+        one_of(coupling, ("rigid", "averaged"), "coupling", attempt)
+        reduced = reduce_body(*model, modes=count, coupling=coupling, attempt=attempt)
+        return cls(name, reduced, frames=frames, damping_ratio=damping_ratio)
+
+    def stresses(self, context: Any) -> FloatArray:
+        """Return the stresses at ``reduced.stress_points``, along the axes of the mesh.
+
+        Bodies of a mesh have them at the corners of the elements, as the mean of elements that
+        meet; plates at the centers of the cells on the face at t/2, and then on that at -t/2.
+
+        Parameters
+        ----------
+        context : Context
+            Values of the plant, or of what contains it.
+
+        Returns
+        -------
+        array, shape (p, 6)
+            σx, σy, σz, τxy, τyz and τzx in Pa.
+
+        Raises
+        ------
+        DeclarationError
+            When the body is made of matrices without ``recovery``.
+
+        See Also
+        --------
+        equivalent_stress : Von Mises' stress.
+        """
+        if not len(self.reduced.stress_points):
+            raise DeclarationError(
+                f"Cannot compute stresses of '{self.name}'",
+                expected="a body of a mesh, or of matrices with recovery",
+                found="matrices alone",
+                remedy="Give from_matrices the option recovery",
+            )
+        eta = self.element.strained(self.element.deformation.eval(context))
+        return np.asarray(self.reduced.stress_shapes @ eta)
+
+    def equivalent_stress(self, context: Any) -> FloatArray:
+        """Return von Mises' stress at ``reduced.stress_points``.
+
+        Parameters
+        ----------
+        context : Context
+            Values of the plant, or of what contains it.
+
+        Returns
+        -------
+        array, shape (p,)
+            In Pa.
+
+        Raises
+        ------
+        DeclarationError
+            When the body is made of matrices without ``recovery``.
+
+        See Also
+        --------
+        stresses : The components.
+        """
+        return equivalent(self.stresses(context))

@@ -37,8 +37,8 @@ _LIMITS = (
         "spin",
         0.1,
         "",
-        "The spin over the first angular frequency: centrifugal stiffening is neglected",
-        "Divide the body into several ones, whose interfaces turn",
+        "The spin over the first angular frequency: matrices alone do not stiffen by it",
+        "Make the body by from_mesh or from_plate, or divide it into several ones",
         misleads=3.0,
     ),
     Limit(
@@ -93,8 +93,14 @@ class FlexibleElement(BodyForceElement):
         h_f = w × (w × S) + 2 w × Ṡ
         h_j = ∫ Ψ_j · (w × (w × r) + 2 w × Ψ η̇) dm
 
-    Elastic energy is ½ ηᵀ K η, and damping -C η̇ with C = M_η Φ diag(2 ζ ω) Φᵀ M_η, where Φ are the
-    modes with F held. Forces on the bodies are those of virtual work.
+    Bodies of finite elements whose stress is known become shorter as they bend, and so stiffen by
+    load and spin. With B_b, the stiffness by the stress under a unit force on coordinate b of the
+    interfaces, and S_pq, that under the centrifugal forces of a spin with all of them held::
+
+        η_e,b = η_b + ½ ηᵀ B_b η       V = ½ η_eᵀ K η_e       W_pq = ∫ r_p r_q dm + ηᵀ S_pq η
+
+    Damping is -C η̇ with C = M_η Φ diag(2 ζ ω) Φᵀ M_η, where Φ are the modes with F held. Forces on
+    the bodies are those of virtual work.
 
     Made by `FlexibleBody`; its name, outputs and parameters are those of the block in the plant.
     """
@@ -108,6 +114,7 @@ class FlexibleElement(BodyForceElement):
         damping_ratio: npt.ArrayLike,
     ) -> None:
         self.body = body
+        self.stiffens = body.stiffens or not len(body.stiffness)
         self.modal_joint = modal_joint
         given = {}
         if modal_joint is not None:
@@ -152,7 +159,8 @@ class FlexibleElement(BodyForceElement):
             prerequisites=[self._kinematics],
             doc="rotation and displacement of each further interface, and amplitudes of modes",
         )
-        self.declare_limits(_LIMITS, self._calc_limited, prerequisites=[self._kinematics])
+        limits = _LIMITS[1:] if self.stiffens else _LIMITS
+        self.declare_limits(limits, self._calc_limited, prerequisites=[self._kinematics])
 
     # Kinematics ------------------------------------------------------------------------------
 
@@ -213,7 +221,8 @@ class FlexibleElement(BodyForceElement):
         """Return M and b of the velocities of the bodies and modes."""
         moved, b = self._kinematics(context), 6 * len(self.attachments)
         M, h = _inertia(self.body, moved, b)
-        h = refuse_where(self._spin(moved) > _FASTEST, h, self._too_fast)
+        if not self.stiffens:
+            h = refuse_where(self._spin(moved) > _FASTEST, h, self._too_fast)
         L = moved.jacobian
         coupled = L.T @ M[:b, b:]
         whole = np.concatenate(
@@ -229,15 +238,28 @@ class FlexibleElement(BodyForceElement):
         return EvaluationError(
             f"Cannot move '{self.label}'",
             expected=f"a spin below {_FASTEST:g} of its first angular frequency, "
-            f"{self._frequencies[0]:.4g} rad/s, since stiffening by spin is neglected",
+            f"{self._frequencies[0]:.4g} rad/s, since matrices alone have no stiffening by spin",
             found="a faster spin",
-            remedy="Divide the body into several ones, or use a Beam with segments",
+            remedy="Make the body by from_mesh or from_plate, or divide it into several ones",
         )
 
     # Forces and energy -----------------------------------------------------------------------
 
+    def strained(self, eta: Array) -> Array:
+        """Return η_e, of which stresses are linear functions: η less what bending shortens."""
+        count = 6 * (len(self.attachments) - 1)
+        if not self.stiffens or not count:
+            return eta
+        shortened = [0.5 * dot(eta, B @ eta) for B in self.body.by_force]
+        return np.concatenate([eta[:count] + scalars.array(shortened), eta[count:]])
+
     def _elastic(self, moved: Kinematics) -> Array:
-        return -(self.body.stiffness @ moved.eta)
+        forces = -(self.body.stiffness @ self.strained(moved.eta))
+        if not self.stiffens:
+            return forces
+        return forces + sum(
+            (forces[b] * (B @ moved.eta) for b, B in enumerate(self.body.by_force)), 0.0
+        )
 
     def _damping(self, context: Any, moved: Kinematics) -> Array:
         """Return -C η̇."""
@@ -259,12 +281,12 @@ class FlexibleElement(BodyForceElement):
         return Q[len(Q) - self.body.num_modes :]
 
     def calc_stored_energy(self, context: Any) -> Array:
-        """Return ½ ηᵀ K η."""
-        moved = self._calc_kinematics(False, context)
-        return -0.5 * dot(moved.eta, self._elastic(moved))
+        """Return ½ η_eᵀ K η_e."""
+        eta = self.strained(self._calc_kinematics(False, context).eta)
+        return 0.5 * dot(eta, self.body.stiffness @ eta)
 
     def calc_conservative_power(self, context: Any) -> Array:
-        """Return -η̇ · K η."""
+        """Return the power of the elastic forces, -V̇."""
         moved = self._calc_kinematics(True, context)
         return dot(moved.rates, self._elastic(moved))
 
@@ -291,7 +313,8 @@ class FlexibleElement(BodyForceElement):
         moved = self._kinematics(context)
         turned = [moved.eta[6 * k : 6 * k + 3] for k in range(len(self.attachments) - 1)]
         angles = [np.sqrt(dot(each, each)) for each in turned]
-        return [self._spin(moved), np.max(scalars.array(angles)) if angles else np.float64(0.0)]
+        largest = np.max(scalars.array(angles)) if angles else np.float64(0.0)
+        return [largest] if self.stiffens else [self._spin(moved), largest]
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
         """Refuse frames that are not at the interfaces of the unstressed body."""
@@ -318,8 +341,9 @@ def _inertia(body: ReducedBody, moved: Kinematics, split: int) -> tuple[Array, A
     """Return M(η) of (w_F, v_F, η̇), and h."""
     n, w = len(body.stiffness), moved.w
     a, a_rate = np.concatenate([np.ones(1), moved.eta]), np.concatenate([np.zeros(1), moved.rates])
-    at = [[body.second[p, q] @ a for q in range(3)] for p in range(3)]
-    rate = [[body.second[p, q] @ a_rate for q in range(3)] for p in range(3)]
+    second = body.second_order
+    at = [[second[p, q] @ a for q in range(3)] for p in range(3)]
+    rate = [[second[p, q] @ a_rate for q in range(3)] for p in range(3)]
     S, flow = body.first @ a, body.first @ a_rate
     W = scalars.array([[dot(a, at[p][q]) for q in range(3)] for p in range(3)])
     D = scalars.array([[dot(a_rate, at[q][p]) for q in range(3)] for p in range(3)])

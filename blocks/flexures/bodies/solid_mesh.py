@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams.checks.arguments import file_path, mapping, shown
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, suggestion, warn
@@ -27,13 +28,15 @@ _KINDS = {"tetra": "Tet", "tetra10": "Tet", "hexahedron": "Hex", "hexahedron20":
 
 def solid_matrices(
     mesh: Any, material: Material, interfaces: Mapping[str, NodeSet], attempt: str
-) -> tuple[Any, Any, FloatArray, dict[str, npt.NDArray[np.intp]]]:
-    """Return M, K, nodes and the nodes of interfaces, of quadratic elements on a mesh.
+) -> tuple[Any, Any, FloatArray, dict[str, npt.NDArray[np.intp]], Recovery]:
+    """Return M, K, nodes, the nodes of interfaces, and stresses of quadratic elements on a mesh.
 
     The element stiffness is that of isotropic elasticity with Lamé's constants λ and μ, where g_i
     are the gradients of the shape functions::
 
         K_ia,jb = ∫ λ g_ia g_jb + μ (g_ib g_ja + δ_ab g_i · g_j) dV
+
+    Stresses are those at the corners of the elements, of which a node has the mean.
     """
     skfem = import_extra("skfem", "mesh", attempt)
     points, cells, kind, sets = _read(mesh, attempt)
@@ -47,7 +50,7 @@ def solid_matrices(
     nodes, dofs = basis.doflocs.T, basis.element_dofs
     weights = basis.dx
     values = np.stack([np.broadcast_to(np.asarray(each[0]), weights.shape) for each in basis.basis])
-    slopes = np.stack([np.broadcast_to(each[0].grad, (3, *weights.shape)) for each in basis.basis])
+    slopes = _slopes(basis)
     E, nu, rho = material.youngs_modulus, material.poissons_ratio, material.density
     mu, lame = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
     H = np.einsum("iaeq,jbeq->eiajb", slopes * weights, slopes, optimize=True)
@@ -60,23 +63,57 @@ def solid_matrices(
 
     count = len(nodes)
     of_elements = (3 * dofs.T[:, :, np.newaxis] + np.arange(3)).reshape(dofs.shape[1], -1)
-    K = _assembled(blocks.reshape(len(blocks), of_elements.shape[1], -1), of_elements, 3 * count)
-    m = _assembled(masses, dofs.T, count)
+    K = assembled(blocks.reshape(len(blocks), of_elements.shape[1], -1), of_elements, 3 * count)
+    m = assembled(masses, dofs.T, count)
     M = sparse.kron(m, np.eye(3), format="csr")
     found = {}
     for name, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():
-        chosen = _nodes_of(name, wanted, nodes, points, sets, attempt)
+        chosen = nodes_of(name, wanted, nodes, points, sets, attempt)
         found[name] = _completed(basis, chosen) if isinstance(wanted, str) else chosen
-    return M, K, nodes, found
+    corner = grid.elem.refdom.p
+    at_corners = skfem.Basis(grid, element(), quadrature=(corner, np.ones(corner.shape[1])))
+    few = skfem.Basis(grid, element(), intorder=2)
+    meeting = np.bincount(grid.t.ravel())[:, np.newaxis, np.newaxis]
+
+    def stresses(shapes: FloatArray) -> FloatArray:
+        found = np.zeros((len(points), 6, shapes.shape[1]))
+        at = _stresses(_gradients(_slopes(at_corners), dofs, shapes), lame, mu)
+        for place, each in enumerate(grid.t):
+            np.add.at(found, each, at[:, place])
+        return found / meeting
+
+    def stiffening(strained: FloatArray, shapes: FloatArray) -> FloatArray:
+        slopes = _slopes(few)
+        sigma = _stresses(_gradients(slopes, dofs, strained), lame, mu) * few.dx[:, :, None, None]
+        G = _gradients(slopes, dofs, shapes)
+        full = sigma[:, :, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
+        found = np.zeros((strained.shape[1], shapes.shape[1], shapes.shape[1]))
+        for c, each in enumerate(np.moveaxis(full, -1, 0)):
+            carried = each[:, :, np.newaxis] @ G
+            found[c] = np.einsum("eqabn,eqabm->nm", G, carried, optimize=True)
+        return found
+
+    return M, K, nodes, found, Recovery(points, stresses, stiffening)
 
 
-def _assembled(blocks: FloatArray, dofs: npt.NDArray[np.intp], size: int) -> Any:
-    """Return the sum of the matrices of all elements."""
-    import scipy.sparse as sparse
+def _slopes(basis: Any) -> FloatArray:
+    """Return the gradients (i, 3, e, q) of the shape functions of all elements."""
+    shape = 3, *basis.dx.shape
+    return np.stack([np.broadcast_to(each[0].grad, shape) for each in basis.basis])
 
-    rows = np.broadcast_to(dofs[:, :, np.newaxis], blocks.shape).ravel()
-    columns = np.broadcast_to(dofs[:, np.newaxis, :], blocks.shape).ravel()
-    return sparse.coo_array((blocks.ravel(), (rows, columns)), shape=(size, size)).tocsr()
+
+def _gradients(slopes: FloatArray, dofs: npt.NDArray[np.intp], shapes: FloatArray) -> FloatArray:
+    """Return ∂u_a/∂x_b of displacements (3 m, n) at points of elements, as (e, q, a, b, n)."""
+    moved = shapes.reshape(len(shapes) // 3, 3, shapes.shape[1])[dofs]
+    return np.asarray(np.einsum("ibeq,iean->eqabn", slopes, moved, optimize=True))
+
+
+def _stresses(gradients: FloatArray, lame: float, mu: float) -> FloatArray:
+    """Return σx, σy, σz, τxy, τyz, τzx as (e, q, 6, n)."""
+    strains = gradients + gradients.swapaxes(2, 3)
+    found = mu * strains[:, :, [0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0]]
+    found[:, :, :3] += 0.5 * lame * np.einsum("eqaan->eqn", strains)[:, :, np.newaxis]
+    return np.asarray(found)
 
 
 def _read(mesh: Any, attempt: str) -> tuple[FloatArray, npt.NDArray[np.intp], str, dict[str, Any]]:
@@ -163,7 +200,7 @@ def _completed(basis: Any, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.intp
     return np.concatenate(chosen)
 
 
-def _nodes_of(
+def nodes_of(
     name: str,
     wanted: Any,
     nodes: FloatArray,

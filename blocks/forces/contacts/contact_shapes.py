@@ -22,6 +22,7 @@ from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds
 
 _AXES = np.eye(3)
+_SLACK = 1.0 + 1e-6  # of balls around shapes, so that rounding changes no force
 _EXPECTED = "a BodyShape of one sphere, capsule, box, point or rod, 'half_space' or points (n, 2)"
 
 
@@ -82,6 +83,14 @@ class ContactShape:
         if self.kind == "polyline":
             return 0.5 * np.min(np.max(size, axis=0) - np.min(size, axis=0))
         return size[0] if self.is_round else 0.5 * np.min(size)
+
+    def reach(self, size: Array) -> Array | None:
+        """Return the radius of a ball around the shape, or None for those that have no end."""
+        if self.kind in ("half_space", "polyline"):
+            return None
+        if self.kind == "box":
+            return 0.5 * np.sqrt(dot(size, size))
+        return size[0] + 0.5 * size[1] if self.kind == "capsule" else size[0]
 
     def points(self, size: Array) -> list[Array]:
         """Return what is tested against solids: centers of round ends, corners, or vertices."""
@@ -213,6 +222,24 @@ def touches(
         back = _points_on_solid(B, size_b, A, size_a, invert_transform(X_BA))
         found += [each.seen_through(X_BA, -1.0) for each in back]
     return found
+
+
+def are_apart(
+    A: ContactShape, size_a: Array, B: ContactShape, size_b: Array, poses: Sequence[RigidTransform]
+) -> Array:
+    """Return whether balls around two shapes at poses in the world do not touch.
+
+    It is False where that cannot be told, and for positions that are not finite.
+    """
+    X_WA, X_WB = poses
+    a, b, w = A.reach(size_a), B.reach(size_b), X_WA.p - X_WB.p
+    if a is not None and b is not None:
+        return dot(w, w) > (_SLACK * (a + b)) ** 2
+    if a is not None and B.kind == "half_space":
+        return dot(w, X_WB.R[:, 2]) > _SLACK * a
+    if b is not None and A.kind == "half_space":
+        return -dot(w, X_WA.R[:, 2]) > _SLACK * b
+    return np.False_
 
 
 def _points_on_solid(

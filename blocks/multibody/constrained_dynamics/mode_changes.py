@@ -18,13 +18,13 @@ import numpy as np
 
 from flexure.blocks.multibody.constrained_dynamics.constrained_motion import UpheldEquations
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
-from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
 from flexure.blocks.multibody.constraints.switched_constraint import (
     Row,
     Scale,
     SwitchedConstraint,
 )
+from flexure.blocks.multibody.constraints.unilateral_constraint import UnilateralConstraint
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
 from flexure.diagrams.values.events import Settling, Witness
@@ -74,14 +74,18 @@ class _Values:
         self._x = [x[k] for k in range(len(x))]
 
     def set_rate(self, constraint: SwitchedConstraint, row: Row, where: Any, value: Any) -> None:
-        """Replace a velocity where a condition holds."""
-        self._set(self._tree.velocities_in_state(constraint.joint).start + row.k, where, value)
+        """Replace a velocity where a condition holds, if the equation is one of a coordinate."""
+        if constraint.joint is not None:
+            self._set(self._tree.velocities_in_state(constraint.joint).start + row.k, where, value)
 
-    def set_position(self, constraint: RigidStop, row: Row, where: Any, value: Any) -> None:
-        """Replace a position where a condition holds."""
-        self._set(self._tree.positions_of(constraint.joint).start + row.k, where, value)
+    def set_position(
+        self, constraint: SwitchedConstraint, row: Row, where: Any, value: Any
+    ) -> None:
+        """Replace a position where a condition holds, likewise."""
+        if constraint.joint is not None:
+            self._set(self._tree.positions_of(constraint.joint).start + row.k, where, value)
 
-    def rate(self, constraint: SwitchedConstraint, row: Row) -> Any:
+    def rate(self, constraint: StickingConstraint, row: Row) -> Any:
         """Return a velocity as it is now."""
         return self._x[self._tree.velocities_in_state(constraint.joint).start + row.k]
 
@@ -94,6 +98,14 @@ class _Values:
     def _set(self, at: int, where: Any, value: Any) -> None:
         self._x[at] = np.where(where, value, self._x[at])
 
+    def move(self, displacement: Array, where: Any) -> None:
+        """Displace all joints along their velocities where a condition holds."""
+        for mobilizer in self._tree.topology.mobilizers:
+            q, part = self._x[mobilizer.q], displacement[mobilizer.v]
+            moves = mobilizer.joint.calc_position_rates(scalars.array(q), part)
+            for k, each in enumerate(moves, start=mobilizer.q.start):
+                self._set(k, where, self._x[k] + each)
+
     def vector(self) -> Array:
         """Return all of them."""
         return scalars.array(self._x)
@@ -102,7 +114,7 @@ class _Values:
 class _Contact(NamedTuple):
     """One equation of a stop, at an instant."""
 
-    stop: RigidStop
+    stop: UnilateralConstraint
     row: Row
     scale: Scale
     mode: Any
@@ -110,6 +122,7 @@ class _Contact(NamedTuple):
     rate: Any
     touches: Any
     rests: Any
+    gap: Any
     acceleration: Any
     limit: Any
     restitution: Any
@@ -195,12 +208,13 @@ def _contacts(tree: ConstrainedTree, context: Any) -> list[_Contact]:
     """Return the equations of all stops."""
     found = []
     for stop in tree.constraints:
-        if isinstance(stop, RigidStop):
+        if isinstance(stop, UnilateralConstraint):
             forces, compliances = stop.multipliers(context)
             columns = (
                 *([stop] * len(stop.rows), stop.rows, stop.scales),
                 *(stop.modes(context), stop.held(context), stop.rates(context)),
-                *(stop.touching(context), stop.resting(context), stop.accelerations(context)),
+                *(stop.touching(context), stop.resting(context), stop.gaps(context)),
+                stop.accelerations(context),
                 *(stop.limits(context), stop.restitutions(context)),
                 *(stop.rest_velocities(context), forces, compliances),
             )
@@ -262,7 +276,9 @@ def _let_strike(
     jumps = [each.rebound - each.rate for each in contacts]
     wanted = _by_constraint(tree, contacts, jumps)
 
-    def blow(pushing: Sequence[Any]) -> tuple[list[Any], Array]:
+    def blow(
+        pushing: Sequence[Any], wanted: Sequence[Array] = wanted
+    ) -> tuple[list[Any], Array, list[Any]]:
         holding = [np.where(each, 1.0, 0.0) for each in pushing]
         held: list[Any] = [
             part if isinstance(constraint, SwitchedConstraint) else None
@@ -271,39 +287,50 @@ def _let_strike(
             )
         ]
         multipliers = equations.multipliers(wanted, held)
-        of_stops = [
-            impulse
-            for constraint, part in zip(tree.constraints, multipliers, strict=True)
-            if isinstance(constraint, RigidStop)
-            for impulse in part
-        ]
-        return of_stops, equations.added(multipliers)
+        added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)
+        of_stops, after = [], []
+        for contact, number in zip(contacts, _numbers(contacts), strict=True):
+            index = contact.stop.index
+            assert index is not None  # the plant builder numbers constraints before
+            of_stops.append(multipliers[index][number])
+            joint, row = contact.stop.joint, contact.row
+            after.append(
+                contact.rate + equations.rows[index][number].along(pushed)
+                if joint is None
+                else contact.rate + row.sign * added[tree.velocities_of(joint).start + row.k]
+            )
+        return of_stops, added, after
 
     pushing = taking_part
-    coordinates = {(contact.stop.joint, contact.row.k) for contact in contacts}
+    coordinates = {(contact.stop.joint or contact.stop, contact.row.k) for contact in contacts}
     for _ in range(min(len(coordinates) - 1, _MOST_PIVOTS)):
-        impulses, added = blow(pushing)
+        impulses, _, after = blow(pushing)
         pushing = [
-            np.logical_and(
-                takes_part,
-                np.where(pushes, impulse >= 0.0, _after(tree, each, added) < each.rebound),
-            )
-            for each, takes_part, pushes, impulse in zip(
-                contacts, taking_part, pushing, impulses, strict=True
+            np.logical_and(takes_part, np.where(pushes, impulse >= 0.0, rate < each.rebound))
+            for each, takes_part, pushes, impulse, rate in zip(
+                contacts, taking_part, pushing, impulses, after, strict=True
             )
         ]
-    impulses, added = blow(pushing)
+    impulses, added, after = blow(pushing)
     if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
         pushing = [
-            np.logical_and(takes_part, np.logical_or(pushes, _after(tree, each, added) < slow))
-            for each, takes_part, pushes, slow in zip(
-                contacts, taking_part, pushing, [each.slowest for each in contacts], strict=True
+            np.logical_and(takes_part, np.logical_or(pushes, rate < each.slowest))
+            for each, takes_part, pushes, rate in zip(
+                contacts, taking_part, pushing, after, strict=True
             )
         ]
-        impulses, added = blow(pushing)
+        impulses, added, after = blow(pushing)
+    if any(contact.stop.joint is None for contact in contacts):
+        met = [
+            np.logical_or(each.held > 0.0, np.where(strikes, pushes, stays > 0.0))
+            for each, pushes, stays in zip(contacts, pushing, closed, strict=True)
+        ]
+        back = [0.0 if each.stop.joint else -each.gap for each in contacts]
+        _, displacement, _ = blow(met, _by_constraint(tree, contacts, back))
+        values.move(displacement, _any(met))
     values.add_to_rates(strikes, added)
-    modes: dict[RigidStop, list[Any]] = {each.stop: [] for each in contacts}
-    lost: dict[RigidStop, Any] = dict.fromkeys(modes, 0.0)
+    modes: dict[UnilateralConstraint, list[Any]] = {each.stop: [] for each in contacts}
+    lost: dict[UnilateralConstraint, Any] = dict.fromkeys(modes, 0.0)
     for each, pushes, impulse, stays in zip(contacts, pushing, impulses, closed, strict=True):
         stop, row = each.stop, each.row
         struck = np.logical_and(strikes, pushes)
@@ -334,7 +361,6 @@ def _by_constraint(
     return [scalars.array(part or [0.0] * n) for part, n in zip(parts, sizes, strict=True)]
 
 
-def _after(tree: ConstrainedTree, contact: _Contact, added: Array) -> Any:
-    """Return the rate of a contact after an impact that adds to all velocities."""
-    row = contact.row
-    return contact.rate + row.sign * added[tree.velocities_of(contact.stop.joint).start + row.k]
+def _numbers(contacts: Sequence[_Contact]) -> list[int]:
+    """Return the number of each equation among those of its stop."""
+    return [contact.stop.rows.index(contact.row) for contact in contacts]

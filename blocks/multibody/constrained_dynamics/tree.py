@@ -16,9 +16,9 @@ from flexure.blocks.multibody.constrained_dynamics.tree_totals import declare_to
 from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
-    RigidStop,
     StickingConstraint,
     SwitchedConstraint,
+    UnilateralConstraint,
 )
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.trees.actuator import Actuator
@@ -286,7 +286,7 @@ class MultibodyTree(TreeDynamics):
             self._declare_switched_outputs(constraint)
 
     def _declare_switched_outputs(self, constraint: SwitchedConstraint) -> None:
-        name, joint = constraint.name, constraint.joint
+        name = constraint.name
         self.declare_vector_output(
             f"{name}_mode",
             len(constraint.rows),
@@ -295,7 +295,7 @@ class MultibodyTree(TreeDynamics):
             element_names=constraint.mode_names(),
             doc=constraint.MODES,
         )
-        if isinstance(constraint, RigidStop):
+        if isinstance(constraint, UnilateralConstraint):
             self.declare_vector_output(
                 f"{name}_dissipated_energy",
                 1,
@@ -306,6 +306,7 @@ class MultibodyTree(TreeDynamics):
             )
         elif isinstance(constraint, StickingConstraint):
             needs: list[Prerequisite] = [self.moving_velocities, constraint.modes]
+            joint = constraint.joint
             self.declare_vector_output(
                 f"{name}_generalized_force",
                 joint.num_velocities,

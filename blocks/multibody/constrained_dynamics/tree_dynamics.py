@@ -36,7 +36,10 @@ from flexure.blocks.multibody.constraints.constraint import (
 )
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
+from flexure.blocks.multibody.constraints.switched_constraint import (
+    SwitchedCoordinates,
+    held_still,
+)
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.blocks.multibody.trees import energy
@@ -107,20 +110,19 @@ class TreeDynamics(ConstrainedTree):
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
+        attempt = f"Cannot make '{name}'"
         if not isinstance(topology, Topology):
             wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
-            raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
+            raise DeclarationError(attempt, expected=wanted, found=repr(topology))
         self.topology = topology
         self.start_assembly: AssemblesStarts | None = None
-        self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
-        motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
+        self.gravity = declare_gravity(self, as_number(gravity, (3,), attempt))
+        motors = items_of(actuators, "a list of motors", attempt, kind=Actuator)
         kinds, wanted = (InertiaInput, CouplingInput), "a list of inertia inputs"
-        carried = items_of(inertia_inputs, wanted, f"Cannot make '{name}'", kind=kinds)
+        carried = items_of(inertia_inputs, wanted, attempt, kind=kinds)
         self.spin = declare_spin(self, spin, carried)
         self.constants = TreeConstants(self, topology, motors, carried)
-        self.constraints = items_of(
-            constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
-        )
+        self.constraints = items_of(constraints, "a list of constraints", attempt, kind=Constraint)
         self._stabilization = declare_constraints(self, self.constraints)
         self._is_judged = False
         if topology.num_positions:
@@ -150,7 +152,7 @@ class TreeDynamics(ConstrainedTree):
             normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
-        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+        if any(not isinstance(each, SwitchedCoordinates) for each in self.constraints):
             self.declare_projection(
                 self._calc_deviations,
                 self._calc_projected,

@@ -38,6 +38,9 @@ from flexure.blocks.multibody.constraints.sticking_constraint import (
 from flexure.blocks.multibody.constraints.switched_constraint import (
     SwitchedConstraint as SwitchedConstraint,
 )
+from flexure.blocks.multibody.constraints.unilateral_constraint import (
+    UnilateralConstraint as UnilateralConstraint,
+)
 from flexure.blocks.multibody.constraints.velocity_constraints import (
     KnifeEdge as KnifeEdge,
     VelocityConstraint as VelocityConstraint,

@@ -83,6 +83,7 @@ class ConstrainedTree(TreeBase):
     topology: Topology
     constraints: Sequence[Constraint]
     placements: CacheEntry
+    motions: CacheEntry
     moving_velocities: CacheEntry
     conditions: CacheEntry
     multipliers: CacheEntry

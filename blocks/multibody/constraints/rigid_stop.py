@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree
-from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedCoordinates
+from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams.checks.errors import DeclarationError
 from flexure.diagrams.values.arrays import Array, FloatArray, as_numbers, check_bounds, show
 from flexure.diagrams.values.parameters import NumericParameter
-from flexure.diagrams.values.state import DiscreteState
 
 _SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
-_NEAR = 1e-6  # how far from the limit a contact still holds, as a part of the usual size
-_TOUCHING = 1e-13  # how far counts as touching, likewise
 
 
-class RigidStop(SwitchedConstraint):
+class RigidStop(UnilateralConstraint, SwitchedCoordinates):
     """Rigid stops at the limits of the coordinates of a joint, with impacts.
 
     With the distance g >= 0 of a coordinate from its limit, and its rate ġ, a stop is open or in
@@ -101,9 +99,6 @@ class RigidStop(SwitchedConstraint):
     20.0 100.0
     """
 
-    MODES = "1 in contact, 0 open"
-    outputs = ("mode", "dissipated_energy")
-
     def __init__(
         self,
         name: str,
@@ -148,7 +143,6 @@ class RigidStop(SwitchedConstraint):
             if np.isfinite(limit[k])
         )
         self._parameters: dict[str, NumericParameter] = {}
-        self._dissipated: DiscreteState | None = None
 
     def _vector(self, value: npt.ArrayLike, what: str) -> FloatArray:
         """Return one number for each coordinate."""
@@ -189,9 +183,7 @@ class RigidStop(SwitchedConstraint):
         else:
             slowest = self._rest_velocity
         self._declare(tree, "rest_velocity", slowest, unit=rate, lower=0.0)
-        self._dissipated = tree.declare_discrete_state(
-            f"{self.name}_dissipated", [0.0], doc="energy that impacts have taken away, in J"
-        )
+        self._declare_dissipated(tree)
 
     def _declare(self, tree: ConstrainedTree, what: str, value: FloatArray, **options: Any) -> None:
         shape = () if len(value) == 1 else value.shape
@@ -205,12 +197,6 @@ class RigidStop(SwitchedConstraint):
         value = self._parameters[what](context)
         single = self.joint.num_positions == 1
         return [value if single else value[row.k] for row in self.rows]
-
-    @property
-    def dissipated(self) -> DiscreteState:
-        """The energy that impacts have taken away so far."""
-        assert self._dissipated is not None  # the tree declares it before
-        return self._dissipated
 
     def restitutions(self, context: Any) -> list[Array]:
         """Return the coefficient of restitution of each equation."""
@@ -238,86 +224,24 @@ class RigidStop(SwitchedConstraint):
         v = self.velocity(context)
         return [row.sign * v[row.k] for row in self.rows]
 
-    def hold_problem(self, context: Any) -> str | None:
-        """Say which contact pulls, and which coordinate is pressed through its limit."""
-        held, (values, _) = self.held(context), self.multipliers(context)
-        resting, accelerations = self.resting(context), self.accelerations(context)
-        names = self.mode_names()
-        for k, scale in enumerate(self.scales):
-            if held[k] > 0.0 and not self.witness(k, context) >= 0.0:
-                return (
-                    f"'{self.name}' in contact ({names[k]}), pulling with {-float(values[k]):.6g}"
-                )
-            if resting[k] and not held[k] and accelerations[k] < -scale.slack:
-                return (
-                    f"'{self.name}' open ({names[k]}), with '{self.joint.name}' pressed against it"
-                )
-        return None
-
-    def touching(self, context: Any) -> list[Any]:
-        """Return for each equation whether the coordinate is at its limit, or beyond it."""
-        pairs = zip(self.gaps(context), self.scales, strict=True)
-        return [gap <= _TOUCHING * scale.size for gap, scale in pairs]
-
     def accelerations(self, context: Any) -> list[Array]:
         """Return the second derivatives of the distances."""
         tree = self.tree
         rates = tree.rates(context)[tree.velocities_of(self.joint)]
         return [row.sign * rates[row.k] for row in self.rows]
 
-    def resting(self, context: Any) -> list[Any]:
-        """Return for each equation whether the coordinate is at rest at its limit."""
-        triples = zip(self.touching(context), self.rates(context), self.scales, strict=True)
-        return [
-            np.logical_and(touches, np.abs(rate) <= scale.still) for touches, rate, scale in triples
-        ]
-
-    def held(self, context: Any) -> list[Array]:
-        """Return 1 for each contact, unless the joint was moved away from it."""
-        modes, gaps, rates = self.modes(context), self.gaps(context), self.rates(context)
-        near = [np.abs(g) <= _NEAR * scale.size for g, scale in zip(gaps, self.scales, strict=True)]
-        still = [np.abs(r) <= scale.still for r, scale in zip(rates, self.scales, strict=True)]
-        return [
-            np.where(np.logical_and(*each), modes[k], 0.0)
-            for k, each in enumerate(zip(near, still, strict=True))
-        ]
-
-    @property
-    def num_position_equations(self) -> int:
-        """How many of the equations are between positions: all."""
-        return self.num_equations
-
-    def errors(self, context: Any) -> Sequence[Array]:
-        """Return the distances from the limits."""
-        return self.gaps(context)
-
     def start_problem(self, context: Any) -> str | None:
         """Say which coordinate is beyond its limit."""
         q = self.tree.q(context)[self.tree.positions_of(self.joint)]
         triples = zip(self.rows, self.gaps(context), self.limits(context), strict=True)
         for (row, gap, limit), scale in zip(triples, self.scales, strict=True):
-            if not gap >= -_NEAR * scale.size:
+            if not gap >= -NEAR * scale.size:
                 side = "lower" if row.sign > 0.0 else "upper"
                 return (
                     f"'{self.joint.name}' at {float(q[row.k]):.9g}, beyond the {side} limit "
                     f"{float(limit):.9g} of stop '{self.name}'"
                 )
         return None
-
-    def witness(self, row: int, context: Any) -> Array:
-        """Return the distance from a limit, or how firmly the stop holds.
-
-        Where a coordinate rests at the limit without the stop, it is by how much it is kept there.
-        """
-        values, compliances = self.multipliers(context)
-        slack = self.scales[row].slack
-        # What has just left its limit counts as away from it.
-        near = _TOUCHING * self.scales[row].size
-        gap = self.gaps(context)[row] + near
-        firm = values[row] * compliances[row] + slack
-        kept = np.minimum(self.accelerations(context)[row] + slack, near)
-        open_ = np.where(self.resting(context)[row], kept, gap)
-        return np.where(self.held(context)[row] > 0.0, firm, open_)
 
 
 class _Pattern:

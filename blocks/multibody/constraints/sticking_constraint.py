@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedCoordinates
 from flexure.blocks.multibody.joints.base.joint import Joint
 from flexure.diagrams import scalars
 from flexure.diagrams.values.arrays import Array
@@ -15,7 +15,7 @@ from flexure.diagrams.values.arrays import Array
 _FAINTEST = 1e-30  # a rate that is positive, and next to none
 
 
-class StickingConstraint(SwitchedConstraint):
+class StickingConstraint(SwitchedCoordinates):
     """Friction along every velocity v of a joint: it holds v = 0, or opposes the slip.
 
     A subclass tells the greatest force with which it holds, and the force while it slips.

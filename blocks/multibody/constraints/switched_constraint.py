@@ -1,4 +1,4 @@
-"""Constraints that hold or do not, one velocity of a joint at a time, as modes in contexts say."""
+"""Constraints that hold or do not, one equation at a time, as modes in contexts say."""
 
 from __future__ import annotations
 
@@ -59,29 +59,31 @@ class Scale(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One equation: a velocity of the joint by its number, and the direction in which it counts."""
+    """One equation: a velocity of a joint by its number, and the direction in which it counts.
+
+    Equations that are about no joint are numbered.
+    """
 
     k: int
     sign: float
 
 
 class SwitchedConstraint(Constraint):
-    """Equations along single velocities of a joint, each of which holds or does not.
+    """Equations each of which holds or does not.
 
     Which of them hold is told by discrete state of the tree. Events of the tree change it where a
     `witness` function becomes negative, and before every motion until it fits (see
-    `flexure.blocks.multibody.constrained_dynamics.mode_changes`). A velocity that is held is
-    constant to the last bit.
+    `flexure.blocks.multibody.constrained_dynamics.mode_changes`).
 
     Parameters
     ----------
     name : str
         Name within the plant.
-    joint : Joint
-        The joint.
 
     Attributes
     ----------
+    joint : Joint or None
+        The joint whose velocities the equations hold, constant to the last bit, if they do.
     rows : tuple of Row
         The equations.
     scales : tuple of Scale
@@ -90,15 +92,10 @@ class SwitchedConstraint(Constraint):
         What tells which of them hold, one number for each.
     """
 
-    def __init__(self, name: str, joint: Joint) -> None:
+    joint: Joint | None = None
+
+    def __init__(self, name: str) -> None:
         super().__init__(name)
-        attempt = f"Cannot make constraint '{name}'"
-        require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
-        if not joint.num_velocities:
-            raise DeclarationError(
-                attempt, expected="a joint that moves", found=f"a {joint.type_name} joint"
-            )
-        self.joint = joint
         self.rows: tuple[Row, ...] = ()
         self.scales: tuple[Scale, ...] = ()
         self._tree: ConstrainedTree | None = None
@@ -108,11 +105,6 @@ class SwitchedConstraint(Constraint):
     def num_equations(self) -> int:
         """Number of equations."""
         return len(self.rows)
-
-    @property
-    def bodies(self) -> tuple[Body, ...]:
-        """The bodies of its joint."""
-        return self.joint.parent_body, self.joint.child_body
 
     @property
     def tree(self) -> ConstrainedTree:
@@ -135,8 +127,7 @@ class SwitchedConstraint(Constraint):
         """Declare the modes; a subclass declares its parameters."""
         self._tree = tree
         length = longest_link(tree.topology)
-        suffixes = [self.joint.VELOCITY_SUFFIXES[row.k] for row in self.rows]
-        self.scales = tuple(_scale(each.startswith("w"), length) for each in suffixes)
+        self.scales = tuple(_scale(turns, length) for turns in self._turns())
         self._modes = tree.declare_discrete_state(
             f"{self.name}_modes",
             np.zeros(len(self.rows)),
@@ -151,14 +142,13 @@ class SwitchedConstraint(Constraint):
     #: Whether a velocity rests, too, while its equation does not hold.
     may_rest: ClassVar[bool] = False
 
+    @abstractmethod
+    def _turns(self) -> Sequence[bool]:
+        """Return for each equation whether it is about angles."""
+
+    @abstractmethod
     def mode_names(self) -> Sequence[str]:
         """Return what the modes are of."""
-        return [self.joint.VELOCITY_SUFFIXES[row.k] for row in self.rows]
-
-    def velocity(self, context: Any) -> Array:
-        """Return the velocities of the joint."""
-        tree = self.tree
-        return tree.moving_velocities(context)[tree.velocities_of(self.joint)]
 
     @abstractmethod
     def held(self, context: Any) -> list[Array]:
@@ -177,6 +167,59 @@ class SwitchedConstraint(Constraint):
     def witness(self, row: int, context: Any) -> Array:
         """Return a function that becomes negative where the mode of an equation has to change."""
 
+    def multipliers(self, context: Any) -> tuple[Array, Array]:
+        """Return the multipliers, and what a multiplier of 1 adds to its own acceleration."""
+        assert self.index is not None  # the plant builder numbers constraints before
+        found = self.tree.multipliers(context)
+        return found.values[self.index], found.compliances[self.index]
+
+    def witnesses(self) -> list[Any]:
+        """Return the witness functions of all equations."""
+        return [partial(self.witness, row) for row in range(len(self.rows))]
+
+
+class SwitchedCoordinates(SwitchedConstraint):
+    """Equations along single velocities of a joint, each of which holds or does not.
+
+    A velocity that is held is constant to the last bit.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    joint : Joint
+        The joint.
+    """
+
+    joint: Joint
+
+    def __init__(self, name: str, joint: Joint) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make constraint '{name}'"
+        require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        if not joint.num_velocities:
+            raise DeclarationError(
+                attempt, expected="a joint that moves", found=f"a {joint.type_name} joint"
+            )
+        self.joint = joint
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of its joint."""
+        return self.joint.parent_body, self.joint.child_body
+
+    def _turns(self) -> Sequence[bool]:
+        return [self.joint.VELOCITY_SUFFIXES[row.k].startswith("w") for row in self.rows]
+
+    def mode_names(self) -> Sequence[str]:
+        """Return what the modes are of."""
+        return [self.joint.VELOCITY_SUFFIXES[row.k] for row in self.rows]
+
+    def velocity(self, context: Any) -> Array:
+        """Return the velocities of the joint."""
+        tree = self.tree
+        return tree.moving_velocities(context)[tree.velocities_of(self.joint)]
+
     def condition(
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
     ) -> Condition:
@@ -194,23 +237,13 @@ class SwitchedConstraint(Constraint):
             held,
         )
 
-    def multipliers(self, context: Any) -> tuple[Array, Array]:
-        """Return the multipliers, and what a multiplier of 1 adds to its own acceleration."""
-        assert self.index is not None  # the plant builder numbers constraints before
-        found = self.tree.multipliers(context)
-        return found.values[self.index], found.compliances[self.index]
-
-    def witnesses(self) -> list[Any]:
-        """Return the witness functions of all equations."""
-        return [partial(self.witness, row) for row in range(len(self.rows))]
-
 
 def held_still(tree: ConstrainedTree, context: Any, rates: Array) -> Array:
     """Return the rates of all velocities, with exact zeros for those that are held.
 
     An acceleration of a velocity at rest that is too small to be told from rounding is zero, too.
     """
-    switching = [each for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+    switching = [each for each in tree.constraints if isinstance(each, SwitchedCoordinates)]
     if not switching:
         return rates
     found = [rates[k] for k in range(len(rates))]

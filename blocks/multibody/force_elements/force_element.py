@@ -96,6 +96,8 @@ class ForceElement(Presented, Limited):
     coupled : tuple of Body or Joint
         What an element couples by inertia. It then has an output ``coupled_inertia``, which holds
         what ``CouplingInput`` defines.
+    stiffens : bool
+        Whether loads change its stiffness, as far as it has one; true by default.
 
     See Also
     --------
@@ -112,6 +114,7 @@ class ForceElement(Presented, Limited):
     index: int | None = None
     joint_ends: tuple[JointEnd, ...] = ()
     coupled: tuple[Body | Joint, ...] = ()
+    stiffens: bool = True
     coupled_inertia: LeafOutputPort
     stored_energy: LeafOutputPort
     conservative_power: LeafOutputPort

@@ -13,9 +13,9 @@ from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
     PrescribedMotion,
-    RigidStop,
     StickingConstraint,
     SwitchedConstraint,
+    UnilateralConstraint,
 )
 from flexure.blocks.multibody.force_elements.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.force_elements.force_input import ForceInput
@@ -166,7 +166,7 @@ def wire_energies(
     constraints = tree.constraints
     names = [element.name for element in elements]
     frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
-    stops = [each.name for each in constraints if isinstance(each, RigidStop)]
+    stops = [each.name for each in constraints if isinstance(each, UnilateralConstraint)]
     stores, drains = ["gravity", *names], [*names, "damping", *frictions]
     totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
     blocks: list[tuple[Any, str]] = [(totals, "loss")]

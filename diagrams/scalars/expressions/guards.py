@@ -47,3 +47,32 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureErr
     if condition:
         raise make_error()
     return value
+
+
+def skip_where(condition: Any, value: Any, calc: Callable[[], Any]) -> Any:
+    """Return a value where a condition holds, and elsewhere what a function computes.
+
+    For numbers the function is called only if the condition does not hold. Symbols record both;
+    loops of native code skip the rest where all results of a block are so chosen.
+
+    Parameters
+    ----------
+    condition : bool or Condition
+        Whether to skip the computation.
+    value : float or array
+        The result then, of the shape of what is computed.
+    calc : callable
+        ``calc()`` computes the result.
+
+    Returns
+    -------
+    float, Symbol or array
+
+    Examples
+    --------
+    >>> skip_where(True, 0.0, lambda: 1.0 / 0.0)
+    0.0
+    """
+    if is_symbolic(condition):
+        return np.where(condition, value, calc())
+    return value if condition else calc()

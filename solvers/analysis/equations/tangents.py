@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.blocks.math import quaternion_rate_from_w_A
 from flexure.blocks.multibody import MultibodyTree
-from flexure.blocks.multibody.constraints import RigidStop
+from flexure.blocks.multibody.constraints import UnilateralConstraint
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 from flexure.diagrams.checks.errors import EvaluationError
 from flexure.diagrams.contexts.context import Context
@@ -76,7 +76,7 @@ def open_stops(context: Context) -> list[str]:
         for leaf in context.leaves()
         if isinstance(leaf.system, MultibodyTree)
         for each in leaf.system.constraints
-        if isinstance(each, RigidStop) and not np.any(each.held(leaf))
+        if isinstance(each, UnilateralConstraint) and not np.any(each.held(leaf))
     ]
 
 

@@ -228,8 +228,8 @@ def buckling(
     -----
     UserWarning
         When forces have no potential, so that flutter may occur first; when there are flexible
-        bodies, which do not buckle in themselves; or when a flexure is bent farther than its single
-        elements represent.
+        bodies of matrices, which do not buckle in themselves; or when a flexure is bent farther
+        than its single elements represent.
 
     See Also
     --------
@@ -302,12 +302,12 @@ def buckling(
             "below them, or where there are none. fx.load_path(...).stable sees both"
         )
     elements = [leaf.system for leaf in rest.leaves() if isinstance(leaf.system, ForceElement)]
-    linear = [element.path for element in elements if element.coupled]
+    linear = [each.path for each in elements if not each.stiffens]
     if linear:
         warn(
             f"The buckling of '{system.label}' is that of its rigid and divided parts: each "
-            f"flexible body is linear, and does not buckle in itself: {quoted(linear)}. Divide "
-            "slender ones into several bodies, or use a Beam with segments"
+            "flexible body of matrices is linear, and does not buckle in itself: "
+            f"{quoted(linear)}. Make it by from_mesh or from_plate, or divide slender ones"
         )
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}

@@ -93,7 +93,7 @@ class MotionProblem:
         cost: Any,
         final_cost: Any,
         targets: Any,
-        through_events: bool = False,
+        through_events: bool | None = None,
     ) -> None:
         self.context, self.attempt = context, attempt
         self.system, self.layout = context.system, context.store.layout
@@ -322,27 +322,30 @@ def _spread(value: Any, size: int, attempt: str) -> FloatArray:
     return np.array(np.broadcast_to(number, (size,)))
 
 
-def _switches(context: Context, attempt: str, through_events: bool) -> list[Switch]:
+def _switches(context: Context, attempt: str, through_events: bool | None) -> list[Switch]:
     """Return the updates at crossings; refuse other events, and blocks that jump."""
     found: list[Switch] = []
     for position, leaf in enumerate(context.store.leaves):
         system = leaf.system
-        refused = "its output, which jumps" if system.has_jumps else ""
-        remedy = "Optimize the plant without this block, or replace it by a smooth one"
-        for event in system.events:
-            if event.kind == "publish" or isinstance(event.trigger, (Forced, Initialization)):
-                continue
-            if isinstance(event.trigger, (Witness, Settling)):
-                found.append((position, event))
-                if through_events:
-                    continue
-                remedy += ". Motions through its events begin from a run: guess='simulated'"
-            refused = refused or f"its {event.kind} update"
+        changing = [
+            event
+            for event in system.events
+            if event.kind != "publish" and not isinstance(event.trigger, (Forced, Initialization))
+        ]
+        crossing = [each for each in changing if isinstance(each.trigger, (Witness, Settling))]
+        found += [(position, event) for event in crossing]
+        refused = [
+            f"its {e.kind} update" for e in changing if not through_events or e not in crossing
+        ]
+        refused += ["its output, which jumps"] * system.has_jumps
         if refused:
+            remedy = "Optimize the plant without this block, or replace it by a smooth one"
+            if crossing and through_events is False:
+                remedy += ". Motions through its events begin from a run: guess='simulated'"
             raise EvaluationError(
                 attempt,
                 expected="equations that are smooth: no sampled blocks, relays or resets",
-                found=f"'{system.label}' with {refused}",
+                found=f"'{system.label}' with {refused[0]}",
                 remedy=remedy,
             )
     return found

@@ -7,7 +7,7 @@ the witness function of its event is zero, and the next one begins with what the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -87,17 +87,19 @@ def phases_of(
         time = after.times[0]
         if time == begin:
             first = after
-        elif not _same(_values_of(before, -1), _values_of(after, 0), 0.0):
+        elif not _same(_values_of(before, -1), _values_of(after, 0)):
             event, rounds = events.between(before, after, attempt)
             sides = events.sides(run, first.snapshot, begin, time)
             last = before.states[-1]
             found.append(Phase(first.snapshot, begin, time, sides, event, rounds, last))
             begin, first = time, after
     end = pieces[-1].times[-1]
-    if end > begin or not found:
-        sides = events.sides(run, first.snapshot, begin, end)
-        found.append(Phase(first.snapshot, begin, end, sides))
-    return found
+    if found and end == begin:  # the event at the end joins nothing
+        return [*found[:-1], replace(found[-1], event=None, rounds=[])]
+    return [
+        *found,
+        Phase(first.snapshot, begin, end, events.sides(run, first.snapshot, begin, end)),
+    ]
 
 
 def _values_of(piece: Piece, at: int) -> list[FloatArray]:
@@ -105,10 +107,10 @@ def _values_of(piece: Piece, at: int) -> list[FloatArray]:
     return [piece.states[at], *(value for leaf in piece.snapshot.discrete for value in leaf)]
 
 
-def _same(values: list[FloatArray], others: list[FloatArray], part: float) -> bool:
-    """Return whether arrays are the same but for a part of their largest magnitudes."""
+def _same(values: list[FloatArray], others: list[FloatArray]) -> bool:
+    """Return whether arrays are the same but for rounding, beside their largest magnitudes."""
     return all(
-        np.all(np.abs(a - b) <= part * np.max(np.abs(b), initial=0.0))
+        np.all(np.abs(a - b) <= _ALIKE * np.max(np.abs(b), initial=0.0))
         for a, b in zip(values, others, strict=True)
     )
 
@@ -144,7 +146,7 @@ class _Switches:
             self._set(*start)
             rounds = self._run(k)
             held = [value for leaf in self._context.store.leaves for value in leaf.discrete]
-            if _same([self._context.store.x, *held], _values_of(after, 0), _ALIKE):
+            if _same([self._context.store.x, *held], _values_of(after, 0)):
                 return k, rounds
         raise EvaluationError(
             f"{attempt} through the events of its guess",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flexure.diagrams.checks.arguments import mapping
-from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.checks.errors import ValueRefusedError, warn
+from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.systems.layout import Layout
 from flexure.diagrams.values.arrays import FloatArray, as_number
 from flexure.solvers.integration.guard.stiffness_detection import (
@@ -105,6 +106,21 @@ class MethodChoice:
         self.options["step"] = float(as_number(step, (), attempt))
         if "positions" in option_names(self.method):
             self.options.setdefault("positions", self._layout.q_indices)
+
+    def warn_of_long_step(self, context: Context) -> None:
+        """Warn of fixed steps that cannot follow what some block does, such as an impact."""
+        if not is_fixed_step(self.method):
+            return
+        step = self.options["step"]
+        leaves = context.leaves()
+        limits = [(leaf.system.longest_step(leaf), leaf.system.label) for leaf in leaves]
+        limit, path = min(limits)
+        if step > 2.0 * limit:
+            warn(
+                f"Steps of {step:g} s are too long for '{path}', where an impact lasts about "
+                f"{20.0 * limit:.2g} s: the motion may gain or lose energy. Pass step={limit:.1g}, "
+                "or use a method that controls its steps"
+            )
 
     def begin(self) -> None:
         """Forget what earlier runs have shown."""

@@ -157,6 +157,9 @@ def test_many_coordinates_are_polished_by_adjoints() -> None:
     np.testing.assert_allclose(ends, targets / (1.0 + weight), rtol=0.0, atol=1e-6)
     least = weight / (1.0 + weight) * (targets @ targets)
     assert found.objective == pytest.approx(least, rel=1e-8)
+    other = goal + 0.0 * m.step("overshoot", "y[0]", at=0.0, target=2.0)  # without a derivative
+    again = fx.optimize(lags, bounds, other, t_final=2.0, context=context, max_evaluations=200)
+    assert "adjoints" not in again.how
 
 
 def test_initial_states_and_inputs_can_be_looked_for() -> None:

@@ -102,7 +102,7 @@ def test_one_slider_moves_tied_parameters(browser: Browser, tmp_path: Path) -> N
     builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
     table = builder.add_body("table", fx.SpatialInertia.solid_box(0.1, size=(0.02, 0.02, 0.02)))
     ends = builder.world, builder.add_frame("ends", table, (0.05, 0.0, 0.0))
-    size = {"length": 0.05, "width": 0.01, "thickness": 4e-4, "distance": 0.03}
+    size: dict[str, Any] = {"length": 0.05, "width": 0.01, "thickness": 4e-4, "distance": 0.03}
     steel = fx.Material.common("stainless steel 301")
     builder.add_assembly(fx.ParallelGuide("guide", *ends, material=steel, **size))
     page = fx.page(builder.build(), 0.001, parameters=["guide.thickness", "guide_leaf1.width"])

@@ -142,6 +142,34 @@ def flexure_calls() -> dict[str, Make]:
             reduced=fx.FlexibleBody.from_matrices(**lattice_arguments()).reduced,
         ),
         "FlexibleBody.from_matrices": whole(fx.FlexibleBody.from_matrices, **lattice_arguments()),
+        "FlexibleBody.from_plate": whole(
+            fx.FlexibleBody.from_plate,
+            name="plate",
+            mesh=fx.PlateMesh.rectangle(0.1, 0.02, cells=(4, 1)),
+            thickness=1e-3,
+            material=leaves["material"],
+            interfaces={"root": "left", "tip": "right"},
+            modes=1,
+        ),
+        "PlateMesh": whole(
+            fx.PlateMesh,
+            points=[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]],
+            cells=[[0, 1, 2, 3]],
+            sets={"left": [0, 3]},
+        ),
+        "PlateMesh.rectangle": whole(fx.PlateMesh.rectangle, length=0.1, width=0.02, cells=(2, 2)),
+        "PlateMesh.ring": whole(
+            fx.PlateMesh.ring, inner_radius=0.01, outer_radius=0.1, cells=(2, 6)
+        ),
+        "PlateMesh.spiral": whole(
+            fx.PlateMesh.spiral,
+            inner_radius=0.01,
+            outer_radius=0.03,
+            sweep=1.0,
+            width=0.002,
+            arms=2,
+            cells=(4, 1),
+        ),
         "FoldedGuide": whole(
             fx.FoldedGuide,
             **leaves,

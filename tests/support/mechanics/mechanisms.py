@@ -313,6 +313,22 @@ def stops_and_friction() -> fx.Plant:
     return builder.build()
 
 
+def rigid_contacts() -> fx.Plant:
+    """Return a box that may fall on the ground, on a rope, and a bob that may strike it."""
+    rng, builder = np.random.default_rng(15), fx.PlantBuilder("rigid_contacts")
+    box, bob = (hang(builder, kind, builder.world, rng) for kind in ("planar", "ball_quaternion"))
+    deep = builder.add_frame("deep", builder.world, (0.0, 0.0, -9.0))
+    shape, far = fx.BodyShape.box(size=(0.2, 0.1, 0.1)), fx.BodyShape.sphere(radius=9.0)
+    point, ball = fx.BodyShape.point(), fx.BodyShape.sphere(radius=1e-3)
+    stop = {"restitution": 0.4, "rest_velocity": 0.1}
+    rope = fx.RigidContact("rope", box, point, builder.world, far, inside=True, **stop)
+    builder.add_constraint(rope)
+    builder.add_constraint(fx.RigidContact("ground", box, shape, deep, "half_space", **stop))
+    builder.add_constraint(fx.RigidContact("blow", box, ball, bob, ball, **stop))
+    builder.add_energy_ledger()
+    return builder.build()
+
+
 def chain_of(*kinds: str, is_reversed: bool = False) -> Callable[[], fx.Plant]:
     """Return what makes a chain of joints."""
     return lambda: chain(*kinds, is_reversed=is_reversed).build()
@@ -335,6 +351,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "loops and couplings": loops,
     "wheels and skates": wheels,
     "stops and friction": stops_and_friction,
+    "rigid contacts": rigid_contacts,
 }
 #: Names of what a run tries: joints, elements and constraints in four plants, or all.
 TRIED_MECHANISMS = by_tier(

@@ -4,23 +4,26 @@ Two blocks are alike when they are of one class, have parameters, states and por
 shapes, and agree in everything else that their equations can see. Values without a life of their
 own are compared by value: numbers, texts, small arrays, and what is built of them. Handles are
 compared by kind and position, functions by their code and its closure, and the frames of force
-elements of the library by their pose on the body. All other objects are compared by identity,
-because two of them may differ in ways that cannot be seen; of those that a user's class made,
-attributes are read as well, so that the key also tells whether a block is what it was before.
-Names, the diagram around a block and the default values of its parameters do not count.
+elements of the library by their pose on the body, and frozen dataclasses and named tuples of the
+library by their fields. All other objects are compared by identity, because two of them may differ
+in ways that cannot be seen; of those that a user's class made, attributes are read as well, so that
+the key also tells whether a block is what it was before.
+Names, the diagram around a block, the number of a force element in its plant and the default values
+of parameters do not count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.force_elements.force_element import BodyAttachment
+from flexure.blocks.multibody.force_elements.force_element import BodyAttachment, ForceElement
 from flexure.diagrams.systems.leaf import LeafSystem
 from flexure.diagrams.systems.ports import CacheEntry, Computed, InputPort, LeafOutputPort
 from flexure.diagrams.systems.system import System
@@ -29,6 +32,7 @@ from flexure.diagrams.values.state import ContinuousState, DiscreteState
 from flexure.solvers.tracing.replicas import is_trusted, passed_over_in, slots_of
 
 _SMALL = 4096  # bytes of an array that is compared by value
+_NOTHING, _NUMBER = frozenset[str](), frozenset({"index"})  # attributes that are passed over
 _DEEPEST = 8  # containers within containers
 _DEEPEST_OBJECT = 4  # an object within containers, whose attributes are read but no objects there
 _SEALED = (type, FunctionType, ModuleType, System)
@@ -41,7 +45,7 @@ def structural_key(block: LeafSystem) -> Hashable:
     """
     state = block.continuous_state
     computed: list[Computed] = [*block.output_ports, *block.cache_entries]
-    passed_over = passed_over_in(block)
+    passed_over = passed_over_in(block) | (_NUMBER if isinstance(block, ForceElement) else _NOTHING)
     return (
         type(block),
         id(block) if _has_slots(type(block)) else None,
@@ -99,6 +103,8 @@ def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
     if value is owner:
         return "owner"
     read = _READERS.get(kind)
+    if read is None and _has_fields(kind):
+        read = _fields
     content = read(value, owner, depth + 1) if read is not None and depth < _DEEPEST else None
     return _object(value, owner, depth) if content is None else (kind, content)
 
@@ -115,6 +121,21 @@ def _object(value: Any, owner: Any, depth: int) -> Hashable:
 
 def _number(value: float, owner: Any, depth: int) -> Hashable:
     return value.hex()  # tells 0.0 from -0.0, and no NaN from another
+
+
+@cache
+def _has_fields(kind: type) -> bool:
+    """Return whether objects of a class of the library are nothing but their fields."""
+    if not is_trusted(kind):
+        return False
+    if is_dataclass(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _fields(value: Any, owner: Any, depth: int) -> Hashable:
+    names = getattr(value, "_fields", None) or [each.name for each in fields(value)]
+    return _items([getattr(value, name) for name in names], owner, depth)
 
 
 def _items(value: Any, owner: Any, depth: int) -> Hashable:

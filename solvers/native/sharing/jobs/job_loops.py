@@ -9,20 +9,35 @@ The numbers of the instances often are in equal distances, as in most diagrams t
 built; places without such an order are looked up in a table. Instances do not depend on each other.
 In a `Loop` LLVM may compute several at once, where it finds that this pays: when there is little to
 compute. A `WideLoop` always computes as many as a register of the processor holds.
+
+Where all results are chosen by one condition, and are constants on one side of it, as the forces of
+contacts between distant bodies are, the condition is computed first (`Guard`). Instances with the
+constants compute nothing else, nor do they read anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from flexure.solvers.native.emission.emission import Environment, Text, VectorFunctions, emit
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.expressions.expression import reachable
+from flexure.solvers.native.emission.emission import (
+    Environment,
+    Node,
+    Text,
+    VectorFunctions,
+    depth_first,
+    emit,
+)
+from flexure.solvers.native.language.llvm_values import constant
 from flexure.solvers.native.sharing.families.value_columns import IntArray
 
+_CHEAP = 3  # times fewer operations of a condition than of all, for which computing it first pays
 _FEW = 8  # instances, for which computing several at once does not pay
 PARAMETERS = "double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out"
 
@@ -50,6 +65,41 @@ class Repetition:
     inputs: dict[int, Places]
     outputs: list[Places]
     levels: IntArray
+
+
+class Guard(NamedTuple):
+    """A condition that decides whether an instance has to be computed.
+
+    Attributes
+    ----------
+    condition : Node
+        The condition.
+    skips : bool
+        The truth value with which all results are constants.
+    constants : list of float
+        The results then.
+    """
+
+    condition: Node
+    skips: bool
+    constants: list[float]
+
+
+def guard_of(repetition: Repetition) -> Guard | None:
+    """Return the condition that decides about all results of a repetition, if there is one."""
+    expressions, inputs = repetition.expressions, repetition.inputs
+    nodes = [each for each in expressions if isinstance(each, scalars.Symbol)]
+    is_choice = [each.op == "where" and each.index not in inputs for each in nodes]
+    if len(nodes) < len(expressions) or not all(is_choice):
+        return None
+    arguments = [each.args for each in nodes]
+    condition = arguments[0][0]
+    for skips, side in ((True, 1), (False, 2)):
+        if all(args[0] is condition and args[side].op == "constant" for args in arguments):
+            operations = len(depth_first([condition], inputs))
+            if _CHEAP * operations <= len(depth_first(expressions, inputs)):
+                return Guard(condition, skips, [args[side].value for args in arguments])
+    return None
 
 
 class Data:
@@ -112,6 +162,7 @@ class Loop:
     """
 
     _time = "%t"
+    _may_skip: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -121,6 +172,7 @@ class Loop:
         lanes: int = 1,
         vectors: VectorFunctions | None = None,
     ) -> None:
+        self._guard = guard_of(repetition) if self._may_skip else None
         self.name = name
         self.repetition = repetition
         self.lanes = lanes
@@ -130,7 +182,7 @@ class Loop:
         self._mark_access, self._mark_loop = self._marks()
 
     def _marks(self) -> tuple[str, str]:
-        return self._data.mark(len(self.repetition.levels))
+        return self._data.mark(0 if self._guard else len(self.repetition.levels))
 
     def write(self) -> tuple[list[str], set[str]]:
         """Return the text, and what it needs declared."""
@@ -140,6 +192,14 @@ class Loop:
         before = self._take_in(own)
         body, declarations = self._body(own)
         size, after = self._take_out()
+        texts, back = [_internal(body, f"{self.name}.body")], "instance"
+        if self._guard is not None:
+            guard, more = self._skipping(self._guard)
+            texts, declarations, back = [*texts, *guard], declarations | more, "done"
+            call = f"call i1 @{self.name}.idle({PARAMETERS.replace(' noalias', '')}, i64 %i)"
+            branch = "  br i1 %idle, label %done, label %busy"
+            before = [f"  %idle = {call}", branch, "busy:", *before]
+            after += ["  br label %done", "done:"]
         lines = [
             f"define internal void @{self.name}({PARAMETERS}, i32 %from, i32 %to) #0 noinline {{",
             "entry:",
@@ -150,7 +210,7 @@ class Loop:
             *self._before_all(),
             "  br label %instance",
             "instance:",
-            "  %i = phi i64 [ %first, %entry ], [ %next, %instance ]",
+            f"  %i = phi i64 [ %first, %entry ], [ %next, %{back} ]",
             *before,
             f"  call void @{self.name}.body({arguments})",
             *after,
@@ -160,14 +220,51 @@ class Loop:
             "  ret void",
             "}\n",
         ]
-        head = f"void @{self.name}.body("
-        body = body.replace(f"define {head}", f"define internal {head}")
-        return [body, "\n".join(lines)], declarations | self._declarations()
+        return [*texts, "\n".join(lines)], declarations | self._declarations()
 
-    def _take_in(self, own: Environment) -> list[str]:
+    def _skipping(self, guard: Guard) -> tuple[list[str], set[str]]:
+        """Write a function that puts constants into their places if they are all results."""
+        own, number = Environment(), self._number
+        wanted = {node.index for node in reachable([guard.condition])}
+        before = self._take_in(own, wanted)
+        body, declarations = emit(f"{self.name}.guard", [guard.condition], own, lanes=self.lanes)
+        order, zero = "une" if guard.skips else "oeq", self._constant(0.0)
+        puts = [
+            line
+            for k, (array, places) in enumerate(self.repetition.outputs)
+            for line in [
+                f"  %result.{k} = freeze {number} {self._constant(guard.constants[k])}",
+                *self._put(f"result.{k}", array, places),
+            ]
+        ]
+        arguments = f"{number} {self._time}, ptr %x, ptr %inputs, ptr %results"
+        lines = [
+            f"define internal i1 @{self.name}.idle({PARAMETERS}, i64 %i) #0 {{",
+            "entry:",
+            f"  %inputs = alloca [{max(own.size, 1)} x {number}], align 64",
+            f"  %results = alloca {number}, align 64",
+            *self._spread_time(),
+            *before,
+            f"  call void @{self.name}.guard({arguments})",
+            f"  %found = load {number}, ptr %results, align 8",
+            f"  %skips = fcmp {order} {number} %found, {zero}",
+            *self._all("idle", "skips"),
+            "  br i1 %idle, label %quiet, label %end",
+            "quiet:",
+            *puts,
+            "  br label %end",
+            "end:",
+            "  ret i1 %idle",
+            "}\n",
+        ]
+        return [_internal(body, f"{self.name}.guard"), "\n".join(lines)], declarations
+
+    def _take_in(self, own: Environment, wanted: Container[int] | None = None) -> list[str]:
         """Write the lines that fill the inputs of an instance, and place these."""
         lines: list[str] = []
         for index, (array, places) in self.repetition.inputs.items():
+            if wanted is not None and index not in wanted:
+                continue
             if array == "t":
                 own.places[index] = "t", 0
                 continue
@@ -198,6 +295,18 @@ class Loop:
 
     def _before_all(self) -> list[str]:
         return []
+
+    def _spread_time(self) -> list[str]:
+        return []
+
+    def _constant(self, value: float) -> str:
+        """Return how a number is written in all lanes."""
+        each = constant(value)
+        return each if self.lanes == 1 else f"<{', '.join([f'double {each}'] * self.lanes)}>"
+
+    def _all(self, name: str, truths: str) -> list[str]:
+        """Write the lines that find whether a condition holds for all instances at once."""
+        return [f"  %{name} = or i1 %{truths}, %{truths}"]
 
     def _advance(self) -> list[str]:
         """Write the lines that find the next instance, and whether there is one."""
@@ -248,6 +357,11 @@ class Loop:
         ]
 
 
+def _internal(text: str, name: str) -> str:
+    """Return the text of a function that no other module calls."""
+    return text.replace(f"define void @{name}(", f"define internal void @{name}(")
+
+
 class WideLoop(Loop):
     """A function that computes as many instances at once as a register holds numbers.
 
@@ -280,7 +394,10 @@ class WideLoop(Loop):
         return "", ""
 
     def _before_all(self) -> list[str]:
-        return [f"  %final = sub i64 %last, {self.lanes}", *self._spread("time", "%t")]
+        return [f"  %final = sub i64 %last, {self.lanes}", *self._spread_time()]
+
+    def _spread_time(self) -> list[str]:
+        return self._spread("time", "%t")
 
     def _advance(self) -> list[str]:
         return [
@@ -289,6 +406,13 @@ class WideLoop(Loop):
             "  %next = select i1 %fits, i64 %following, i64 %final",
             "  %more = icmp ult i64 %i, %final",
         ]
+
+    def _all(self, name: str, truths: str) -> list[str]:
+        return [f"  %{name} = call i1 @{self._reduction}(<{self.lanes} x i1> %{truths})"]
+
+    @property
+    def _reduction(self) -> str:
+        return f"llvm.vector.reduce.and.v{self.lanes}i1"
 
     def _spread(self, name: str, number: str) -> list[str]:
         """Write the lines that put one number into all lanes."""
@@ -332,7 +456,8 @@ class WideLoop(Loop):
 
     def _declarations(self) -> set[str]:
         parts = f"<{self.lanes} x ptr>, i32, <{self.lanes} x i1>, {self._number}"
-        return {f"declare {self._number} @{self._gather}({parts})"}
+        reduction = f"declare i1 @{self._reduction}(<{self.lanes} x i1>)"
+        return {f"declare {self._number} @{self._gather}({parts})", reduction}
 
     def _put(self, name: str, array: str, places: IntArray) -> list[str]:
         if stride_within(places, self._spans) == 1:

@@ -5,7 +5,7 @@ Numbers are computed anew in every turn of eight directions: they are fewer than
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,10 @@ class TangentLoop(Loop):
     """A loop that reads and writes vectors of derivatives behind its numbers."""
 
     repetition: TangentRepetition
+    _may_skip = False
 
-    def _take_in(self, own: Environment) -> list[str]:
-        lines = super()._take_in(own)
+    def _take_in(self, own: Environment, wanted: Container[int] | None = None) -> list[str]:
+        lines = super()._take_in(own, wanted)
         self._first_seed = own.size
         for k, (seed, places) in enumerate(self.repetition.seeds):
             own.places[seed.index] = SEED, k

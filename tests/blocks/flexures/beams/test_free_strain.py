@@ -154,14 +154,14 @@ def test_warm_beams_are_as_soft_as_beams_of_the_warm_material(kind: str) -> None
     for material, temperature in ((SOFTENING, 320.0), (SOFTENING.at(320.0), 320.0)):
         plant, leaf = cantilever(material=material, **KINDS[kind])
         context = plant.create_default_context()
-        leaf.thermal_expansion.set(context, 0.0)
+        context.set("leaf.thermal_expansion", 0.0)
         context.set("leaf.temperature", temperature)
         positions = plant.output_port("tip_joint.q").eval(context)
         context.set("tip_joint.q", positions + np.array([0.0, 1e-4, 0.0]))
         force, stress = leaf.force_on_frame_C.eval(context), leaf.stress.eval(context)
         found.append(np.concatenate([force, stress]))
         assert all(each.unit != "K" for each in fx.check_limits(plant, context))
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-9)
     context.set("leaf.temperature", 360.0)
     (beyond,) = (each for each in fx.check_limits(plant, context) if each.unit == "K")
     assert beyond.value == pytest.approx(60.0)
@@ -271,7 +271,7 @@ def test_bodies_do_not_expand_where_something_would_not_follow() -> None:
         corner = builder.add_frame("corner", table, at)
         builder.add_joint(fx.RevoluteJoint("axis", builder.world, corner, axis=(0, 0, 1)))
         points = builder.world, (1.0, 0.0, 0.0), table, (0.0, 0.0, 0.0)
-        law = {"free_length": 1.0, "stiffness": 1.0, "damping": 0.0}
+        law: dict[str, Any] = {"free_length": 1.0, "stiffness": 1.0, "damping": 0.0}
         builder.add_force_element(fx.LinearSpringDamper("spring", *points, **law))
         if expand_last:
             table.add_thermal_expansion(1e-5)

@@ -151,6 +151,22 @@ def test_a_leaf_of_solid_elements_is_a_beam() -> None:
         assert 1.0 / tension == pytest.approx(E * area / LENGTH, rel=tolerance)
 
 
+def test_a_leaf_of_solid_elements_has_the_stress_of_a_beam() -> None:
+    builder = fx.PlantBuilder("bench", gravity=(0.0, 0.0, 0.0))
+    body = leaf(frames={"root": builder.world})
+    builder.add_assembly(body)
+    builder.add_external_force("load", body.interfaces["tip"])
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("load", [0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    found = fx.equilibrium(plant, context=context).context
+    points, stresses = body.reduced.stress_points, body.stresses(found)
+    middle = (np.abs(points[:, 0] - 0.5 * LENGTH) < 1e-9) & (points[:, 1] > 0.0)
+    bending = 6.0 * 0.5 * LENGTH / (WIDTH * THICKNESS**2)
+    assert stresses[middle, 0] == pytest.approx(np.full(3, -bending), rel=0.02)
+    assert body.equivalent_stress(found)[middle] == pytest.approx(np.full(3, bending), rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise, product
 from typing import Any
 
@@ -275,30 +276,76 @@ def test_no_step_jumps_over_a_thin_body() -> None:
 
 
 @needs_llvmlite
-def test_many_contacts_that_are_not_watched_have_native_code() -> None:
-    """A pile of balls keeps its energy, and balls and walls their equations in common."""
+def test_a_group_of_contacts_runs_natively_with_one_code_for_like_pairs() -> None:
+    """A pile of balls keeps its energy; code that skips distant pairs gives the same numbers."""
     builder, ball = fx.PlantBuilder("pile", gravity=(0, 0, -10.0)), fx.BodyShape.sphere(radius=0.1)
     inertia = fx.SpatialInertia.solid_sphere(1.0, radius=0.1)
-    bodies = [builder.add_body(f"b{k}", inertia) for k in range(8)]
+    bodies = [builder.add_body(f"b{k}", inertia) for k in range(12)]
     joints = [
         builder.add_joint(fx.PrismaticJoint(f"j{k}", builder.world, b, (0, 0, 1), damping=0.0))
         for k, b in enumerate(bodies)
     ]
-    for k, b in enumerate(bodies):
-        for other in (builder.world, *bodies[:k]):
-            shape = "half_space" if other is builder.world else ball
-            name = f"{b.name}_{other.name}"
-            contact = fx.Contact(name, b, ball, other, shape, stiffness=1e4, watched=False)
-            builder.add_force_element(contact)
+    shapes = [*((b, ball) for b in bodies), (builder.world, "half_space")]
+    shapes.append((builder.world, fx.BodyShape.box(size=(0.1, 0.1, 0.01)).moved((0, 0, 5.0))))
+    touch = builder.add_assembly(fx.ContactGroup("touch", shapes, stiffness=2e4))
     builder.add_energy_ledger()
     plant = builder.build()
+    assert len(touch.contacts) == 12 * 11 / 2 + 2 * 12
+    assert touch.contacts[-1].name == "touch_12_14"
     context = plant.create_default_context()
+    touch.stiffness.set(context, 1e4)
     for k, joint in enumerate(joints):
         joint.translation.set(context, 0.3 + 0.25 * k)
-    result = fx.simulate(plant, 1.0, context=context, rtol=1e-8, compiled="native")
+    settings: Any = {"rtol": 1e-8, "method": "DOP853", "compiled": "native"}
+    result = fx.simulate(plant, 1.0, context=context, **settings)
     assert np.ptp(result["ledger.balance"]) < 1e-4
     assert result["b0.position"][:, 2].min() < 0.1
-    assert np.all(np.diff([result[f"b{k}.position"][-1, 2] for k in range(8)]) > 0.15)
+    assert np.all(np.diff([result[f"b{k}.position"][-1, 2] for k in range(12)]) > 0.15)
+    middle = fx.simulate(plant, 0.3, context=context, **settings).context
+    assert any(middle.get(f"{each.name}.gap") < 0.0 for each in touch.contacts)
+    ends = [
+        fx.simulate(plant, 0.3005, context=middle, method="RK45", compiled=each)
+        for each in ("native", False)
+    ]
+    x = [each.context.get("tree.velocities") for each in ends]
+    np.testing.assert_allclose(x[0], x[1], rtol=0.0, atol=1e-12)
+    plan = str(fx.compiled_equations(plant).plan)
+    blocks, kinds = map(int, re.findall(r"in (\d+) blocks of (\d+) kinds", plan)[0])
+    assert (blocks, kinds) == (92, 5)
+
+
+def test_leaves_touch_along_their_length() -> None:
+    """A load that bends one leaf onto another bends both; capsules include the thickness."""
+    builder, size = fx.PlantBuilder("leaves", gravity=(0, 0, 0)), {"width": 0.01, "length": 0.05}
+    leaves = []
+    for name, height in (("low", 0.0), ("high", 6e-4)):
+        tip = builder.add_body(f"tip_{name}", fx.SpatialInertia.point_mass(0.01))
+        clamp = builder.add_frame(f"clamp_{name}", builder.world, (0.0, height, 0.0))
+        end = builder.add_frame(f"end_{name}", builder.world, (0.05, height, 0.0))
+        builder.add_joint(fx.PlanarJoint(f"at_{name}", end, tip))
+        steel = fx.Material.common("stainless steel 301")
+        leaf = fx.LeafSpring(
+            name, clamp, tip, **size, thickness=5e-4, material=steel, segments=6, planar=True
+        )
+        leaves.append(builder.add_force_element(leaf))
+    builder.add_external_force("load", builder.body("tip_high"))
+    low, high = (leaf.capsules() for leaf in leaves)
+    assert [node.name for node, _ in low] == [f"low_node{k}" for k in range(1, 6)]
+    builder.add_assembly(fx.ContactGroup("touch", high, low, stiffness=1e6))
+    plant = builder.build()
+    context = plant.create_default_context()
+    assert context.get("touch_1_6.gap") == pytest.approx(1e-4)
+    plant.input_port("load").fix(context, [0, 0, 0, 0, -1.0, 0])
+    rest = fx.equilibrium(plant, context=context).context
+    bending, at = steel.youngs_modulus * 0.01 * 5e-4**3 / 12.0, 0.05 * 11.0 / 12.0
+
+    def sag(x: float, place: float) -> float:
+        return x**2 * (3.0 * place - x) / (6.0 * bending)
+
+    force = (sag(at, 0.05) - 1e-4) / (2.0 * sag(at, at) + 1e-6)
+    loads = np.array([[rest.get(f"touch_{i}_{k}.load") for k in range(6, 11)] for i in range(1, 6)])
+    assert loads[-1, -1] == loads.sum()  # they touch at the outer end of the last capsules
+    assert loads.sum() == pytest.approx(force, rel=0.02)
 
 
 def test_friction_stops_a_sliding_box_after_the_distance_of_coulomb() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 import flexure as fx
 
@@ -38,6 +38,69 @@ class Ball(fx.LeafSystem):
         x = self.x(context)
         drag = self.drag(context) + 0.5 + self.stored * x[2]
         return {self.x: [x[0], 0.0, x[2], -0.8 * x[3]], self.drag: drag}
+
+
+class Hopper(fx.LeafSystem):
+    """A mass on a massless leg with a spring, along which a force acts while it stands."""
+
+    def __init__(self) -> None:
+        super().__init__("hopper")
+        self.x = self.declare_continuous_state(q=1, v=1, default=[1.5, 0.0])
+        self.u = self.declare_vector_input("u", 1)
+        self.stance = self.declare_discrete_state("stance", [0.0])
+        self.declare_unrestricted_update(self.land, fx.Witness(self.length, "falling"))
+        self.declare_discrete_update(self.lift, fx.Witness(self.length, "rising"))
+
+    def length(self, context: Any) -> Any:
+        return self.x(context)[0] - 1.0
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x, leg = self.x(context), 400.0 * (1.0 - self.x(context)[0]) + self.u(context)[0]
+        return [x[1], self.stance(context)[0] * leg - GRAVITY]
+
+    def land(self, context: Any) -> Any:
+        x = self.x(context)
+        return {self.x: [x[0], 0.9 * x[1]], self.stance: [1.0]}
+
+    def lift(self, context: Any) -> Any:
+        return {self.stance: [0.0]}
+
+
+def test_a_hop_has_modes_in_flight_and_on_the_ground() -> None:
+    """Against the least effort of a linear system, by its Gramian, over the time on the ground."""
+    hopper = Hopper()
+    context = hopper.create_default_context()
+    hopper.u.fix(context, 0.0)
+    hop = fx.optimal_motion(
+        hopper,
+        context,
+        (0.5, 1.5),
+        inputs={"u": (-200.0, 200.0)},
+        end={"x[0]": 1.6, "x[1]": 0.0},
+        cost={"u": 1.0},
+        guess=fx.simulate(hopper, 0.8, context=context),
+        intervals=15,
+    )
+    omega, sag = np.sqrt(400.0), GRAVITY / 400.0
+    begin = np.array([sag, -0.9 * np.sqrt(GRAVITY)])  # about the equilibrium, y = 1 - sag
+    leave = np.array([sag, np.sqrt(2.0 * 0.6 * GRAVITY)])
+
+    def effort(time: float) -> float:
+        def turned(t: float) -> Any:
+            s, c = np.sin(omega * t), np.cos(omega * t)
+            return np.array([[c, s / omega], [-omega * s, c]])
+
+        pushed = lambda t, i, j: turned(t)[i, 1] * turned(t)[j, 1]  # noqa: E731
+        gramian = [[quad(pushed, 0.0, time, (i, j))[0] for j in (0, 1)] for i in (0, 1)]
+        miss = leave - turned(time) @ begin
+        return float(miss @ np.linalg.solve(gramian, miss))
+
+    least = minimize_scalar(effort, (0.15, 0.17, 0.2))
+    land, lift = hop.event_times
+    assert hop.cost == pytest.approx(least.fun, rel=1e-4)  # inputs are straight lines
+    assert land == pytest.approx(np.sqrt(2.0 * 0.5 / GRAVITY), rel=1e-8)
+    assert lift - land == pytest.approx(least.x, rel=1e-4)
+    assert hop.replay_error <= 1e-4
 
 
 def slider() -> fx.Plant:

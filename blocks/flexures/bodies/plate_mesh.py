@@ -1,0 +1,244 @@
+"""Meshes of flat plates: quadrilaterals on rectangles, rings and spiral arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.checks.arguments import count_of, mapping
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_numbers, bounded, check_bounds
+
+_FLAT = 1e-9  # of the square of the size: cells without an area
+_LARGEST = 1e6  # m
+_NEXT = (1, 2, 3, 0)  # corners in order
+_ATTEMPT = "Cannot make PlateMesh"
+
+
+class PlateMesh:
+    """Quadrilaterals in the plane of x and y, the middle surface of a plate.
+
+    Made by `rectangle`, `ring` or `spiral`, or of points and cells.
+
+    Parameters
+    ----------
+    points : array_like, shape (m, 2)
+        Positions of the nodes in m.
+    cells : array_like of int, shape (e, 4)
+        Numbers of the corners of each cell, counterclockwise or clockwise. Cells must be convex; a
+        triangle repeats a corner.
+    sets : mapping of str to array_like of int, optional
+        Named sets of nodes, which `FlexibleBody.from_plate` accepts as interfaces.
+
+    Attributes
+    ----------
+    points, cells, sets
+        As above, with all cells counterclockwise.
+
+    Raises
+    ------
+    ValueRefusedError
+        When shapes do not fit, a node does not exist, or a cell is not convex or has no area.
+
+    See Also
+    --------
+    FlexibleBody.from_plate : The elastic body of a mesh.
+
+    Examples
+    --------
+    >>> mesh = PlateMesh.rectangle(0.1, 0.02, cells=(10, 2))
+    >>> mesh.points.shape, sorted(mesh.sets)
+    ((33, 2), ['bottom', 'left', 'right', 'top'])
+    """
+
+    def __init__(
+        self,
+        points: npt.ArrayLike,
+        cells: npt.ArrayLike,
+        sets: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        self.points = as_numbers(points, _ATTEMPT)
+        self.cells = as_numbers(cells, _ATTEMPT).astype(np.intp)
+        self.sets: dict[str, npt.NDArray[np.intp]] = {}
+        for name, each in mapping({} if sets is None else sets, "node numbers", _ATTEMPT).items():
+            self.sets[name] = np.unique(as_numbers(each, _ATTEMPT)).astype(np.intp)
+        if self.points.ndim != 2 or self.points.shape[1] != 2 or self.cells.shape[1:] != (4,):
+            raise ValueRefusedError(
+                _ATTEMPT,
+                expected="points of shape (m, 2) and cells of shape (e, 4)",
+                found=f"shapes {self.points.shape} and {self.cells.shape}",
+            )
+        check_bounds(self.points, _ATTEMPT, lower=-_LARGEST, upper=_LARGEST, unit="m")
+        used = np.concatenate([self.cells.ravel(), *self.sets.values()])
+        if not len(self.cells) or used.min() < 0 or used.max() >= len(self.points):
+            raise ValueRefusedError(
+                _ATTEMPT,
+                expected=f"cells and sets of nodes from 0 to {len(self.points) - 1}",
+                found=f"nodes from {used.min()} to {used.max()}" if len(used) else "no cells",
+            )
+        corners = self.points[self.cells]
+        sides = corners[:, _NEXT] - corners
+        turns = _crossed(sides, sides[:, _NEXT])
+        area = 0.5 * _crossed(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+        size = float(np.ptp(self.points, axis=0).max())
+        odd = np.abs(area) <= _FLAT * size**2
+        odd |= (turns * np.sign(area)[:, np.newaxis] < -_FLAT * size**2).any(axis=1)
+        if odd.any():
+            raise ValueRefusedError(
+                _ATTEMPT,
+                expected="convex cells with an area",
+                found=f"{odd.sum()} others, number {np.flatnonzero(odd)[0]} first",
+                remedy="List the corners of each cell around it",
+            )
+        self.cells[area < 0.0] = self.cells[area < 0.0, ::-1]
+
+    @classmethod
+    def rectangle(
+        cls, length: float, width: float, *, cells: tuple[int, int] = (24, 24)
+    ) -> PlateMesh:
+        """Return a rectangle from x = 0 to its length, with y = 0 in the middle.
+
+        Parameters
+        ----------
+        length, width : float
+            Extents > 0 along x and y in m.
+        cells : tuple of int
+            Numbers of cells along x and y.
+
+        Returns
+        -------
+        PlateMesh
+            With the sets ``left``, ``right``, ``bottom`` and ``top``.
+        """
+        nx, ny = _counts(cells)
+        a, b = _positive("length", length), _positive("width", width)
+        x, y = np.meshgrid(
+            np.linspace(0.0, a, nx + 1), np.linspace(-0.5 * b, 0.5 * b, ny + 1), indexing="ij"
+        )
+        numbers = np.arange(x.size).reshape(x.shape)
+        edges = {
+            "left": numbers[0],
+            "right": numbers[-1],
+            "bottom": numbers[:, 0],
+            "top": numbers[:, -1],
+        }
+        return cls(np.stack([x.ravel(), y.ravel()], axis=1), _strip(numbers), edges)
+
+    @classmethod
+    def ring(
+        cls, inner_radius: float, outer_radius: float, *, cells: tuple[int, int] = (12, 48)
+    ) -> PlateMesh:
+        """Return a ring, or a disc, around the origin.
+
+        Parameters
+        ----------
+        inner_radius : float
+            Radius of the hole in m; 0 for a disc, whose middle is a ring of triangles.
+        outer_radius : float
+            Outer radius in m.
+        cells : tuple of int
+            Numbers of cells along the radius and around.
+
+        Returns
+        -------
+        PlateMesh
+            With the sets ``inner`` and ``outer``; ``inner`` is one node in a disc.
+        """
+        along, around = _counts(cells, least=(1, 3))
+        inner = bounded(inner_radius, f"{_ATTEMPT} with inner_radius", lower=0.0, unit="m")
+        outer = _positive("outer_radius", outer_radius, lower=inner)
+        r = np.linspace(inner, outer, along + 1)[:, np.newaxis]
+        angle = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
+        points = np.stack([r * np.cos(angle), r * np.sin(angle)], axis=-1).reshape(-1, 2)
+        numbers = np.arange(len(points)).reshape(along + 1, around)
+        if inner == 0.0:
+            points, numbers = points[around - 1 :], np.maximum(numbers - around + 1, 0)
+        closed = np.concatenate([numbers, numbers[:, :1]], axis=1)
+        return cls(points, _strip(closed), {"inner": numbers[0], "outer": numbers[-1]})
+
+    @classmethod
+    def spiral(
+        cls,
+        inner_radius: float,
+        outer_radius: float,
+        sweep: float,
+        width: float,
+        *,
+        arms: int = 3,
+        cells: tuple[int, int] = (32, 4),
+    ) -> PlateMesh:
+        """Return the arms of a spiral flexure: arcs from a hub to a rim, around the origin.
+
+        The arms are those of `SpiralFlexure`, and are connected by interfaces at their ends.
+
+        Parameters
+        ----------
+        inner_radius, outer_radius : float
+            Radii of the hub and of the rim, where the center lines of the arms end, in m.
+        sweep : float
+            Angle by which an arm turns, in rad, above 0 and at most π.
+        width : float
+            Width of the arms in m, below twice the radius of the arcs.
+        arms : int
+            Number of arms, at least 1.
+        cells : tuple of int
+            Numbers of cells along and across each arm.
+
+        Returns
+        -------
+        PlateMesh
+            With the sets ``inner`` and ``outer``, the ends of all arms.
+        """
+        along, across = _counts(cells)
+        inner = _positive("inner_radius", inner_radius)
+        outer = _positive("outer_radius", outer_radius, lower=inner)
+        turn = _positive("sweep", sweep, upper=float(np.nextafter(np.pi, 4.0)), unit="rad")
+        radius = arc_radius(inner, outer, turn)
+        half = 0.5 * _positive("width", width, upper=2.0 * radius)
+        rho = radius + np.linspace(-half, half, across + 1)
+        angle = np.linspace(0.0, turn, along + 1)[:, np.newaxis]
+        arc = (inner - radius + rho * np.exp(1j * angle)).ravel()
+        count = count_of(arms, "arms", _ATTEMPT, minimum=1)
+        around = np.exp(2j * np.pi * np.arange(count) / count)
+        places = (around[:, np.newaxis] * arc).ravel()
+        numbers = np.arange(len(places)).reshape(count, along + 1, across + 1)
+        ends = {"inner": numbers[:, 0].ravel(), "outer": numbers[:, -1].ravel()}
+        parts = np.concatenate([_strip(each) for each in numbers])
+        return cls(np.stack([places.real, places.imag], axis=1), parts, ends)
+
+
+def arc_radius(inner: float, outer: float, sweep: float) -> float:
+    """Return the radius of an arc that leaves a hub along its circumference and ends on a rim."""
+    square = 2.0 * (outer**2 - inner**2) / (1.0 - np.cos(sweep))
+    return 0.5 * (float(np.sqrt(inner**2 + square)) + inner)
+
+
+def _crossed(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the z component of cross products of vectors in the plane."""
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+
+
+def _strip(numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the cells of a grid of nodes."""
+    corners = numbers[:-1, :-1], numbers[1:, :-1], numbers[1:, 1:], numbers[:-1, 1:]
+    return np.stack([each.ravel() for each in corners], axis=1)
+
+
+def _positive(name: str, value: float, **bounds: Any) -> float:
+    """Return a positive number, or refuse it by its name."""
+    limits = {"lower": 0.0, "upper": _LARGEST, "unit": "m", **bounds}
+    return bounded(value, f"{_ATTEMPT} with {name}", exclusive=True, **limits)
+
+
+def _counts(cells: Any, least: tuple[int, int] = (1, 1)) -> tuple[int, int]:
+    """Return two numbers of cells."""
+    if not isinstance(cells, tuple) or len(cells) != 2:
+        raise ValueRefusedError(_ATTEMPT, expected="cells, two numbers of them", found=f"{cells!r}")
+    first, second = (
+        count_of(each, "cells", _ATTEMPT, minimum=low)
+        for each, low in zip(cells, least, strict=True)
+    )
+    return first, second

@@ -1,0 +1,68 @@
+"""Stresses of finite elements, and stiffness by stress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.checks.arguments import require
+from flexure.diagrams.checks.errors import ValueRefusedError
+from flexure.diagrams.values.arrays import FloatArray, as_numbers
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Stresses of displacements of the nodes.
+
+    Attributes
+    ----------
+    points : array, shape (p, 3)
+        Where stresses are computed.
+    stresses : callable
+        Returns σx, σy, σz, τxy, τyz, τzx of displacements (3 m, n), of shape (p, 6, n).
+    stiffening : callable, optional
+        ``stiffening(u, Ψ)`` returns ∫ ∇Ψ_i · σ(u) ∇Ψ_j dV for the stress of each of the
+        displacements u of shape (3 m, c), of shape (c, n, n).
+    """
+
+    points: FloatArray
+    stresses: Callable[[FloatArray], FloatArray]
+    stiffening: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+
+
+def assembled(blocks: FloatArray, dofs: npt.NDArray[np.intp], size: int) -> Any:
+    """Return the sparse sum of the matrices of all elements."""
+    import scipy.sparse as sparse
+
+    rows = np.broadcast_to(dofs[:, :, np.newaxis], blocks.shape).ravel()
+    columns = np.broadcast_to(dofs[:, np.newaxis, :], blocks.shape).ravel()
+    return sparse.coo_array((blocks.ravel(), (rows, columns)), shape=(size, size)).tocsr()
+
+
+def equivalent(stresses: FloatArray) -> FloatArray:
+    """Return von Mises' stress of σx, σy, σz, τxy, τyz, τzx in the last axis."""
+    normal, shear = stresses[..., :3], stresses[..., 3:]
+    differences = normal - np.roll(normal, 1, axis=-1)
+    squares = 0.5 * np.sum(differences**2, axis=-1) + 3.0 * np.sum(shear**2, axis=-1)
+    return np.asarray(np.sqrt(squares))
+
+
+def recovery_of(given: Any, size: int, attempt: str) -> Recovery:
+    """Return the recovery by a matrix (6 p, 3 m) of stresses at points (p, 3)."""
+    import scipy.sparse as sparse
+
+    pair = isinstance(given, tuple) and len(given) == 2
+    require(pair, given, attempt, "recovery, a pair of points and matrix")
+    points = as_numbers(given[0], attempt)
+    matrix: Any = given[1] if sparse.issparse(given[1]) else as_numbers(given[1], attempt)
+    if points.ndim != 2 or points.shape[1] != 3 or matrix.shape != (6 * len(points), size):
+        raise ValueRefusedError(
+            attempt,
+            expected="points of shape (p, 3) and a matrix of shape (6 p, 3 m) for recovery",
+            found=f"shapes {points.shape} and {matrix.shape}, with 3 m = {size}",
+        )
+    return Recovery(points, lambda u: np.asarray(matrix @ u).reshape(len(points), 6, -1))

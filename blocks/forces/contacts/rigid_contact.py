@@ -1,0 +1,283 @@
+"""Contact of rigid shapes: gaps between bodies that impacts keep open, or that stay closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.forces.contacts.contact_shapes import ContactShape, contact_shape
+from flexure.blocks.math import RigidTransform, cross, dot
+from flexure.blocks.multibody.bodies.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.bodies.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.bodies.body_shape import BodyShape
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree
+from flexure.blocks.multibody.constraints.frame_constraints import FrameConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import Row
+from flexure.blocks.multibody.constraints.unilateral_constraint import NEAR, UnilateralConstraint
+from flexure.blocks.multibody.joints.base.closure import Demand
+from flexure.diagrams.checks.arguments import flag
+from flexure.diagrams.checks.errors import DeclarationError
+from flexure.diagrams.values.arrays import Array, bounded
+from flexure.diagrams.values.parameters import NumericParameter
+
+_SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
+_UP = np.array([0.0, 0.0, 1.0])
+
+
+class RigidContact(UnilateralConstraint):
+    """Rigid contact between shapes of two bodies, with impacts and without friction.
+
+    Each gap g >= 0 between the shapes behaves as that of a `RigidStop`: at an impact the rate ġ⁻
+    becomes ``-e ġ⁻`` by an impulse along the normal, rebounds slower than the ``rest_velocity`` do
+    not take place, and a contact holds until it would have to pull. Contacts that touch at one
+    instant take part in impacts together, or one by one; see ``impacts`` of the `PlantBuilder`.
+
+    ========================  =====================================================================
+    pair                      gaps
+    ========================  =====================================================================
+    sphere and sphere         one, between the closest points
+    sphere inside a sphere    one, ``r_b - r_a`` minus the distance of the centers: of two points,
+                              a stop of their distance, as of a rope
+    sphere and half-space     one
+    capsule and half-space    those of both ends
+    box and half-space        those of the eight corners
+    ========================  =====================================================================
+
+    While contacts hold, errors of their gaps decay and are projected away as those of loops.
+
+    Restitution and ``rest_velocity`` are parameters of the tree, ``<name>_restitution`` and
+    ``<name>_rest_velocity``.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    body_a : Body or Frame
+        The body A, or a frame on it; the world, too.
+    shape_a : BodyShape or str
+        Its shape, as for `Contact`: one sphere, capsule, box, point or rod, or ``"half_space"``.
+        Lengths are structure, not parameters.
+    body_b : Body or Frame
+        The body B, or a frame on it.
+    shape_b : BodyShape or str
+        Its shape.
+    inside : bool
+        Whether a sphere or point A is inside of a sphere B, instead of beside it.
+    restitution : float
+        Coefficient of restitution e, from 0 to 1.
+    rest_velocity : float, optional
+        Rate >= 0 in m/s of the slowest rebound; by default 1e-4 of the rate with which a pendulum
+        of the length of the mechanism's longest link moves.
+
+    Raises
+    ------
+    DeclarationError
+        When shapes are no pair of the table, or both are on one body.
+    ValueRefusedError
+        When a number is out of range or not finite.
+
+    See Also
+    --------
+    RigidStop : Stops at the limits of the coordinates of a joint.
+    Contact : Compliant contact with friction, of more shapes.
+
+    Examples
+    --------
+    A ball of 2 kg falls onto the ground, until it rests there:
+
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("balls", gravity=(0.0, 0.0, -10.0))
+    >>> shape = fx.BodyShape.sphere(radius=0.1)
+    >>> ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
+    >>> height = builder.add_joint(
+    ...     fx.PrismaticJoint("height", builder.world, ball, axis=(0, 0, 1), damping=0.0)
+    ... )
+    >>> touch = builder.add_constraint(
+    ...     fx.RigidContact("touch", ball, shape, builder.world, "half_space", restitution=0.5)
+    ... )
+    >>> plant = builder.build()
+    >>> context = plant.create_default_context()
+    >>> height.translation.set(context, 5.1)
+    >>> result = fx.simulate(plant, 4.0, context=context)
+    >>> found = result["touch.multipliers"][-1], result["touch.dissipated_energy"][-1]
+    >>> print(*np.round(found, 6))
+    20.0 100.0
+    """
+
+    LEEWAY: ClassVar[float] = 1e4
+
+    def __init__(
+        self,
+        name: str,
+        body_a: FrameLike,
+        shape_a: BodyShape | str,
+        body_b: FrameLike,
+        shape_b: BodyShape | str,
+        *,
+        inside: bool = False,
+        restitution: npt.ArrayLike,
+        rest_velocity: npt.ArrayLike | None = None,
+    ) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make constraint '{name}'"
+        places = [
+            (as_frame(body, attempt), contact_shape(shape, attempt))
+            for body, shape in ((body_a, shape_a), (body_b, shape_b))
+        ]
+        is_inside = flag(inside, "inside", attempt)
+        places.sort(key=lambda place: place[1].kind == "half_space")  # what is flat comes last
+        (_, A), (_, B) = places
+        if B.kind == "half_space":
+            fits = A.kind in ("sphere", "capsule", "box") and not is_inside
+        else:
+            fits = A.kind == B.kind == "sphere" and (not is_inside or A.size[0] < B.size[0])
+        if not fits:
+            raise DeclarationError(
+                attempt,
+                expected="a larger sphere around a smaller one"
+                if is_inside
+                else "two spheres, or a sphere, a capsule or a box and a half-space",
+                found=f"{A.kind} and {B.kind}",
+                remedy="Use the compliant Contact, or spheres along edges and corners",
+            )
+        self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0)
+        self.rows = tuple(Row(k, 1.0) for k in range(self._gaps.num_equations))
+        self._restitution = bounded(
+            restitution, f"{attempt} with this restitution", lower=0.0, upper=1.0
+        )
+        self._slowest = (
+            None
+            if rest_velocity is None
+            else bounded(rest_velocity, f"{attempt} with this rest_velocity", lower=0.0)
+        )
+        self._parameters: dict[str, NumericParameter] = {}
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of both shapes."""
+        return self._gaps.bodies
+
+    def _turns(self) -> Sequence[bool]:
+        return [False for _ in self.rows]
+
+    def mode_names(self) -> Sequence[str]:
+        """Return numbers of the gaps."""
+        return [f"gap{row.k + 1}" for row in self.rows]
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare restitution, slowest rebound, and what impacts have dissipated."""
+        super().declare(tree)
+        self._gaps.declare(tree)
+        self._parameters["restitution"] = tree.declare_numeric_parameter(
+            f"{self.name}_restitution", self._restitution, lower=0.0, upper=1.0
+        )
+        slowest = _SLOW * self.scales[0].rate if self._slowest is None else self._slowest
+        self._parameters["rest_velocity"] = tree.declare_numeric_parameter(
+            f"{self.name}_rest_velocity", slowest, unit="m/s", lower=0.0
+        )
+        self._declare_dissipated(tree)
+
+    def _open(self, context: Any) -> Condition:
+        """Return the equations of all gaps, held or not."""
+        tree = self.tree
+        return self._gaps.condition(context, tree.placements(context), tree.motions(context))
+
+    def gaps(self, context: Any) -> list[Array]:
+        """Return the gaps, negative where shapes overlap."""
+        return list(self._open(context).errors)
+
+    def rates(self, context: Any) -> list[Array]:
+        """Return the rates of the gaps."""
+        return list(self._open(context).rates)
+
+    def accelerations(self, context: Any) -> list[Array]:
+        """Return the second derivatives of the gaps."""
+        condition, tree = self._open(context), self.tree
+        placements, A = tree.placements(context), tree.body_accelerations(context)
+        found = []
+        for forces, bias in zip(condition.forces, condition.biases, strict=True):
+            total = bias
+            for number, F in forces.items():
+                R = np.transpose(placements[number].R_WB)
+                total = total + dot(F[:3], R @ A[number][:3]) + dot(F[3:], R @ A[number][3:])
+            found.append(total)
+        return found
+
+    def limits(self, context: Any) -> list[Array]:
+        """Return zeros: no coordinate is at a limit."""
+        return [0.0 for _ in self.rows]
+
+    def restitutions(self, context: Any) -> list[Array]:
+        """Return the coefficient of restitution of each gap."""
+        return [self._parameters["restitution"](context) for _ in self.rows]
+
+    def rest_velocities(self, context: Any) -> list[Array]:
+        """Return the rate of the slowest rebound of each gap."""
+        return [self._parameters["rest_velocity"](context) for _ in self.rows]
+
+    def condition(
+        self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
+    ) -> Condition:
+        """Return the equations, with zero errors and rates of those that do not hold."""
+        held, found = self.held(context), self._gaps.condition(context, placements, motions)
+        return found._replace(
+            errors=[h * error for h, error in zip(held, found.errors, strict=True)],
+            rates=[h * rate for h, rate in zip(held, found.rates, strict=True)],
+            held=held,
+        )
+
+    def start_problem(self, context: Any) -> str | None:
+        """Say which shapes overlap."""
+        for gap, scale in zip(self.gaps(context), self.scales, strict=True):
+            if not gap >= -NEAR * scale.size:
+                return f"shapes of '{self.name}' that overlap by {-float(gap):.3g} m"
+        return None
+
+
+class _Gaps(FrameConstraint):
+    """The gaps between points with a radius and a half-space, or between two balls."""
+
+    def __init__(
+        self,
+        name: str,
+        place_a: tuple[Frame, ContactShape],
+        place_b: tuple[Frame, ContactShape],
+        *,
+        sign: float,
+    ) -> None:
+        (on_a, A), (on_b, B) = place_a, place_b
+        super().__init__(name, Frame("F", on_b, B.pose), Frame("M", on_a, A.pose))
+        self._is_flat = B.kind == "half_space"
+        self._points = A.points(A.size)
+        self._sign = sign
+        self._offset = -float(A.size[0]) if A.is_round else 0.0
+        self._offset -= 0.0 if self._is_flat else sign * float(B.size[0])
+
+    @property
+    def num_equations(self) -> int:
+        """Number of gaps."""
+        return len(self._points)
+
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the gaps."""
+        w, found = V_FM[:3], []
+        for point in self._points:
+            arm = X_FM.R @ point
+            x, v = X_FM.p + arm, V_FM[3:] + cross(w, arm)
+            if self._is_flat:
+                distance, n, curved = x[2], _UP, 0.0
+            else:
+                square = dot(x, x)
+                distance = np.sqrt(np.where(square > 0.0, square, 1.0))
+                n = np.where(square > 0.0, x / distance, _UP)
+                distance = np.where(square > 0.0, distance, 0.0)
+                rate = dot(n, v)
+                curved = (dot(v, v) - rate * rate) / np.where(square > 0.0, distance, 1.0)
+            sign = self._sign
+            row = sign * np.concatenate([cross(arm, n), n])
+            bias = sign * (dot(n, cross(w, cross(w, arm))) + curved)
+            found.append(Demand(sign * distance + self._offset, row, bias))
+        return found
