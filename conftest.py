@@ -82,9 +82,9 @@ def pytest_collection() -> Generator[None, object, object]:
 def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
-    The folder is that of the tier, since LLVM hardly optimizes in the fast one, and of the code
-    that calls LLVM; on everything else, the names of its files depend. The full tier compiles as
-    users do.
+    The folder is that of the tier, since LLVM optimizes loops a little and equations not at all in
+    the fast one, and of the code that calls LLVM; on everything else, the names of its files
+    depend. The full tier compiles as users do.
     """
     from flexure.solvers.native.llvm import library
 
@@ -95,8 +95,12 @@ def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     compile_fully = machine.compile
 
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
-        wide = passes > 0 and " x double>" in text  # else LLVM misaligns lanes on the stack
-        return compile_fully(self, text, min(level, wide), min(passes, wide), vectorized)
+        # Loops and lanes give the same numbers only where LLVM may contract operations of both;
+        # lanes need its passes, since they would be misaligned on the stack.
+        loops, lanes = " contract " in text, " x double>" in text
+        return compile_fully(
+            self, text, min(level, loops), min(passes, loops and lanes), vectorized
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
