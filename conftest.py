@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -97,10 +98,9 @@ def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
         # Loops and lanes give the same numbers only where LLVM may contract operations of both;
         # lanes need its passes, since they would be misaligned on the stack.
-        loops, lanes = " contract " in text, " x double>" in text
-        return compile_fully(
-            self, text, min(level, loops), min(passes, loops and lanes), vectorized
-        )
+        lanes = re.search(r"<\d+ x ", text) is not None
+        level = min(level, lanes or " contract " in text)
+        return compile_fully(self, text, level, min(passes, lanes), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))
