@@ -25,7 +25,7 @@ from tests.support.tiers import by_tier
 
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = range(by_tier(fast=15, full=200))
+SEEDS = range(by_tier(fast=30, full=500))
 END = 0.8
 RUN: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10}
 GRID = np.linspace(0.0, END, 33)

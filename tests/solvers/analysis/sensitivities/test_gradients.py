@@ -183,9 +183,9 @@ def test_random_hybrid_systems() -> None:
 
 @pytest.mark.full
 @needs_llvmlite
-@pytest.mark.parametrize("first", range(5, 105, 25))
+@pytest.mark.parametrize("first", range(5, 205, 40))
 def test_many_random_hybrid_systems(first: int) -> None:
-    check_hybrids(range(first, first + 25))
+    check_hybrids(range(first, first + 40))
 
 
 def complex_steps(function: Any, numbers: dict[str, float]) -> dict[str, float]:

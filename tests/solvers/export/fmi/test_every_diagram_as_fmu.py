@@ -34,7 +34,7 @@ ENDS = {
 SLOW = {"contact_aided_hinge"}  # 16 contacts along a stiff leaf, for which CVode takes minutes
 RTOL = 1e-8
 #: Loops of one test, and how many tests there are.
-EACH, TESTS = 5, 10
+EACH, TESTS = 5, 20
 
 
 def check(
