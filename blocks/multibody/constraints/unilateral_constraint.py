@@ -128,7 +128,8 @@ class UnilateralConstraint(SwitchedConstraint):
         # What has just left its limit counts as away from it.
         near = _TOUCHING * self.scales[row].size
         gap = self.gaps(context)[row] + near
-        firm = values[row] * compliances[row] + slack
+        force = values[row] * compliances[row]
+        firm = np.where(np.abs(force) < 0.1 * slack, slack, force + slack)  # without rounding
         kept = np.minimum(self.accelerations(context)[row] + slack, near)
         open_ = np.where(self.resting(context)[row], kept, gap)
         return np.where(self.held(context)[row] > 0.0, firm, open_)
