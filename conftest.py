@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,11 +19,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
 # Draws of hypothesis do not depend on the constants in all modules that happen to be imported.
-NO_CONSTANTS = providers.Constants()
+NO_CONSTANTS = Constants()
 vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
 
 
@@ -81,9 +83,9 @@ def pytest_collection() -> Generator[None, object, object]:
 def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     """Compile into a folder of the tests, neither reading nor filling the one of the user.
 
-    The folder is that of the tier, since LLVM hardly optimizes in the fast one, and of the code
-    that calls LLVM; on everything else, the names of its files depend. The full tier compiles as
-    users do.
+    The folder is that of the tier, since LLVM optimizes loops a little and equations not at all in
+    the fast one, and of the code that calls LLVM; on everything else, the names of its files
+    depend. The full tier compiles as users do.
     """
     from flexure.solvers.native.llvm import library
 
@@ -94,8 +96,11 @@ def native_code(pytestconfig: pytest.Config) -> Iterator[None]:
     compile_fully = machine.compile
 
     def compile_quickly(self: Any, text: str, level: int, passes: int, vectorized: bool) -> bytes:
-        wide = passes > 0 and " x double>" in text  # else LLVM misaligns lanes on the stack
-        return compile_fully(self, text, min(level, wide), min(passes, wide), vectorized)
+        # Loops and lanes give the same numbers only where LLVM may contract operations of both;
+        # lanes need its passes, since they would be misaligned on the stack.
+        lanes = re.search(r"<\d+ x ", text) is not None
+        level = min(level, lanes or " contract " in text)
+        return compile_fully(self, text, level, min(passes, lanes), vectorized)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", _kept_folder(pytestconfig, name))

@@ -15,6 +15,7 @@ import time
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,10 @@ def ours(count: int, rtol: float) -> tuple[float, float, float]:
         builder.add_frame(f"wall{k}", builder.world, (rotation_from_rpy(rpy), point))
         for k, (rpy, _, point) in enumerate(WALLS)
     ]
-    shapes = [*((body, ball) for body in bodies), *((wall, "half_space") for wall in walls)]
+    shapes: list[Any] = [
+        *((body, ball) for body in bodies),
+        *((wall, "half_space") for wall in walls),
+    ]
     builder.add_assembly(fx.ContactGroup("touch", shapes, stiffness=STIFFNESS))
     builder.add_energy_ledger()
     plant = builder.build()

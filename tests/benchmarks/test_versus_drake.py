@@ -298,6 +298,7 @@ def test_hand_written_code_has_the_equations_of_the_reference(workload: Workload
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "of_ours"), [("dormand_prince", "RK45"), ("dop853", "DOP853")])
 def test_hand_written_loops_take_the_steps_of_ours(method: str, of_ours: str) -> None:
     workload = SpatialLinks(horizon=1.0)

@@ -13,7 +13,8 @@ from tests.contracts.catalog import CATALOG, TRIED
 from tests.contracts.equations import DRAWS, fill
 from tests.support.tiers import by_tier, for_each
 
-MANY = 12
+#: Directions along which more variables are compared.
+MANY = by_tier(fast=4, full=12)
 FOREIGN = {"FunctionBlock of a foreign function", "TimeFunction of a foreign function"}
 
 

@@ -52,6 +52,7 @@ def test_every_name_of_theirs_exists() -> None:
             assert known, name
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:connect:FutureWarning")  # of python-control itself
 def test_their_code_prints_the_same_as_ours() -> None:
     pytest.importorskip("control")

@@ -42,6 +42,7 @@ def test_every_note_is_exercised() -> None:
     assert claims() == set(CHECKS)
 
 
+@pytest.mark.full
 @for_each("text", sorted(claims()))
 def test_a_note_is_true(text: str) -> None:
     CHECKS[text](sample())

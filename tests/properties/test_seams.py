@@ -85,7 +85,7 @@ def test_readings_agree() -> None:
         mine = run(seed).sample(asked.output, grid)
         return apart(other.sample(asked.output, grid), mine, 2e-4)
 
-    assert misfits(question) == []
+    assert misfits(question, SEEDS[:: by_tier(fast=2, full=1)]) == []
 
 
 def test_pages_run_as_python_does() -> None:

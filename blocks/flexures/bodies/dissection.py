@@ -40,10 +40,12 @@ class Cholesky:
 
     Parameters
     ----------
-    matrix : sparse array, shape (3 m, 3 m)
-        The matrix.
-    points : array, shape (m, 3)
-        Positions of the nodes.
+    matrix : sparse array, shape (3 n, 3 n)
+        A matrix that has the one to factor in the rows and columns of some nodes.
+    points : array, shape (n, 3)
+        Positions of all nodes.
+    nodes : array of int, shape (m,)
+        Those nodes, in ascending order.
 
     Raises
     ------
@@ -51,49 +53,61 @@ class Cholesky:
         When the matrix is not positive definite.
     """
 
-    def __init__(self, matrix: Any, points: FloatArray) -> None:
+    def __init__(self, matrix: Any, points: FloatArray, nodes: Numbers) -> None:
         import scipy.sparse as sparse
+        from scipy.linalg.blas import dsyrk
         from scipy.linalg.lapack import dtrtri
 
-        blocks = sparse.csr_array(matrix).tobsr((3, 3))
-        indices, starts, count = blocks.indices, blocks.indptr, len(points)
-        if np.any(starts[1:] == starts[:-1]):
+        blocks = matrix.tobsr((3, 3))
+        count = len(nodes)
+        number = np.full(len(points), -1)
+        number[nodes] = np.arange(count)
+        row = np.repeat(number, np.diff(blocks.indptr))
+        column = number[blocks.indices]
+        chosen = np.flatnonzero((row >= 0) & (column >= 0))
+        indices, sizes = column[chosen], np.bincount(row[chosen], minlength=count)
+        if np.any(sizes == 0):
             raise np.linalg.LinAlgError("a node without stiffness")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
         ones = np.ones(len(indices), np.int8)
         pattern = sparse.csr_array((ones, indices, starts), shape=(count, count))
-        parts = _dissected(pattern, np.arange(count), points)
-        self.order = np.concatenate([nodes for nodes, _ in parts])
+        parts = _dissected(pattern, np.arange(count), points[nodes])
+        self.order = np.concatenate([part for part, _ in parts])
         position = np.empty(count, dtype=np.intp)
         position[self.order] = np.arange(count)
-        diagonal = matrix.diagonal().reshape(count, 3)
+        diagonal = matrix.diagonal().reshape(-1, 3)[nodes]
         left: list[tuple[Numbers, FloatArray]] = []
         self.fronts: list[_Front] = []
         end = 0
-        for nodes, children in parts:
-            start, end = end, end + len(nodes)
-            sizes = starts[nodes + 1] - starts[nodes]
+        for part, children in parts:
+            start, end = end, end + len(part)
+            sizes = starts[part + 1] - starts[part]
             first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-            entries = np.repeat(starts[nodes] - first, sizes) + np.arange(sizes.sum())
-            column, row = position[indices[entries]], np.repeat(np.arange(len(nodes)), sizes)
+            entries = np.repeat(starts[part] - first, sizes) + np.arange(sizes.sum())
+            column, row = position[indices[entries]], np.repeat(np.arange(len(part)), sizes)
             taken = [left.pop() for _ in range(children)]
             later = np.unique(np.concatenate([column, *(each for each, _ in taken)]))
             later = later[later >= end]
             front = np.concatenate([np.arange(start, end), later])
-            kept, width = column >= start, 3 * len(nodes)
-            F = np.zeros((3 * len(front), 3 * len(front)))
+            kept, width = column >= start, 3 * len(part)
+            # columns of the nodes, and what they leave to later ones
+            F = np.zeros((3 * len(front), width))
+            rest = np.zeros((3 * len(later), 3 * len(later)))
             place = np.searchsorted(front, column[kept])
-            cells = F.reshape(len(front), 3, len(front), 3)
-            cells[place, :, row[kept], :] = blocks.data[entries[kept]].transpose(0, 2, 1)
-            for each, rest in (piece for piece in taken if len(piece[0])):
-                _add(F, rest, np.searchsorted(front, each))
-            own = np.linalg.cholesky(F[:width, :width])
-            if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[nodes].ravel()):
+            cells = F.reshape(len(front), 3, len(part), 3)
+            cells[place, :, row[kept], :] = blocks.data[chosen[entries[kept]]].transpose(0, 2, 1)
+            for each, added in (piece for piece in taken if len(piece[0])):
+                _add(F, rest, added, np.searchsorted(front, each))
+            own = np.linalg.cholesky(F[:width])
+            if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[part].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
             # a front between parts that are not connected is empty
             inverse = np.asarray(dtrtri(own, lower=1)[0] if width else own)
-            below = F[width:, :width] @ inverse.T
+            below = F[width:] @ inverse.T
+            if below.size:
+                dsyrk(-1.0, below.T, beta=1.0, c=rest.T, trans=1, overwrite_c=1)
             self.fronts.append(_Front(start, end, later, inverse, below))
-            left.append((later, F[width:, width:] - below @ below.T))
+            left.append((later, rest))
 
     def solve(self, loads: FloatArray) -> FloatArray:
         """Return the solution for loads of shape (3 m,) or (3 m, k)."""
@@ -115,15 +129,17 @@ class Cholesky:
         return np.asarray(found.reshape(given.shape))
 
 
-def _add(F: FloatArray, rest: FloatArray, place: Numbers) -> None:
-    """Add a matrix of nodes in ascending places to the lower part of another one."""
-    ends = np.flatnonzero(np.diff(place) != 1) + 1
+def _add(F: FloatArray, rest: FloatArray, added: FloatArray, place: Numbers) -> None:
+    """Add the lower part of a matrix of nodes in ascending places to columns F and the rest."""
+    own = F.shape[1] // 3
+    ends = np.flatnonzero((np.diff(place) != 1) | ((place[:-1] < own) & (place[1:] >= own))) + 1
     runs = list(pairwise([0, *ends.tolist(), len(place)]))
     for number, (a, b) in enumerate(runs):
-        rows = slice(3 * place[a], 3 * (place[b - 1] + 1))
         for c, d in runs[: number + 1]:
-            columns = slice(3 * place[c], 3 * (place[d - 1] + 1))
-            F[rows, columns] += rest[3 * a : 3 * b, 3 * c : 3 * d]
+            into, shift = (F, 0) if place[c] < own else (rest, own)
+            rows, columns = 3 * (place[a] - shift), 3 * (place[c] - shift)
+            piece = added[3 * a : 3 * b, 3 * c : 3 * d]
+            into[rows : rows + len(piece), columns : columns + piece.shape[1]] += piece
 
 
 def _dissected(pattern: Any, nodes: Numbers, points: FloatArray) -> list[tuple[Numbers, int]]:

@@ -45,11 +45,12 @@ class FlexibleBody(PartGroup):
     second order in the deformation: inertia that depends on the deformation, Coriolis, centrifugal
     and gyroscopic forces. Energy and momentum are kept to the accuracy of the integration.
 
-    Elasticity is linear: rotations between interfaces should stay below 0.1 rad. Bodies of meshes
-    and plates stiffen by forces on interfaces and by spin. Bodies of matrices alone do not: at 0.1
-    of the first angular frequency a spin changes that frequency by about 0.6 %, and above 0.3 it is
-    refused. The output ``utilization`` compares with these limits, and `check_limits` and statics
-    warn.
+    Rotations between interfaces should stay below 0.1 rad. Bodies of meshes and plates become
+    shorter as they bend: they stiffen by forces on their interfaces and by spin, and buckle.
+    Matrices hold no stress, so that bodies of matrices do neither: at 0.1 of the first angular
+    frequency a spin changes that frequency by about 0.6 %, and above 0.3 it is refused. The output
+    ``utilization`` compares rotations and such a spin with these limits, and `check_limits` and
+    statics warn. Chains of several bodies stiffen, since their interfaces turn.
 
     Made by `from_matrices`, `from_mesh` or `from_plate`. In the plant the block ``<name>`` has the
     outputs ``deformation``, energies and ``utilization``, and the parameter ``damping_ratio`` of

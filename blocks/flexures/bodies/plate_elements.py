@@ -61,7 +61,7 @@ def plate_matrices(
 
     nodes = np.concatenate([cells, cells + count], axis=1)
     dofs = (3 * nodes[:, :, np.newaxis] + np.arange(3)).reshape(-1, 24)
-    layer = assembled(m, cells, count)
+    layer = assembled(m[:, :, np.newaxis, :, np.newaxis], cells, count)
     M = sparse.kron(sparse.block_diag([layer, layer]), np.eye(3), format="csr")
     both = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
     T = sparse.kron(both, sparse.eye_array(3 * count), format="csr")
@@ -96,7 +96,7 @@ def plate_matrices(
                 found[c] += np.einsum("eabn,eabm->nm", G, carried, optimize=True)
         return found
 
-    K = assembled(K, dofs, 6 * count)
+    K = assembled(K.reshape(-1, 8, 3, 8, 3), nodes, 2 * count)
     return M, K, points.reshape(-1, 3), Recovery(places, stresses, stiffening), T
 
 

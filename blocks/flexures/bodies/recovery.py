@@ -34,13 +34,24 @@ class Recovery:
     stiffening: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
 
-def assembled(blocks: FloatArray, dofs: npt.NDArray[np.intp], size: int) -> Any:
-    """Return the sparse sum of the matrices of all elements."""
+def assembled(blocks: FloatArray, nodes: npt.NDArray[np.intp], count: int) -> Any:
+    """Return the sparse sum of the matrices of all elements, with k unknowns for each node.
+
+    Blocks have the shape (e, n, k, n, k) for n nodes of each element.
+    """
     import scipy.sparse as sparse
 
-    rows = np.broadcast_to(dofs[:, :, np.newaxis], blocks.shape).ravel()
-    columns = np.broadcast_to(dofs[:, np.newaxis, :], blocks.shape).ravel()
-    return sparse.coo_array((blocks.ravel(), (rows, columns)), shape=(size, size)).tocsr()
+    k, nodes = blocks.shape[2], nodes.astype(np.int64)
+    keys = (nodes[:, :, np.newaxis] * count + nodes[:, np.newaxis, :]).ravel()
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    data = blocks.transpose(0, 1, 3, 2, 4).reshape(-1, k, k)[order]
+    row, column = np.divmod(ordered[first], count)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
+    summed = np.add.reduceat(data, first, axis=0)
+    shape = (k * count, k * count)
+    return sparse.bsr_array((summed, column, starts), shape=shape).tocsr()
 
 
 def equivalent(stresses: FloatArray) -> FloatArray:

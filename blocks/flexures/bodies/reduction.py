@@ -20,6 +20,7 @@ _RIGID = 1e-6  # of what stiffness there is: residual forces of rigid motions, a
 _ZERO = 1e-10  # of the greatest value: errors of rounding
 _NO_MASS = 1e-13  # of the greatest flexibility times mass: modes that errors of rounding hide
 _DENSE = 300  # unknowns up to which all modes are computed
+_STEPS, _CONVERGED, _SMALL = 40, 1e-13, 1e-24  # of the block Lanczos method
 
 #: How the nodes of an interface are coupled to its frame.
 CouplingKind = Literal["rigid", "averaged"]
@@ -421,7 +422,7 @@ class _Held:
         self.free = _unknowns(nodes)
         self.dimension = len(self.free) - (width if coupling == "averaged" else 0)
         try:
-            self._factors = Cholesky(K[self.free][:, self.free], points[nodes])
+            self._factors = Cholesky(sparse.csr_array(K), points, nodes)
         except np.linalg.LinAlgError as error:
             raise ValueRefusedError(
                 attempt,
@@ -463,21 +464,44 @@ def _scaled(points: FloatArray) -> FloatArray:
 
 
 def _held_modes(M: Any, held: _Held, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the squares of the lowest frequencies with all interfaces held, and the modes."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
+    """Return the squares of the lowest frequencies with all interfaces held, and the modes.
 
-    mass, n = M[held.free][:, held.free], len(held.free)
-    count = min(count, held.dimension)
-    if n <= _DENSE or count >= n // 3:
-        masses, axes = np.linalg.eigh(mass.toarray())
+    Several vectors are solved for at once in each step, since large factors are slow to read (block
+    Lanczos method with full orthogonalization).
+    """
+    n, count = len(held.free), min(count, held.dimension)
+    if n <= _DENSE or count >= n // 6:
+        masses, axes = np.linalg.eigh(M[held.free][:, held.free].toarray())
         root = axes * np.sqrt(np.maximum(masses, 0.0))
         moved = held.solve(root)
         values, vectors = np.linalg.eigh(root.T @ moved)
         lowest = np.arange(n)[::-1][:count]
         lowest = lowest[values[lowest] > _NO_MASS * np.max(values, initial=0.0)]
         return 1.0 / values[lowest], np.asarray(moved @ vectors[:, lowest])
-    inverse = LinearOperator((n, n), matvec=held.solve, dtype=float)
-    start = held.solve(mass @ np.random.default_rng(0).normal(size=n))
-    squares, vectors = eigsh(mass, count, mass, sigma=0.0, OPinv=inverse, v0=start)
-    order = np.argsort(squares)
-    return squares[order], np.asarray(vectors[:, order])
+
+    def inertia(x: FloatArray) -> FloatArray:
+        full = np.zeros((M.shape[0], x.shape[1]))
+        full[held.free] = x
+        return np.asarray((M @ full)[held.free])
+
+    x = held.solve(inertia(np.random.default_rng(0).normal(size=(n, count + 4))))
+    basis, loads, moved = np.zeros((n, 0)), np.zeros((n, 0)), np.zeros((n, 0))
+    values, shapes = np.zeros(count), np.zeros((0, 0))
+    for _ in range(_STEPS):
+        for _ in range(2):
+            x = x - basis @ (loads.T @ x)
+            load = inertia(x)
+            squares, turned = np.linalg.eigh(x.T @ load)
+            kept = squares > _SMALL * squares[-1]
+            turned = turned[:, kept] / np.sqrt(squares[kept])
+            x, load = x @ turned, load @ turned
+        basis, loads = np.concatenate([basis, x], axis=1), np.concatenate([loads, load], axis=1)
+        x = held.solve(load)
+        moved = np.concatenate([moved, x], axis=1)
+        projected = loads.T @ moved
+        before = values
+        values, shapes = np.linalg.eigh(0.5 * (projected + projected.T))
+        values, shapes = values[: -count - 1 : -1], shapes[:, : -count - 1 : -1]
+        if np.abs(values - before).max() <= _CONVERGED * values[0]:
+            break
+    return 1.0 / values, np.asarray(moved @ shapes)

@@ -62,9 +62,8 @@ def solid_matrices(
     import scipy.sparse as sparse
 
     count = len(nodes)
-    of_elements = (3 * dofs.T[:, :, np.newaxis] + np.arange(3)).reshape(dofs.shape[1], -1)
-    K = assembled(blocks.reshape(len(blocks), of_elements.shape[1], -1), of_elements, 3 * count)
-    m = assembled(masses, dofs.T, count)
+    K = assembled(blocks, dofs.T, count)
+    m = assembled(masses[:, :, np.newaxis, :, np.newaxis], dofs.T, count)
     M = sparse.kron(m, np.eye(3), format="csr")
     found = {}
     for name, wanted in mapping(interfaces, "node sets by interfaces", attempt).items():

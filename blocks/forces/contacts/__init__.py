@@ -1,1 +1,1 @@
-"""Contact between shapes of bodies: their distances, the law of the force, and the element."""
+"""Contact between shapes of bodies: distances, the law of the force, elements, rigid contact."""

@@ -107,7 +107,7 @@ class RigidContact(UnilateralConstraint):
     20.0 100.0
     """
 
-    LEEWAY: ClassVar[float] = 1e4
+    LEEWAY: ClassVar[tuple[float, float]] = (1e4, 1e8)  # trial steps leave some of both
 
     def __init__(
         self,
@@ -133,14 +133,16 @@ class RigidContact(UnilateralConstraint):
         if B.kind == "half_space":
             fits = A.kind in ("sphere", "capsule", "box") and not is_inside
         else:
-            fits = A.kind == B.kind == "sphere" and (not is_inside or A.size[0] < B.size[0])
+            least = A.size[0] if is_inside else -A.size[0]  # two points have no inside to keep out
+            fits = A.kind == B.kind == "sphere" and B.size[0] > least
         if not fits:
             raise DeclarationError(
                 attempt,
                 expected="a larger sphere around a smaller one"
                 if is_inside
-                else "two spheres, or a sphere, a capsule or a box and a half-space",
-                found=f"{A.kind} and {B.kind}",
+                else "two spheres, or a sphere, a capsule or a box and a half-space, "
+                "not two points",
+                found=f"{A.kind} and {B.kind}, of sizes {A.size} and {B.size} m",
                 remedy="Use the compliant Contact, or spheres along edges and corners",
             )
         self._gaps = _Gaps(name, *places, sign=-1.0 if is_inside else 1.0)
@@ -230,10 +232,16 @@ class RigidContact(UnilateralConstraint):
         )
 
     def start_problem(self, context: Any) -> str | None:
-        """Say which shapes overlap."""
-        for gap, scale in zip(self.gaps(context), self.scales, strict=True):
+        """Say which shapes overlap, or are apart while their contact is closed."""
+        held = self.held(context)
+        for k, (gap, scale) in enumerate(zip(self.gaps(context), self.scales, strict=True)):
             if not gap >= -NEAR * scale.size:
                 return f"shapes of '{self.name}' that overlap by {-float(gap):.3g} m"
+            if held[k] > 0.0 and gap > NEAR * scale.size:
+                return (
+                    f"shapes of '{self.name}' that are {float(gap):.3g} m apart, but in contact "
+                    f"(to open it, set '{self.tree.name}.{self.modes.name}' to zeros)"
+                )
         return None
 
 

@@ -185,6 +185,9 @@ class PlantWriter(ABC):
         for element in self.plant.force_elements:
             if not self._is_carried(element):
                 self.left_out.add(f"the {type(element).__name__} '{element.name}'")
+        for body in self.plant.bodies:
+            if body.expansion is not None:
+                self.left_out.add(f"the thermal expansion of '{body.name}'")
 
     def _is_carried(self, element: ForceElement) -> bool:
         """Add friction or a spring to its joint; return whether that is possible."""

@@ -79,6 +79,7 @@ class RigidStop(UnilateralConstraint, SwitchedCoordinates):
     See Also
     --------
     JointStop : Compliant stops.
+    RigidContact : The same between shapes of two bodies.
 
     Examples
     --------

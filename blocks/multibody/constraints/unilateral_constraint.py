@@ -27,8 +27,8 @@ class UnilateralConstraint(SwitchedConstraint):
     MODES = "1 in contact, 0 open"
     outputs = ("mode", "dissipated_energy")
 
-    #: How many times more than of coordinates may be left of gaps and rates while contacts hold.
-    LEEWAY: ClassVar[float] = 1.0
+    #: How many times larger than those of coordinates gaps and rates may be while contacts hold.
+    LEEWAY: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     _dissipated: DiscreteState | None = None
 
@@ -82,10 +82,11 @@ class UnilateralConstraint(SwitchedConstraint):
     def held(self, context: Any) -> list[Array]:
         """Return 1 for each contact, unless bodies were moved away from it."""
         modes, gaps, rates = self.modes(context), self.gaps(context), self.rates(context)
-        pairs, slack = list(zip(gaps, self.scales, strict=True)), self.LEEWAY
-        near = [np.abs(gap) <= slack * NEAR * scale.size for gap, scale in pairs]
-        triples = zip(rates, self.scales, strict=True)
-        still = [np.abs(rate) <= slack * scale.still for rate, scale in triples]
+        far, fast = self.LEEWAY
+        pairs = zip(gaps, self.scales, strict=True)
+        near = [np.abs(gap) <= far * NEAR * scale.size for gap, scale in pairs]
+        pairs = zip(rates, self.scales, strict=True)
+        still = [np.abs(rate) <= fast * scale.still for rate, scale in pairs]
         return [
             np.where(np.logical_and(*each), modes[k], 0.0)
             for k, each in enumerate(zip(near, still, strict=True))

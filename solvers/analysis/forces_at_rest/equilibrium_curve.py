@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,7 @@ _ITERATIONS = 12
 _FAR_ITERATIONS = 60  # and at the beginning of a path, with
 _LONGEST = 3.0  # as the longest correction
 _CLOSE = 1e-8  # length of a correction that is the last one, as the next is its square
+_SAME = 1e-11  # length of one after which the linear equations are those before
 _NOISE = 1e-5  # length below which corrections that do not shrink any more are rounding
 _STRAY = 0.3  # correction in parts of the prediction, beyond which a step is refused
 _SLACK = 1e-6  # length that is always allowed to a correction
@@ -50,6 +51,10 @@ _ROUNDING = 1e-12  # the same, of one that cancels
 _BESIDE = (-0.02, 0.02, 0.05)  # parts of a step from there, where it is looked at as well
 _APART = 0.1  # of the next stiffness, and
 _NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is interpolated
+
+
+#: A point, minus the derivatives of the equations by increments and μ, and those by λ.
+_Linear: TypeAlias = tuple[StaticPoint, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +178,8 @@ class EquilibriumCurve:
     def settled(self, x: FloatArray, reactions: FloatArray, load: float) -> CurvePoint:
         """Return the equilibrium near some states at a load; its tangent goes to larger loads."""
         ahead = self._ahead()
-        x, reactions, load, _ = self._corrected(x, reactions, load, ahead, far=True)
-        return self._point(x, reactions, load, ahead)
+        x, reactions, load, _, linear = self._corrected(x, reactions, load, ahead, far=True)
+        return self._point(x, reactions, load, ahead, linear)
 
     def departed(
         self,
@@ -207,7 +212,7 @@ class EquilibriumCurve:
         x = self.equations.coordinates.moved(start.x, self.scales * predicted[:-1])
         held = direction if load is None else self._ahead()
         load = start.load + UNIT_LOAD * predicted[-1] if load is None else load
-        x, reactions, load, correction = self._corrected(
+        x, reactions, load, correction, linear = self._corrected(
             x, start.reactions, load, held, singular=singular
         )
         ratio = max(
@@ -216,7 +221,7 @@ class EquilibriumCurve:
         )
         if ratio > stray:
             raise LostError
-        return self._point(x, reactions, load, direction, singular=singular), ratio
+        return self._point(x, reactions, load, direction, linear, singular=singular), ratio
 
     def crossing(self, start: CurvePoint, end: CurvePoint, length: float, number: int) -> Crossing:
         """Return where the stiffness of a number becomes zero between a point and the next."""
@@ -374,11 +379,14 @@ class EquilibriumCurve:
         *,
         far: bool = False,
         singular: bool = False,
-    ) -> tuple[FloatArray, FloatArray, float, FloatArray]:
-        """Return what solves the equations at right angles to a direction, and how far that is."""
+    ) -> tuple[FloatArray, FloatArray, float, FloatArray, _Linear | None]:
+        """Return what solves the equations at right angles to a direction, and how far that is.
+
+        Behind these are the linear equations there, if the last correction was rounding.
+        """
         n, moved, before = len(self.scales), np.zeros(len(self.scales) + 1), np.inf
         for iteration in range(_FAR_ITERATIONS if far else _ITERATIONS):
-            point, matrix, pull = self._linear(x, reactions, load)
+            point, matrix, pull = linear = self._linear(x, reactions, load)
             left = np.append(self._left(point, load), 0.0)
             step = self._solved(matrix, pull, held, -left, singular)
             length = _length(np.append(step[:n], step[-1]))
@@ -390,7 +398,7 @@ class EquilibriumCurve:
             load += UNIT_LOAD * step[-1]
             moved += np.append(step[:n], step[-1])
             if length < _CLOSE or (iteration > 2 and before <= length < _NOISE):
-                return x, reactions, load, moved
+                return x, reactions, load, moved, linear if length < _SAME else None
             before = length
         raise LostError
 
@@ -400,12 +408,17 @@ class EquilibriumCurve:
         reactions: FloatArray,
         load: float,
         held: FloatArray,
+        linear: _Linear | None,
         *,
         singular: bool = False,
     ) -> CurvePoint:
         """Return a point with its tangent, which goes on in a direction."""
         n = len(self.scales)
-        point, matrix, pull = self._linear(x, reactions, load)
+        if linear is None:
+            linear = self._linear(x, reactions, load)
+        else:
+            self._place(x, load)
+        point, matrix, pull = linear
         if not (singular or point.is_closed):
             raise LostError
         ahead = np.append(np.zeros(len(matrix)), 1.0)
@@ -419,16 +432,19 @@ class EquilibriumCurve:
         along = along / _length(along)
         return CurvePoint(x, reactions, load, along, stiffnesses, self._rows(point), asymmetry)
 
-    def _linear(
-        self, x: FloatArray, reactions: FloatArray, load: float
-    ) -> tuple[StaticPoint, FloatArray, FloatArray]:
+    def _place(self, x: FloatArray, load: float) -> None:
+        """Set states and variables."""
+        variables = self._leg.variables
+        self.equations.set_variables(variables[0] + load * (variables[1] - variables[0]))
+        self.equations.move_to(x)
+
+    def _linear(self, x: FloatArray, reactions: FloatArray, load: float) -> _Linear:
         """Return the equations at a point: minus their derivatives by increments and μ, and by λ.
 
         All is scaled, so that rows are what columns are.
         """
         variables, held = self._leg.variables, self._leg.held
-        self.equations.set_variables(variables[0] + load * (variables[1] - variables[0]))
-        self.equations.move_to(x)
+        self._place(x, load)
         try:
             point = self.equations.point(reactions)
         except EvaluationError as error:

@@ -425,10 +425,10 @@ def _refuse_switched(context: Context, attempt: str) -> None:
             raise DeclarationError(
                 attempt,
                 expected="constraints that hold everywhere",
-                found=f"rigid stops or friction that sticks: {quoted(names)} of "
+                found=f"rigid stops, contacts or friction that sticks: {quoted(names)} of "
                 f"'{tree.parent_plant.label}'",
-                remedy="Use a JointStop instead, and no friction; or simulate it with damping, "
-                "and use fx.equilibrium and fx.modes where it rests",
+                remedy="Use a JointStop or a Contact, and no friction; or simulate it with "
+                "damping, and use fx.equilibrium and fx.modes where it rests",
             )
 
 

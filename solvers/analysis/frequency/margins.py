@@ -289,14 +289,15 @@ def margins(loop: LinearModel) -> Margins:
     if len(D) > 1:
         return _of_wires(loop, closed, is_stable=is_stable, notes=notes)
     curve = NyquistCurve(A, B, C, D, loop.period, rotated=hides)
-    crossings = curve.real_crossings()
-    real = [*curve.ends(), *zip(crossings, curve.at(crossings)[0].real, strict=True)]
-    negative = sorted((w, value) for w, value in real if value < 0.0 and curve.is_faithful(w))
+    crossings, ends = curve.real_crossings(), curve.ends()
+    real = [(w, value) for w, value in ends if value < 0.0 and curve.is_faithful(w)]
+    real += zip(crossings, curve.at(crossings)[0].real, strict=True)
+    negative = sorted((w, value) for w, value in real if value < 0.0)
     unit = curve.unit_crossings()
     beyond = np.angle(-curve.at(unit)[0])  # L = -1 has none
     phases = np.where(beyond <= -np.pi, np.pi, beyond)
     delays = [(angle % (2.0 * np.pi) / w, float(w)) for angle, w in zip(phases, unit, strict=True)]
-    if abs(curve.ends()[-1][1]) >= 1.0:  # any delay in continuous time, or one of a whole sample
+    if abs(ends[-1][1]) >= 1.0:  # any delay in continuous time, or one of a whole sample
         delays.append((loop.period or 0.0, curve.end))
     delay, modulus, disk = ((math.nan, math.nan),) * 3
     factor = complex(math.nan)
@@ -305,7 +306,7 @@ def margins(loop: LinearModel) -> Margins:
         sensitivity = NyquistCurve(*closed, loop.period)
         modulus, disk = (_distance(sensitivity.shifted(center)) for center in (0.0, 0.5))
         with np.errstate(all="ignore"):
-            at_end = dict(curve.ends()).get(disk[1])
+            at_end = dict(ends).get(disk[1])
             there = at_end if at_end is not None else curve.at(np.array([disk[1]]))[0][0]
             factor = np.divide(-1.0, there)
     return Margins(

@@ -97,15 +97,12 @@ class NyquistCurve(FrequencySearch):
         """Return whether L is neither lost in rounding nor at a pole."""
         if np.isinf(frequency):
             return True
-        values, noise = self.at(np.array([frequency]))
-        size = abs(values[0])
-        return bool(noise[0] < _FAITHFUL * size and size < _POLE)
+        return _is_faithful(*self.at(np.array([frequency])))
 
     def unit_crossings(self) -> FloatArray:
         """Return all frequencies above zero at which |L| goes through 1."""
 
-        def excess(frequency: FloatArray) -> FloatArray:
-            values, noise = self.at(frequency)
+        def excess(values: Curve, noise: FloatArray) -> FloatArray:
             size = np.abs(values)
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = np.log(size)
@@ -116,29 +113,32 @@ class NyquistCurve(FrequencySearch):
     def real_crossings(self) -> FloatArray:
         """Return all frequencies between the ends at which L goes through the real axis."""
 
-        def sine(frequency: FloatArray) -> FloatArray:
-            values, noise = self.at(frequency)
+        def sine(values: Curve, noise: FloatArray) -> FloatArray:
             meant = np.abs(values.imag) > noise
             return np.where(meant, values.imag / np.where(meant, np.abs(values), 1.0), 0.0)
 
         return self._roots(sine, self._where_real())
 
     def _roots(
-        self, function: Callable[[FloatArray], FloatArray], places: FloatArray
+        self, function: Callable[[Curve, FloatArray], FloatArray], places: FloatArray
     ) -> FloatArray:
-        """Return where a function changes its sign, if it is continuous there."""
+        """Return where a function of L and its rounding changes its sign, if L is continuous."""
         from scipy.optimize import brentq
+
+        def at(exponent: float) -> float:
+            return float(function(*self.at(np.exp([exponent])))[0])
 
         around = np.concatenate([places * share for share in (0.8, 1.0, 1.25)])
         points = self.between(np.union1d(around[around < self.end], self.natural))
-        values = function(points)
+        values = function(*self.at(points))
         points, values = points[values != 0.0], values[values != 0.0]
         roots = []
         for k in np.flatnonzero(values[1:] * values[:-1] < 0.0):
             low, high = (float(np.log(point)) for point in points[k : k + 2])
-            root = np.exp(brentq(lambda e: float(function(np.exp([e]))[0]), low, high, xtol=1e-15))
+            root = np.exp(brentq(at, low, high, xtol=1e-15))
             jumps = 0.5 * min(abs(values[k]), abs(values[k + 1]))
-            if self.is_faithful(root) and abs(function(np.array([root]))[0]) < jumps:
+            there = self.at(np.array([root]))
+            if _is_faithful(*there) and abs(function(*there)[0]) < jumps:
                 roots.append(root)
         return np.array(roots)
 
@@ -152,6 +152,11 @@ class NyquistCurve(FrequencySearch):
         n = len(self.A)
         driven = np.hstack([np.zeros((n, n)), self.C.T])
         return self._pencil(driven, [self.C, -self.B.T, np.zeros((1, 1))])
+
+
+def _is_faithful(values: Curve, noise: FloatArray) -> bool:
+    size = abs(values[0])
+    return bool(noise[0] < _FAITHFUL * size and size < _POLE)
 
 
 def _forward_substitution(T: Curve, away: Curve, right: Curve) -> Curve:

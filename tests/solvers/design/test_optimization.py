@@ -355,6 +355,7 @@ def test_an_interruption_carries_the_best_so_far(whole: bool) -> None:
 # Answers ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_answer_whatever_the_threads() -> None:
     goal = m.ise("y", target=1.0)
     first, second = (optimized(goal, threads=n, max_evaluations=96, seed=5) for n in (1, 2))

@@ -17,7 +17,7 @@ from flexure.solvers.integration.methods.methods import METHOD_NAMES, is_fixed_s
 from flexure.solvers.native.programs.method_programs import METHODS
 from tests.support.native.javascript_runs import simulate
 from tests.support.native.native import needs_llvmlite
-from tests.support.tiers import for_each
+from tests.support.tiers import for_each, thinned
 
 ENERGY = 0.5
 
@@ -142,7 +142,7 @@ def test_many_alike_blocks_that_share_code_stay_where_they_belong() -> None:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+@pytest.mark.parametrize("method", thinned(["RK45", "Rodas5P"], fast=1))
 def test_lanes_take_the_steps_of_single_runs(method: str) -> None:
     times = np.linspace(0.0, 4.0, 33)
     options: dict[str, Any] = {"method": method, "rtol": 1e-4}

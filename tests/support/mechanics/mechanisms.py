@@ -320,7 +320,7 @@ def rigid_contacts() -> fx.Plant:
     deep = builder.add_frame("deep", builder.world, (0.0, 0.0, -9.0))
     shape, far = fx.BodyShape.box(size=(0.2, 0.1, 0.1)), fx.BodyShape.sphere(radius=9.0)
     point, ball = fx.BodyShape.point(), fx.BodyShape.sphere(radius=1e-3)
-    stop = {"restitution": 0.4, "rest_velocity": 0.1}
+    stop: Any = {"restitution": 0.4, "rest_velocity": 0.1}
     rope = fx.RigidContact("rope", box, point, builder.world, far, inside=True, **stop)
     builder.add_constraint(rope)
     builder.add_constraint(fx.RigidContact("ground", box, shape, deep, "half_space", **stop))

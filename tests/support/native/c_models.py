@@ -55,15 +55,8 @@ def compile_all(models: Sequence[Any], folder: Path, *options: str, compiler: st
         source = folder / f"{model.name}_shown.c"
         source.write_text(_shown(model))
         sources.append(str(source))
-    command = [
-        needed(compiler),
-        *STRICT,
-        by_tier(fast="-O0", full="-O1"),
-        *options,
-        "-shared",
-        "-fPIC",
-        *sources,
-    ]
+    level = by_tier(fast="-O0", full="-O1")
+    command = [needed(compiler), *STRICT, level, *options, "-shared", "-fPIC", *sources]
     command += ["-o", str(library), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -8,8 +8,8 @@ elements of the library by their pose on the body, and frozen dataclasses and na
 library by their fields. All other objects are compared by identity, because two of them may differ
 in ways that cannot be seen; of those that a user's class made, attributes are read as well, so that
 the key also tells whether a block is what it was before.
-Names, the diagram around a block, the number of a force element in its plant and the default values
-of parameters do not count.
+Names, the diagram around a block, the number of a force element of the library in its plant and the
+default values of parameters do not count.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def structural_key(block: LeafSystem) -> Hashable:
     """
     state = block.continuous_state
     computed: list[Computed] = [*block.output_ports, *block.cache_entries]
-    passed_over = passed_over_in(block) | (_NUMBER if isinstance(block, ForceElement) else _NOTHING)
+    is_numbered = isinstance(block, ForceElement) and is_trusted(type(block))
+    passed_over = passed_over_in(block) | (_NUMBER if is_numbered else _NOTHING)
     return (
         type(block),
         id(block) if _has_slots(type(block)) else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -283,7 +284,7 @@ def test_jacobians_of_frames_on_warm_bodies_follow_them() -> None:
     assert bias[3:] == pytest.approx([-0.44, 0.0, 0.0], abs=1e-12)
 
 
-def test_bodies_do_not_expand_where_something_would_not_follow() -> None:
+def test_bodies_do_not_expand_where_something_would_not_follow(tmp_path: Path) -> None:
     def built(expand_last: bool, at: Any) -> fx.Plant:
         builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
         table = builder.add_body("table", fx.SpatialInertia.point_mass(0.1))
@@ -300,7 +301,10 @@ def test_bodies_do_not_expand_where_something_would_not_follow() -> None:
                 table.add_thermal_expansion(1e-5)
         return builder.build()
 
-    assert built(False, (0.0, 0.0, 0.0)).input_port("table.temperature").size == 1
+    plant = built(False, (0.0, 0.0, 0.0))
+    assert plant.input_port("table.temperature").size == 1
+    with pytest.warns(UserWarning, match="the thermal expansion of 'table'"):
+        fx.save_urdf(plant, tmp_path / "stage.urdf")
     with pytest.raises(fx.errors.DeclarationError, match="'axis', which does not follow"):
         built(False, (0.1, 0.0, 0.0))
     with pytest.raises(fx.errors.DeclarationError, match="'spring', which was attached before"):

@@ -250,6 +250,32 @@ def test_a_ball_at_rest_stays_at_its_depth_and_starts_that_touch_do_not_move() -
     assert rest.context.get("contact.load") == pytest.approx(20.0)
 
 
+def test_fixed_steps_longer_than_an_impact_are_warned_of() -> None:
+    """An impact takes as long as by own integration; a tenth of that is short enough."""
+    for exponent, touching in ((1.0, np.pi * np.sqrt(2.0 / 1e4)), (1.5, None)):
+        plant, context = bouncing(0.0, exponent=exponent)
+        speed = np.sqrt(2.0 * 10.0 * 0.5)
+        end: Any = lambda t, y: y[0] if t > 1e-6 else -1.0  # noqa: E731
+        end.terminal, end.direction = True, 1.0
+
+        def motion(_: float, y: FloatArray, e: float = exponent) -> list[float]:
+            return [y[1], 5e3 * max(-y[0], 0.0) ** e]
+
+        run = solve_ivp(
+            motion,
+            (0.0, 1.0),
+            [0.0, -speed],
+            events=end,
+            rtol=1e-9,
+            atol=1e-12,
+        )
+        impact = run.t[-1] if touching is None else touching
+        assert run.t[-1] == pytest.approx(impact, rel=1e-6)
+        with pytest.warns(UserWarning, match=rf"for 'contact', .* lasts about {impact:.2g} s"):
+            fx.simulate(plant, 0.01, context=context, method="rk4", step=0.101 * impact)
+        fx.simulate(plant, 0.01, context=context, method="rk4", step=0.099 * impact)
+
+
 def test_no_step_jumps_over_a_thin_body() -> None:
     """Small balls that fly at each other in free space exchange their velocities."""
     builder = fx.PlantBuilder("space", gravity=(0, 0, 0))
@@ -285,7 +311,7 @@ def test_a_group_of_contacts_runs_natively_with_one_code_for_like_pairs() -> Non
         builder.add_joint(fx.PrismaticJoint(f"j{k}", builder.world, b, (0, 0, 1), damping=0.0))
         for k, b in enumerate(bodies)
     ]
-    shapes = [*((b, ball) for b in bodies), (builder.world, "half_space")]
+    shapes: list[Any] = [*((b, ball) for b in bodies), (builder.world, "half_space")]
     shapes.append((builder.world, fx.BodyShape.box(size=(0.1, 0.1, 0.01)).moved((0, 0, 5.0))))
     touch = builder.add_assembly(fx.ContactGroup("touch", shapes, stiffness=2e4))
     builder.add_energy_ledger()
@@ -316,7 +342,8 @@ def test_a_group_of_contacts_runs_natively_with_one_code_for_like_pairs() -> Non
 
 def test_leaves_touch_along_their_length() -> None:
     """A load that bends one leaf onto another bends both; capsules include the thickness."""
-    builder, size = fx.PlantBuilder("leaves", gravity=(0, 0, 0)), {"width": 0.01, "length": 0.05}
+    builder = fx.PlantBuilder("leaves", gravity=(0, 0, 0))
+    size: dict[str, Any] = {"width": 0.01, "length": 0.05}
     leaves = []
     for name, height in (("low", 0.0), ("high", 6e-4)):
         tip = builder.add_body(f"tip_{name}", fx.SpatialInertia.point_mass(0.01))

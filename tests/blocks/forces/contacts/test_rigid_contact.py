@@ -34,7 +34,7 @@ def put(plant: fx.Plant, places: Any, velocities: Any) -> fx.Context:
     """Return a context with balls at places, with velocities."""
     context = plant.create_default_context()
     for joint, place in zip(plant.joints, places, strict=True):
-        joint.pose.set(context, (np.eye(3), place))  # type: ignore[attr-defined]
+        joint.pose.set(context, (np.eye(3), place))
     plant.set_velocities(context, np.hstack([[0.0, 0.0, 0.0, *v] for v in velocities]))
     return context
 
@@ -78,7 +78,7 @@ def test_a_rope_catches_a_bob_which_then_swings() -> None:
     bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.05))
     free = builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, bob))
     far = fx.BodyShape.sphere(radius=1.0)
-    rope = {"inside": True, "restitution": 0.0}
+    rope: dict[str, Any] = {"inside": True, "restitution": 0.0}
     builder.add_constraint(
         fx.RigidContact("rope", bob, fx.BodyShape.point(), builder.world, far, **rope)
     )
@@ -102,7 +102,14 @@ def test_a_rope_catches_a_bob_which_then_swings() -> None:
     pull = 2.0 * (rate**2 + 10.0 * np.cos(angle))
     assert result["rope.multipliers"][-1] == pytest.approx(pull, rel=1e-5)
     assert result["rope.dissipated_energy"][-1] == pytest.approx(0.5 * 2.0 * (10 * fall * 0.6) ** 2)
-    assert np.ptp(result["ledger.balance"]) < 1e-7
+    assert np.ptp(result["ledger.balance"]) < 1e-6
+    restitutions = {"tree.rope_restitution": [0.0, 0.4]}
+    options: dict[str, Any] = {"context": context, "rtol": 1e-8}
+    sweep = fx.sweep(plant, restitutions, 1.0, signals=["bob.position"], **options)
+    np.testing.assert_allclose(sweep["bob.position"][0, -1], expected, atol=1e-6)
+    context.set("tree.rope_restitution", 0.4)
+    again = fx.simulate(plant, 1.0, **options)
+    np.testing.assert_allclose(sweep["bob.position"][1, -1], again["bob.position"][-1], atol=1e-6)
 
 
 @needs_llvmlite
@@ -123,6 +130,13 @@ def test_a_tilted_box_comes_to_rest_on_four_corners() -> None:
     assert result["ground.mode"][-1].sum() == 4.0
     np.testing.assert_allclose(np.sort(result["ground.multipliers"][-1])[4:], 5.0, rtol=1e-6)
     assert np.ptp(result["ledger.balance"]) < 1e-6
+    rest = result.context
+    free.pose.set(rest, (np.eye(3), [0.0, 0.0, 0.0505]))  # no run pulls it back to the ground
+    with pytest.raises(fx.errors.EvaluationError, match=r"0\.0005 m apart, but in contact"):
+        fx.simulate(plant, 2.01, context=rest)
+    rest.set("tree.ground_modes", np.zeros(8))
+    fallen = fx.simulate(plant, 2.002, context=rest, compiled=False)["box.position"][-1, 2]
+    assert fallen == pytest.approx(0.0505 - 5.0 * 0.002**2, abs=1e-9)
     free.pose.set(context, (np.eye(3), [0.0, 0.0, 0.04]))
     with pytest.raises(fx.errors.EvaluationError, match=r"overlap by 0\.01 m"):
         fx.simulate(plant, 0.1, context=context)
@@ -132,7 +146,7 @@ def test_what_is_no_pair_of_rigid_shapes_is_refused() -> None:
     builder = fx.PlantBuilder("bench")
     one, two = (builder.add_body(n, fx.SpatialInertia.point_mass(1.0)) for n in ("one", "two"))
     box = fx.BodyShape.box(size=(0.1, 0.1, 0.1))
-    for b, shape, options, reason in (
+    refused: list[tuple[Any, Any, dict[str, Any], str]] = [
         (two, box, {}, "two spheres, or"),
         (builder.world, "half_space", {"inside": True}, "around a smaller one"),
         (two, BALL, {"inside": True}, "around a smaller one"),
@@ -140,6 +154,9 @@ def test_what_is_no_pair_of_rigid_shapes_is_refused() -> None:
         (two, BALL, {"restitution": np.nan}, "restitution"),
         (two, BALL, {"rest_velocity": -1.0}, "rest_velocity"),
         (one, BALL, {}, "two bodies"),
-    ):
+    ]
+    for b, shape, options, reason in refused:
         with pytest.raises(fx.errors.FlexureError, match=reason):
             fx.RigidContact("c", one, BALL, b, shape, **{"restitution": 0.5, **options})
+    with pytest.raises(fx.errors.DeclarationError, match="not two points"):
+        fx.RigidContact("c", one, fx.BodyShape.point(), two, fx.BodyShape.point(), restitution=0.5)

@@ -115,6 +115,20 @@ def hopping() -> tuple[fx.System, fx.Context]:
     return plant, context
 
 
+def caught() -> tuple[fx.System, fx.Context]:
+    """A mass that falls, bounces on a rope, and swings."""
+    builder = fx.PlantBuilder("caught", gravity=(0.0, -9.81, 0.0))
+    bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(2.0, radius=0.1))
+    free = builder.add_joint(fx.PlanarJoint("free", builder.world, bob))
+    rope = fx.BodyShape.point(), builder.world, fx.BodyShape.sphere(radius=1.0)
+    options: Any = {"inside": True, "restitution": 0.2, "rest_velocity": 0.5}
+    builder.add_constraint(fx.RigidContact("rope", bob, *rope, **options))
+    plant = builder.build()
+    context = plant.create_default_context()
+    free.positions.set(context, [0.8, 0.3, 0.0])
+    return plant, context
+
+
 @dataclass
 class Run:
     """A run in both languages."""
@@ -175,6 +189,7 @@ RUNS: dict[str, Run] = {
     "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
     "hopping": Run(hopping),
+    "caught": Run(caught),
     "short steps": Run(logged, options={"max_step": 0.011}),
     "low accuracy": Run(logged, options={"rtol": 1e-3, "atol": 1e-3}),
     "a search in short stretches": Run(

@@ -30,6 +30,7 @@ def add_up(n: int, a: Floats) -> float:
 
 
 @needs_llvmlite
+@pytest.mark.full  # LLVM unrolls nothing in the fast tier
 def test_loops_that_are_left_as_they_are_take_less_code_for_the_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,19 @@ class Slotted(Lag):
     __slots__ = ("hidden",)
 
 
+class Numbered(fx.JointSpring):
+    """A user's force element, whose equations may read its number in the plant."""
+
+
+SLIDE = fx.PrismaticJoint("j", fx.PlantBuilder("p").world, fx.Body("b"), axis=(1, 0, 0))
+
+
+def numbered(index: int) -> Numbered:
+    spring = Numbered("spring", SLIDE, stiffness=1.0)
+    spring.index = index
+    return spring
+
+
 class Law(fx.LeafSystem):
     """y = law(context)"""
 
@@ -117,6 +130,7 @@ UNLIKE: dict[str, Pair] = {
     "attributes of functions": twice(lambda: Law("a", noted(law(2.0)))),
     "attributes of partial functions": twice(lambda: Law("a", noted(partial(product, 1.0)))),
     "hidden attributes": twice(Slotted),
+    "the number of a user's force element": (lambda: numbered(1), lambda: numbered(2)),
     "other blocks": twice(lambda: Lag(a=Lag())),
     "handles of other blocks": twice(lambda: Lag(a=Lag().u)),
 }

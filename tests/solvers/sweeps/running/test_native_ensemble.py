@@ -34,6 +34,7 @@ from flexure.solvers.native.programs.method_programs import METHODS
 from flexure.solvers.native.programs.programs import program_of
 from flexure.solvers.native.runs import batch
 from tests.support.native.native import Compiled, empty
+from tests.support.tiers import thinned
 
 pytest.importorskip("llvmlite", reason="native code needs the package llvmlite")
 
@@ -247,7 +248,7 @@ def test_pauses_change_nothing(method: str, monkeypatch: Any) -> None:
     assert_same(run_springs(method=method), expected)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thinned(METHODS, fast=2))
 def test_samples_do_not_depend_on_how_many_others_there_are(method: str) -> None:
     # Few times find all lanes at one sample each, many leave some lanes with most of them.
     few = np.linspace(0.0, 3.0, 4)

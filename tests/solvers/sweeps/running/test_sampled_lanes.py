@@ -12,6 +12,7 @@ import pytest
 import flexure as fx
 from tests.support.native.native import needs_llvmlite
 from tests.support.systems.sweeps import assert_like_singles, in_lanes, single
+from tests.support.tiers import thinned
 
 SAMPLED: dict[str, Callable[[], fx.System]] = {
     "hold": lambda: fx.ZeroOrderHold("sampled", 0.05),
@@ -44,7 +45,7 @@ def sampled_loop(make: Callable[[], fx.System]) -> fx.Diagram:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("kind", SAMPLED)
+@pytest.mark.parametrize("kind", thinned(SAMPLED, fast=5))
 def test_sampled_blocks_run_in_lanes(kind: str) -> None:
     # Steps come before, at, and a spacing before a tick, and samples are taken at ticks.
     values = {"source.to": [0.5, 1.1, 2.0, 1.4, 1.7], "source.at": [0.3, 0.31, 0.35, 0.5, 0.7]}
