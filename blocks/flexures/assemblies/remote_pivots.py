@@ -147,9 +147,11 @@ class RobertsGuide(_InclinedLeaves):
     leaves : tuple of LeafSpring
         The two leaves.
     length, width, thickness : TiedParameter
-        Dimensions of both leaves in contexts; their outer ends follow the length.
+        Dimensions of both leaves in contexts; their outer ends follow the length at the same angle,
+        so that the base distance changes with it.
     center_distance : float
-        Distance r of the center of rotation from the guided point, along x, in m.
+        Distance r of the center of rotation from the guided point, along x, in m, of the default
+        dimensions.
 
     Raises
     ------

@@ -228,8 +228,8 @@ def buckling(
     -----
     UserWarning
         When forces have no potential, so that flutter may occur first; when there are flexible
-        bodies of matrices, which do not buckle in themselves; or when a flexure is bent farther
-        than its single elements represent.
+        bodies of matrices or without modes, which do not buckle in themselves; or when a flexure is
+        bent farther than its single elements represent.
 
     See Also
     --------
@@ -308,6 +308,12 @@ def buckling(
             f"The buckling of '{system.label}' is that of its rigid and divided parts: each "
             "flexible body of matrices is linear, and does not buckle in itself: "
             f"{quoted(linear)}. Make it by from_mesh or from_plate, or divide slender ones"
+        )
+    bare = [e.path for e in elements if e.stiffens and len(e.coupled) > 1 and not e.joint_ends]
+    if bare:
+        warn(
+            f"The buckling of '{system.label}' leaves out that of flexible bodies between their "
+            f"interfaces, since these have no modes: {quoted(bare)}. Make them with modes=2 or more"
         )
     warn_of_misleading_limits((each.context for each in kept), f"The buckling of '{system.label}'")
     given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}

@@ -353,6 +353,20 @@ def test_a_strip_buckles_in_itself() -> None:
     found = fx.buckling(builder.build(), {"push": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}, num_factors=1)
     euler = np.pi**2 * E * WIDTH * THICKNESS**3 / 12.0 / (4.0 * LENGTH**2)
     assert found.factors[0] == pytest.approx(euler, rel=5e-3)
+    for modes in (0, 4):  # between clamps: by modes only
+        builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+        body = blade(modes=modes, frames={"root": builder.world})
+        builder.add_assembly(body)
+        tip = body.interfaces["tip"]
+        builder.add_loop_joint(fx.PrismaticJoint("guide", builder.world, tip, axis=(1.0, 0.0, 0.0)))
+        builder.add_external_force("push", tip)
+        plant, loads = builder.build(), {"push": [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}
+        if modes:
+            found = fx.buckling(plant, loads, num_factors=1)
+            assert found.factors[0] == pytest.approx(16.0 * euler, rel=2e-2)
+        else:
+            with pytest.warns(UserWarning, match="no modes: 'blade'"):
+                fx.buckling(plant, loads, num_factors=1)
 
 
 def test_a_spinning_plate_in_flight_keeps_energy_and_momentum() -> None:
