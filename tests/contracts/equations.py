@@ -104,6 +104,10 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
         block.index.set(context, rng.integers(100))  # it counts samples
     for port in block.input_ports:
         port.fix(context, value_for(port, draw, rng))
+    if isinstance(block, fx.Beam) and block.thermoelastic_coefficient is not None:
+        (T,) = block.input_port("temperature")(context)  # at which its modulus is positive
+        heated = 1.0 + abs(T - block.material.default.temperature)
+        block.thermoelastic_coefficient.set(context, rng.uniform(-0.5, 0.5) / heated)
 
 
 def filled(context: fx.Context, seeds: int = SEEDS) -> Iterator[np.random.Generator]:

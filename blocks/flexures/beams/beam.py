@@ -552,7 +552,7 @@ class Beam(PresentedBeam, StressedElement):
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the magnitudes of what the limits bound."""
         units = [each.unit for each in self.limits]
-        found = [np.max(self._stresses(context))] * units.count("Pa")
+        found = [np.max(self._stresses(context)) for unit in units if unit == "Pa"]
         if "K" in units:
             middle = 0.5 * sum(self.material.default.temperature_range)
             (T,) = self.input_port("temperature")(context)
