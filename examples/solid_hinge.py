@@ -25,7 +25,7 @@ STEEL = fx.Material(210e9, poissons_ratio=0.3, density=7850.0, name="steel")
 RADIUS, WIDTH = 5e-3, 1e-3  # of the notches and of the sheet, in m
 THICKNESSES = (2.5e-4, 5e-4, 1e-3)  # of the neck, in m
 CELLS = (40, 4, 1)  # along, across the neck, and over the width
-MASS, ARM = 0.05, 0.03  # of the lever, in kg and m
+MASS, ARM = 4.7e-3, 0.03  # of the lever, in kg and m
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -132,9 +132,9 @@ def draw(points: FloatArray, stress: FloatArray, table: FloatArray, file: Path) 
     face = points[:, 2] > 0.0
     grid = CELLS[0] + 1, CELLS[1] + 1
     x, y = (1e3 * points[face, axis].reshape(grid) for axis in (0, 1))
-    bent = stress[face, 0].reshape(grid) / 1e6
+    bent = stress[face, 0].reshape(grid) / 1e9
     shown = picture.pcolormesh(x, y, bent, shading="gouraud", cmap="RdBu_r")
-    figure.colorbar(shown, ax=picture, label="stress along x under 1 N m, in MPa")
+    figure.colorbar(shown, ax=picture, label="stress along x under 1 N mm, in MPa")
     picture.set(xlabel="x in mm", ylabel="y in mm", aspect="equal")
     ratios = np.array(THICKNESSES) / RADIUS
     for column, label in enumerate(("mesh", "NotchHinge", "Paros and Weisbord", "Schotborgh")):

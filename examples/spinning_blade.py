@@ -39,7 +39,7 @@ def blade() -> fx.FlexibleBody:
     return fx.FlexibleBody.from_plate("blade", mesh, THICKNESS, STRIP, ends, modes=MODES)
 
 
-def build(*, flapping: bool = True) -> fx.Plant:
+def rotor(*, flapping: bool = True) -> fx.Plant:
     """Put the blade on a hub, of which it flaps along the axis, or bends in the plane it turns."""
     builder = fx.PlantBuilder("rotor", gravity=(0.0, 0.0, 0.0))
     body = blade()
@@ -48,6 +48,18 @@ def build(*, flapping: bool = True) -> fx.Plant:
     hub = fx.RevoluteJoint("hub", builder.world, body.interfaces["root"], axis=axis)
     builder.add_constraint(fx.PrescribedMotion("drive", builder.add_joint(hub)))
     return builder.build()
+
+
+def build(speed: float = SPEED) -> tuple[fx.Diagram, fx.Context]:
+    """Turn the rotor at a constant speed."""
+    builder = fx.DiagramBuilder("turning")
+    builder.add(rotor())
+    builder.add(fx.TimeFunction("turn", lambda t: [speed * t, speed, 0.0], size=3))
+    builder.connect("turn.y", "rotor.drive")
+    turning = builder.build()
+    context = turning.create_default_context()
+    context.set("rotor.hub.rate", speed)
+    return turning, context
 
 
 def spinning(plant: fx.Plant, speed: float) -> FloatArray:
@@ -91,7 +103,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     found: dict[str, list[float]] = {"flapping": [], "in the plane": []}
     for name, frequencies in found.items():
-        plant = build(flapping=name == "flapping")
+        plant = rotor(flapping=name == "flapping")
         element: Any = plant.get_system("blade")
         for ratio in WRIGHT:
             K = spinning(plant, ratio * SPEED)

@@ -64,7 +64,8 @@ def odd(folder: Path) -> None:
 def test_every_example_is_a_model(example: Path, flexure: Command) -> None:
     words = ("--to", "0.001", "--method", "euler", "--step", "0.001", "--compiled", "python")
     code, out, err = flexure("run", str(example), *words)
-    assert (code, err) == (0, "")
+    said = [line for line in err.splitlines() if "where an impact lasts" not in line]
+    assert (code, said) == (0, [])
     assert "reached t = 0.001 s" in out
 
 

@@ -64,7 +64,7 @@ class ContactGroup(PartGroup):
     See Also
     --------
     Contact : The force between two shapes.
-    Beam.capsules : Shapes along a beam.
+    Beam : Has ``capsules`` along it as shapes.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class PlantBuilder:
     gravity : array_like, shape (3,)
         Acceleration of free fall in the world in m/s².
     impacts : {"simultaneous", "sequential"}
-        How stops and `RigidContact`s that touch take part in impacts: all at once, or one by one.
+        How each `RigidStop` or `RigidContact` takes part in impacts: all at once, or one by one.
     spin : array_like, shape (3,), optional
         Constant angular velocity in rad/s with which the world spins about its origin. The plant
         then has a parameter ``spin``. Positions and velocities are those in the world, and

@@ -30,6 +30,7 @@ ENDS = {
     "amplifier_stage": 0.005,
     "gripper": 0.02,
     "silicon_comb": 1e-4,
+    "spinning_blade": 1e-3,
 }
 SLOW = {"contact_aided_hinge"}  # 16 contacts along a stiff leaf, for which CVode takes minutes
 RTOL = 1e-8
