@@ -55,8 +55,8 @@ class Cholesky:
 
     def __init__(self, matrix: Any, points: FloatArray, nodes: Numbers) -> None:
         import scipy.sparse as sparse
-        from scipy.linalg.blas import dsyrk
-        from scipy.linalg.lapack import dtrtri
+        from scipy.linalg.blas import dsyrk, dtrmm
+        from scipy.linalg.lapack import dpotrf, dtrtri
 
         blocks = matrix.tobsr((3, 3))
         count = len(nodes)
@@ -98,15 +98,19 @@ class Cholesky:
             cells[place, :, row[kept], :] = blocks.data[chosen[entries[kept]]].transpose(0, 2, 1)
             for each, added in (piece for piece in taken if len(piece[0])):
                 _add(F, rest, added, np.searchsorted(front, each))
-            own = np.linalg.cholesky(F[:width])
-            if np.any(np.diagonal(own) ** 2 <= _SINGULAR * diagonal[part].ravel()):
+            if not width:  # between parts that are not connected
+                left.append((later, rest))
+                continue
+            # All by SciPy: where NumPy brings another BLAS, threads of both would wait in turn.
+            upper, problem = dpotrf(F[:width].T)
+            if problem or np.any(np.diagonal(upper) ** 2 <= _SINGULAR * diagonal[part].ravel()):
                 raise np.linalg.LinAlgError("the matrix is singular")
-            # a front between parts that are not connected is empty
-            inverse = np.asarray(dtrtri(own, lower=1)[0] if width else own)
-            below = F[width:] @ inverse.T
-            if below.size:
+            inverse = dtrtri(upper)[0]
+            below = np.zeros((0, width))
+            if later.size:
+                below = dtrmm(1.0, inverse, F[width:].T, trans_a=1).T
                 dsyrk(-1.0, below.T, beta=1.0, c=rest.T, trans=1, overwrite_c=1)
-            self.fronts.append(_Front(start, end, later, inverse, below))
+            self.fronts.append(_Front(start, end, later, inverse.T, below))
             left.append((later, rest))
 
     def solve(self, loads: FloatArray) -> FloatArray:
