@@ -338,18 +338,23 @@ def _node_sets(
 
 def _check_pieces(K: Any, sets: Mapping[str, npt.NDArray[np.intp]], attempt: str) -> None:
     """Refuse parts that neither elements nor interfaces connect."""
+    links = [np.stack([np.repeat(each[0], len(each)), each]) for each in sets.values()]
+    ends = np.concatenate([np.stack(K.nonzero()) // 3, *links], axis=1)
+    wanted = "a body in one piece, by its elements and interfaces"
+    require_one_piece(ends, K.shape[0] // 3, wanted, attempt)
+
+
+def require_one_piece(links: npt.NDArray[np.intp], count: int, expected: str, attempt: str) -> None:
+    """Refuse nodes that links between pairs of them, of shape (2, k), leave in several parts."""
     import scipy.sparse as sparse
     from scipy.sparse.csgraph import connected_components
 
-    links = [np.stack([np.repeat(each[0], len(each)), each]) for each in sets.values()]
-    ends = np.concatenate([np.stack(K.nonzero()) // 3, *links], axis=1)
-    shape = (K.shape[0] // 3,) * 2
-    graph = sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=shape)
+    graph = sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(count, count))
     parts = int(connected_components(graph, directed=False)[0])
     if parts > 1:
         raise ValueRefusedError(
             attempt,
-            expected="a body in one piece, by its elements and interfaces",
+            expected=expected,
             found=f"{parts} parts that share no nodes",
             remedy="Merge coincident nodes, or make a body of each part",
         )

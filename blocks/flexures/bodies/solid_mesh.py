@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.bodies.recovery import Recovery, assembled
+from flexure.blocks.flexures.bodies.reduction import require_one_piece
 from flexure.blocks.flexures.sections.materials import Material
 from flexure.diagrams.checks.arguments import file_path, mapping, shown
 from flexure.diagrams.checks.errors import ValueRefusedError, quoted, suggestion, warn
@@ -158,9 +159,6 @@ def _read(mesh: Any, attempt: str) -> tuple[FloatArray, npt.NDArray[np.intp], st
 
 def _check(points: FloatArray, cells: npt.NDArray[np.intp], attempt: str) -> None:
     """Refuse flat cells and parts that are not connected; warn of meshes in millimeters."""
-    import scipy.sparse as sparse
-    from scipy.sparse.csgraph import connected_components
-
     size = float(np.ptp(points, axis=0).max())
     edges = points[cells[:, 1:4]] - points[cells[:, :1]]
     flat = np.flatnonzero(~(np.abs(np.linalg.det(edges)) > (_FLAT * size) ** 3))
@@ -171,18 +169,8 @@ def _check(points: FloatArray, cells: npt.NDArray[np.intp], attempt: str) -> Non
             found=f"{len(flat)} without one, number {flat[0]} first",
             remedy="Repair the mesh",
         )
-    rows, columns = np.repeat(np.arange(len(cells)), cells.shape[1]), cells.ravel()
-    graph = sparse.coo_array((np.ones(len(rows)), (rows, len(cells) + columns)))
-    total = len(cells) + len(points)
-    graph = sparse.coo_array((graph.data, graph.coords), shape=(total, total))
-    parts = int(connected_components(graph, directed=False)[0])
-    if parts > 1:
-        raise ValueRefusedError(
-            attempt,
-            expected="a mesh in one piece",
-            found=f"{parts} parts that share no nodes",
-            remedy="Merge coincident nodes, or make a body of each part",
-        )
+    links = np.stack([np.repeat(cells[:, 0], cells.shape[1]), cells.ravel()])
+    require_one_piece(links, len(points), "a mesh in one piece", attempt)
     warn_of_millimeters(points)
 
 
