@@ -289,11 +289,11 @@ def _let_strike(
         multipliers = equations.multipliers(wanted, held)
         added, pushed = equations.added(multipliers), equations.pushed({}, multipliers)
         of_stops, after = [], []
-        for contact, number in zip(contacts, _numbers(contacts), strict=True):
-            index = contact.stop.index
+        for contact in contacts:
+            index, joint, row = contact.stop.index, contact.stop.joint, contact.row
             assert index is not None  # the plant builder numbers constraints before
+            number = contact.stop.rows.index(row)
             of_stops.append(multipliers[index][number])
-            joint, row = contact.stop.joint, contact.row
             after.append(
                 contact.rate + equations.rows[index][number].along(pushed)
                 if joint is None
@@ -359,8 +359,3 @@ def _by_constraint(
         parts[contact.stop.index].append(value)
     sizes = [each.num_equations for each in tree.constraints]
     return [scalars.array(part or [0.0] * n) for part, n in zip(parts, sizes, strict=True)]
-
-
-def _numbers(contacts: Sequence[_Contact]) -> list[int]:
-    """Return the number of each equation among those of its stop."""
-    return [contact.stop.rows.index(contact.row) for contact in contacts]
