@@ -18,14 +18,16 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
-from hypothesis.internal.constants_ast import Constants
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
 # Draws of hypothesis do not depend on the constants in all modules that happen to be imported.
-NO_CONSTANTS = Constants()
-vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
+with suppress(ImportError):  # versions without these
+    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.constants_ast import Constants
+
+    NO_CONSTANTS = Constants()
+    vars(providers)["_get_local_constants"] = lambda: NO_CONSTANTS
 
 
 def pytest_configure(config: pytest.Config) -> None:
