@@ -67,6 +67,7 @@ ACCURACIES = {"door": (1e-6,), "lid": (1e-3, 1e-6)}
 METHODS = ("RK23", "RK45", "DOP853", "Rodas5P")
 CHECKED = 8  # runs whose errors are looked at
 SAMPLES = 401  # times at which lanes are measured
+TOO_LONG = 3.0  # seconds of CPU for one run of a method that is tried
 TRIED = 800  # runs by which the fastest method is found
 LANES, SINGLE = "lanes", "single native runs"
 
@@ -230,9 +231,12 @@ def drake(
         if scheme in done:
             continue
         tolerance = 10.0**-exponent
-        found = [drake_door.run(each, scheme, tolerance) for each in values[:3]]
+        limit = 10.0 * min(fastest, TOO_LONG)
+        found = [drake_door.run(each, scheme, tolerance, limit) for each in values[:3]]
         seconds = statistics.median(each.seconds for each in found)
         error = plant.error(motions, [(each.times, each.angle) for each in found])
+        if any(each.times[-1] < drake_door.END for each in found):
+            error = math.inf
         if error <= accuracy:
             candidates.append((seconds, scheme, tolerance, error))
             fastest = min(fastest, seconds)
@@ -318,11 +322,9 @@ def rows_of(title: str, sides: Sequence[Side], runs: int, rounds: int) -> Iterat
 
 
 def measure(
-    runs: int, fewer: Mapping[str, int], rounds: int, samples: int
-) -> tuple[list[Row], list[str]]:
-    """Return the rows, and what is missing."""
-    rows: list[Row] = []
-    missing: list[str] = []
+    runs: int, fewer: Mapping[str, int], rounds: int, samples: int, missing: list[str]
+) -> Iterator[list[Row]]:
+    """Return the rows of each plant and accuracy; list what is missing."""
     for plant in plants(runs):
         motions = plant.precise()
         for accuracy in ACCURACIES[plant.name]:
@@ -333,8 +335,7 @@ def measure(
                 except MissingPeerError as error:
                     missing.append(str(error))
             title = f"{runs} runs of the {plant.name}, error {accuracy:g}"
-            rows += rows_of(title, sides, runs, rounds)
-    return rows, list(dict.fromkeys(missing))
+            yield list(rows_of(title, sides, runs, rounds))
 
 
 def main() -> None:
@@ -348,9 +349,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     fewer = {SINGLE: arguments.single, "Drake": arguments.drake, "MuJoCo": arguments.mujoco}
-    rows, missing = measure(arguments.runs, fewer, arguments.rounds, arguments.samples)
-    print(formatted(rows))
-    for text in missing:
+    rows: list[Row] = []
+    missing: list[str] = []
+    counts = arguments.rounds, arguments.samples
+    for new in measure(arguments.runs, fewer, *counts, missing):
+        print(formatted(new), flush=True)
+        rows += new
+    for text in dict.fromkeys(missing):
         print(text)
     if arguments.json is not None:
         write(rows, arguments.json)

@@ -5,6 +5,7 @@ Constants of the hinge and gains are constants of a diagram there, so that each 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,10 +40,13 @@ class DoorRun:
     seconds: float
 
 
-def run(values: Mapping[str, float], scheme: str, accuracy: float) -> DoorRun:
+def run(
+    values: Mapping[str, float], scheme: str, accuracy: float, limit: float = math.inf
+) -> DoorRun:
     """Simulate the step response of a door with other values.
 
-    Counted are the seconds of this thread from the beginning to the end, the diagram included.
+    Counted are the seconds of this thread from the beginning to the end, the diagram included. A
+    run that takes more than a limit ends there.
     """
     start = time.thread_time()
     diagram, loggers = _diagram(NOMINAL | dict(values))
@@ -52,6 +56,14 @@ def run(values: Mapping[str, float], scheme: str, accuracy: float) -> DoorRun:
     )
     simulator = analysis.Simulator(diagram)
     analysis.ApplySimulatorConfig(config, simulator)
+    if limit < math.inf:
+        status = part("systems.framework").EventStatus
+
+        def watch(root: Any) -> Any:
+            late = time.thread_time() - start > limit
+            return status.ReachedTermination(diagram, "late") if late else status.DidNothing()
+
+        simulator.set_monitor(watch)
     simulator.AdvanceTo(END)
     logs = [logger.FindLog(simulator.get_context()) for logger in loggers]
     angle, torque = (log.data()[0].copy() for log in logs)

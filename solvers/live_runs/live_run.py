@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time as wall
 from collections import deque
@@ -338,6 +339,9 @@ class Live(Answer):
 
         with ExitStack() as opened:
             opened.callback(save)  # what was recorded is kept, whatever comes
+            if not gc.get_freeze_count():  # collections then skip all that is older than the run
+                gc.freeze()
+                opened.callback(gc.unfreeze)
             try:
                 now = schedule.now()
                 for channel in plan.inputs:
