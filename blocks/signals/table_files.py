@@ -44,13 +44,7 @@ class Columns:
         return f"line {self.lines[k]}" if self.lines else f"row {k}"
 
     def find(self, name: str, attempt: str) -> str:
-        """Return the name of a column, which may be given without the unit behind it.
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is none, or more than one.
-        """
+        """Return the name of a column, which may be given without the unit behind it."""
         found = [each for each in self.values if name in (each, bare(each))]
         if name in self.values or len(found) == 1:
             return name if name in self.values else found[0]
@@ -183,12 +177,10 @@ def _flatten(tree: Any, path: str, into: dict[str, Any]) -> None:
 
 
 def _modelica(content: Mapping[str, Any]) -> Columns:
-    """Read the trajectories of a Modelica tool: ``dataInfo`` says where each variable is.
-
-    A variable is a row of ``data_1``, the constants, or of ``data_2``, the trajectories; a negative
-    number of a row is that of an alias with the opposite sign. Instants of events are there twice;
-    the values after them are read.
-    """
+    """Read the trajectories of a Modelica tool: ``dataInfo`` says where each variable is."""
+    # A variable is a row of ``data_1``, the constants, or of ``data_2``, the trajectories; a
+    # negative number of a row is that of an alias with the opposite sign. Instants of events are
+    # there twice; the values after them are read.
     is_transposed = "".join(content["Aclass"][3]).strip("\0 ") == "binTrans"
 
     def oriented(name: str) -> Any:

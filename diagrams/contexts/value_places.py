@@ -86,11 +86,6 @@ class Place:
         """The place that is written to when this one is set.
 
         It is another one for outputs that show components of a state: that of these components.
-
-        Raises
-        ------
-        ContextError
-            When the value is computed.
         """
         handle = self.handle
         if shows_state(handle):
@@ -177,11 +172,6 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
     takes : callable, optional
         ``takes(handle) -> bool`` tells which handles the caller can use. Only these are suggested
         when a path leads nowhere; all others are found, too.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is none; the text lists the valid names.
     """
     if not isinstance(way, str):
         if isinstance(way, Located):
@@ -228,10 +218,8 @@ def untied(context: Context, way: Way) -> list[Way]:
 
 
 def _split(system: System, way: str, takes: Callable[[Any], bool] | None) -> tuple[Any, str]:
-    """Return the handle before the brackets at the end of a path, and what is in them.
-
-    Names have brackets, too: that of a block, or of an element as in ``"pid.x[integral[0]]"``.
-    """
+    """Return the handle before the brackets at the end of a path, and what is in them."""
+    # Names have brackets, too: that of a block, or of an element as in ``"pid.x[integral[0]]"``.
     whole, _, label = way[:-1].rpartition("[")
     try:
         return system.find(whole, takes), label

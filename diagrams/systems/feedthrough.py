@@ -92,11 +92,9 @@ def _declared(computed: Computed) -> Needs | None:
 
 
 def _traced(computed: Computed) -> Needs | None:
-    """Run the calculation on symbols and see which values it reads.
-
-    Everything that is read counts, even when the result does not contain it: the calculation will
-    ask for it again when it runs on numbers.
-    """
+    """Run the calculation on symbols and see which values it reads."""
+    # Everything that is read counts, even when the result does not contain it: the calculation will
+    # ask for it again when it runs on numbers.
     leaf: Any = computed.system
     probe = Probe(leaf)
     try:
@@ -117,23 +115,14 @@ class Probe:
 
     It is its own store. `flexure.diagrams.values.symbolic_values` says in what it differs from
     another context of symbols. Values that are no numbers cannot be followed: reading one gives up.
-
-    Attributes
-    ----------
-    reads : set of str
-        Which kinds of symbols were read.
-    read_inputs : set of int
-        The inputs among them.
-    opaque : bool
-        Whether something was read that no symbol stands for.
     """
 
     def __init__(self, leaf: LeafSystem) -> None:
         self.system = leaf
         self.store = self
-        self.opaque = False
-        self.reads: set[str] = set()
-        self.read_inputs: set[int] = set()
+        self.opaque = False  # whether something was read that no symbol stands for
+        self.reads: set[str] = set()  # which kinds of symbols were read
+        self.read_inputs: set[int] = set()  # the inputs among them
         self.graph = scalars.Graph()
         self.x_slice = slice(None)
         self.entry_base = 0

@@ -71,14 +71,7 @@ def measure_of(unit: str) -> Measure:
 
 
 def conversion(unit: str, wanted: str, attempt: str) -> float:
-    """Return the factor from numbers in one unit to numbers in another one.
-
-    Raises
-    ------
-    ValueRefusedError
-        When they do not measure the same, or one is not known. Revolutions per second in Hz are no
-        angular velocity in rad/s.
-    """
+    """Return the factor from numbers in one unit to numbers in another one."""
     given, taken = measure_of(unit), measure_of(wanted)
     if unit == wanted:
         return 1.0

@@ -23,28 +23,15 @@ _TIME_SPAN = 10.0
 
 @dataclass
 class Axis:
-    """The abscissa of curves: a component of an input, or time.
+    """The abscissa of curves: a component of an input, or time."""
 
-    Attributes
-    ----------
-    name, unit : str
-        As people read them.
-    path : str or None
-        The input of the model; None for time.
-    component : int
-        Which of its components.
-    value : float
-        Where one looks first.
-    span : list of float
-        From where to where, at first.
-    """
-
+    # name, unit: as people read them.
     name: str
     unit: str
-    path: str | None
-    component: int
-    value: float
-    span: list[float]
+    path: str | None  # the input of the model; None for time
+    component: int  # which of its components
+    value: float  # where one looks first
+    span: list[float]  # from where to where, at first
 
 
 @dataclass
@@ -71,44 +58,23 @@ class Reading:
 
 @dataclass
 class Curve:
-    """A curve: the sum of its readings.
+    """A curve: the sum of its readings."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    reads : list of Reading
-        What it shows.
-    look : str
-        "total", "term" or "other".
-    """
-
-    name: str
-    reads: list[Reading]
-    look: str = "term"
+    name: str  # what it is called
+    reads: list[Reading]  # what it shows
+    look: str = "term"  # "total", "term" or "other"
 
 
 @dataclass
 class Chart:
-    """Curves over one axis.
+    """Curves over one axis."""
 
-    Attributes
-    ----------
-    title, unit : str
-        What is shown.
-    axis : int
-        Over which axis.
-    curves : list of Curve
-        The curves.
-    kind : str
-        "force", "energy", "power" or "signal".
-    """
-
+    # title, unit: what is shown.
     title: str
     unit: str
-    axis: int
+    axis: int  # over which axis
     curves: list[Curve]
-    kind: str = "signal"
+    kind: str = "signal"  # "force", "energy", "power" or "signal"
 
 
 @dataclass

@@ -47,36 +47,19 @@ def num_constants(*, damped: bool, curved: bool, strained: bool = False) -> int:
 
 
 class BeamStrains(NamedTuple):
-    """How a beam is bent, twisted and stretched.
+    """How a beam is bent, twisted and stretched."""
 
-    Attributes
-    ----------
-    length : float or Symbol
-        Distance l of the ends in m.
-    direction : array, shape (3,)
-        Unit vector n from the one to the other, expressed in B.
-    turns : array, shape (3,)
-        Mean curvature times length, q: the twist, and the bending about y and z, in rad.
-    chord : array, shape (2,)
-        Angles u and w of the chord along y and z, beyond those of a helix, in rad.
-    tilt : array, shape (2,)
-        The parts u* and w* of them by which the sections are turned; the rest is shear.
-    compliance : float or Symbol
-        Axial compliance D in m/N.
-    force : float or Symbol
-        Axial force N, positive in tension, in N.
-    bending : tuple of Bending
-        How the beam bends about y, and about z.
-    """
-
-    length: Array
-    direction: Array
+    length: Array  # distance l of the ends in m
+    direction: Array  # unit vector n from the one to the other, expressed in B, shape (3,)
+    # Mean curvature times length, q: the twist, and the bending about y and z, in rad, shape (3,).
     turns: Array
+    # Angles u and w of the chord along y and z, beyond those of a helix, in rad, shape (2,).
     chord: Array
+    # The parts u* and w* of them by which the sections are turned; the rest is shear, shape (2,).
     tilt: Array
-    compliance: Array
-    force: Array
-    bending: tuple[Bending, Bending]
+    compliance: Array  # axial compliance D in m/N
+    force: Array  # axial force N, positive in tension, in N
+    bending: tuple[Bending, Bending]  # how the beam bends about y, and about z
 
 
 @dataclass(frozen=True)

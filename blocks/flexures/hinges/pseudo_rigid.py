@@ -55,18 +55,10 @@ class Factors(NamedTuple):
 
 
 class FixedEnd(NamedTuple):
-    """Reactions of a flexure at its fixed end.
+    """Reactions of a flexure at its fixed end."""
 
-    Attributes
-    ----------
-    force : float or Symbol
-        Force along the unbent flexure in N, positive in tension.
-    moment : float or Symbol
-        Bending moment in N m, its magnitude.
-    """
-
-    force: Array
-    moment: Array
+    force: Array  # force along the unbent flexure in N, positive in tension
+    moment: Array  # bending moment in N m, its magnitude
 
 
 @dataclass(frozen=True)

@@ -269,13 +269,6 @@ def read_xml(source: str | Path, extra: str) -> Element:
     Returns
     -------
     Element
-
-    Raises
-    ------
-    DeclarationError
-        When the file cannot be read or is not well-formed.
-    MissingExtraError
-        When lxml is not installed.
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(

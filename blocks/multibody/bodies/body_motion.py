@@ -31,16 +31,9 @@ class Placement(NamedTuple):
 
 
 class BodyMotion(NamedTuple):
-    """How a body B moves.
+    """How a body B moves."""
 
-    Attributes
-    ----------
-    V_WB : array, shape (6,)
-        Spatial velocity of B in the world at Bo, expressed in the world.
-    A_bias : array, shape (6,)
-        What is left of the spatial acceleration of B when neither the body P inboard of it nor the
-        velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v.
-    """
-
-    V_WB: Array
+    V_WB: Array  # spatial velocity of B in the world at Bo, expressed in the world, shape (6,)
+    # What is left of the spatial acceleration of B when neither the body P inboard of it nor the
+    # velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v, shape (6,).
     A_bias: Array

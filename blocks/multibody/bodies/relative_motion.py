@@ -12,17 +12,10 @@ from flexure.diagrams.values.arrays import Array
 
 
 class PointMotion(NamedTuple):
-    """How a body moves at its point P, expressed in the world.
+    """How a body moves at its point P, expressed in the world."""
 
-    Attributes
-    ----------
-    p_WP : array, shape (3,)
-        Position of P in the world.
-    V, A : array, shape (6,)
-        Spatial velocity and acceleration of the body at P.
-    """
-
-    p_WP: Array
+    p_WP: Array  # position of P in the world, shape (3,)
+    # V, A: spatial velocity and acceleration of the body at P, shape (6,).
     V: Array
     A: Array
 

@@ -89,18 +89,10 @@ class Push(NamedTuple):
 
 @dataclass(frozen=True)
 class Articulation:
-    """A tree whose joints are eliminated from its equations of motion, under forces that act.
+    """A tree whose joints are eliminated from its equations of motion, under forces that act."""
 
-    Attributes
-    ----------
-    topology : Topology
-        The tree.
-    placements : sequence of Placement
-        Of all bodies.
-    """
-
-    topology: Topology
-    placements: Sequence[Placement]
+    topology: Topology  # the tree
+    placements: Sequence[Placement]  # of all bodies
     _q: Array
     _v: Array
     _bodies: list[_Steady]
@@ -314,11 +306,9 @@ def steady_motions(
 def _eliminate(
     mobilizer: Mobilizer, S: Array, P: Array, Z: Array, tau: Array, mobile: Array, reflected: Array
 ) -> tuple[_Elimination, Array, Array]:
-    """Return the equation of a joint, and what it leaves of P and Z.
-
-    The last velocity is eliminated first. The last velocities of a free body are those of its
-    origin, which only mass resists.
-    """
+    """Return the equation of a joint, and what it leaves of P and Z."""
+    # The last velocity is eliminated first. The last velocities of a free body are those of its
+    # origin, which only mass resists.
     rows = mobilizer.rows
     PS = P[:, rows] @ S[rows]
     D = S[rows].T @ PS[rows] + (reflected + (1.0 - mobile)) * np.eye(S.shape[1])

@@ -21,18 +21,10 @@ INERTIA_SIZE = 10
 
 @dataclass(frozen=True)
 class InertiaInput:
-    """An input of a tree through which a force element adds to the inertia of a body.
+    """An input of a tree through which a force element adds to the inertia of a body."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the port, which takes ten numbers about Bo.
-    body : Body
-        The body that carries it.
-    """
-
-    name: str
-    body: Body
+    name: str  # name of the port, which takes ten numbers about Bo
+    body: Body  # the body that carries it
 
 
 def inertia_on_body(inertia_F: Array, X_BF: RigidTransform) -> Array:

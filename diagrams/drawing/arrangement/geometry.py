@@ -70,26 +70,17 @@ class Wire:
 
 @dataclass(eq=False)
 class Picture:
-    """The drawing of one opened diagram.
+    """The drawing of one opened diagram."""
 
-    Attributes
-    ----------
-    system : Diagram
-        The diagram.
-    width, height : float
-        Size.
-    blocks, tags, wires : list
-        Blocks and frames, markers of exported ports, and wires.
-    dots : dict
-        For each port where wires start, the points where they branch.
-    """
-
-    system: Diagram
+    system: Diagram  # the diagram
+    # width, height: size.
     width: float = 0.0
     height: int = 0
+    # blocks, tags, wires: blocks and frames, markers of exported ports, and wires.
     blocks: list[Block] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
+    # For each port where wires start, the points where they branch.
     dots: dict[Port, list[Point]] = field(default_factory=dict)
 
 

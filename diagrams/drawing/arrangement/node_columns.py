@@ -88,25 +88,14 @@ class Node:
 
 @dataclass(eq=False)
 class Net:
-    """An output and all the inputs it feeds, with the nodes where its wires pass columns.
+    """An output and all the inputs it feeds, with the nodes where its wires pass columns."""
 
-    Attributes
-    ----------
-    source : Port
-        Where the wires start.
-    targets : list of Port
-        Where they end.
-    ahead, back : dict
-        For each passed column its node, on the way to the right and on the way back.
-    lane : int
-        Height of the lane below all columns in which the wires go that lead far.
-    """
-
-    source: Port
-    targets: list[Port] = field(default_factory=list)
+    source: Port  # where the wires start
+    targets: list[Port] = field(default_factory=list)  # where they end
+    # ahead, back: for each passed column its node, on the way to the right and on the way back.
     ahead: dict[int, Node] = field(default_factory=dict)
     back: dict[int, Node] = field(default_factory=dict)
-    lane: int = 0
+    lane: int = 0  # height of the lane below all columns in which the wires go that lead far
 
 
 class NodeColumns:
@@ -118,20 +107,13 @@ class NodeColumns:
         Blocks and exported ports with their layers.
     links : iterable of (Port, Port)
         Wires, from the port where they start to the port where they end.
-
-    Attributes
-    ----------
-    columns : list of list of Node
-        The nodes of each column from top to bottom, passing wires included.
-    node_at : dict
-        The node of each port.
-    nets : list of Net
-        The nets in the order of ``links``.
     """
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[tuple[Port, Port]]) -> None:
         nodes = list(nodes)
+        # The node of each port.
         self.node_at: Mapping[Row, Node] = {port: node for node in nodes for port in node.offsets}
+        # The nodes of each column from top to bottom, passing wires included.
         self.columns: list[list[Node]] = [[] for _ in range(1 + max(n.layer for n in nodes))]
         for node in nodes:
             self._add(node)
@@ -141,7 +123,7 @@ class NodeColumns:
             nets.setdefault(source, Net(source)).targets.append(target)
             if not self.goes_back(source, target):
                 self._before[self.node_at[target]].append(self.node_at[source])
-        self.nets = list(nets.values())
+        self.nets = list(nets.values())  # the nets in the order of ``links``
         for net in self.nets:
             self._lead_ahead(net)
             self._lead_back(net)

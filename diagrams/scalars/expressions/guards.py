@@ -32,11 +32,6 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureErr
     float, Symbol or array
         The value, in which symbols are guarded.
 
-    Raises
-    ------
-    FlexureError
-        When the condition is true.
-
     Examples
     --------
     >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))

@@ -118,24 +118,13 @@ class Study:
 
 @dataclass
 class CandidateRuns:
-    """Results of the runs of some candidates.
+    """Results of the runs of some candidates."""
 
-    Attributes
-    ----------
-    numbers : ndarray, shape (N, 1 + m)
-        Goal and constraints; NaN where there are none.
-    reasons : list of str or None
-        Why a run failed, "" where it did not; None where it was interrupted.
-    how : str
-        How the runs were run.
-    interruption : KeyboardInterrupt, ExecutorError or None
-        What ended them early.
-    """
-
-    numbers: FloatArray
+    numbers: FloatArray  # goal and constraints; NaN where there are none, shape (N, 1 + m)
+    # Why a run failed, "" where it did not; None where it was interrupted.
     reasons: list[str | None]
-    how: str
-    interruption: KeyboardInterrupt | ExecutorError | None = None
+    how: str  # how the runs were run
+    interruption: KeyboardInterrupt | ExecutorError | None = None  # what ended them early
 
 
 def constraints_of(constraints: Any, attempt: str) -> tuple[Constraint, ...]:

@@ -49,14 +49,9 @@ class Named:
 
 @dataclass
 class KernelModule:
-    """Kernels that are translated together, with those that they call.
+    """Kernels that are translated together, with those that they call."""
 
-    Attributes
-    ----------
-    functions : dict
-        Text of each function by its name.
-    """
-
+    # Text of each function by its name.
     functions: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -85,13 +85,7 @@ class Motion:
 
 
 class Picture:
-    """The artists of a motion in axes; `show` draws one of its moments.
-
-    Attributes
-    ----------
-    inches : array, shape (2,)
-        A size that suits a figure of it alone.
-    """
+    """The artists of a motion in axes; `show` draws one of its moments."""
 
     def __init__(
         self, motion: Motion, ax: Axes, *, view: View, ground: float | None = None
@@ -121,6 +115,7 @@ class Picture:
             draw_axes(ax, self.camera.side, ground)
         if largest:
             draw_force_scale(ax, largest, size)
+        # A size that suits a figure of it alone, shape (2,).
         self.inches: FloatArray = _INCHES * frame.half / frame.half.max() + _ROOM
         colors = None
         if motion.stresses is not None:

@@ -117,11 +117,6 @@ def spectrum(
     Returns
     -------
     Spectrum
-
-    Raises
-    ------
-    ValueRefusedError
-        When the signal has several components, or samples cannot be taken.
     """
     from scipy.signal import get_window, welch
 
