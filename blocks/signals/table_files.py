@@ -23,21 +23,12 @@ FORMATS = ".csv, .npz, .mat, .parquet, .arrow or .feather"
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of one table.
+    """Columns of one table."""
 
-    Attributes
-    ----------
-    values : dict
-        Arrays or lists of numbers by name, as they are in the source; empty cells are NaN.
-    units : dict
-        Units that the source states beside the names, by name.
-    lines : list of int
-        Lines of the rows in a text file; empty for other sources.
-    """
-
+    # Arrays or lists of numbers by name, as they are in the source; empty cells are NaN.
     values: dict[str, Any]
-    units: dict[str, str]
-    lines: list[int]
+    units: dict[str, str]  # units that the source states beside the names, by name
+    lines: list[int]  # lines of the rows in a text file; empty for other sources
 
     def row(self, k: int) -> str:
         """Describe where a row is."""

@@ -37,24 +37,13 @@ WAYS = (Handle, Located, str)
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a value is: all that a handle stands for, or some of its components.
+    """Where a value is: all that a handle stands for, or some of its components."""
 
-    Attributes
-    ----------
-    handle : Handle
-        Of a parameter, state, port or cache entry.
-    part : ndarray of int or None
-        Which components, counted in the flattened value; None for all.
-    shape : tuple of int or None
-        Shape of the value; None when it is no number or array.
-    alias : str or None
-        Path of an output that shows these components, or of what led here.
-    """
-
-    handle: Any
+    handle: Any  # of a parameter, state, port or cache entry
+    # Which components, counted in the flattened value; None for all.
     part: npt.NDArray[np.intp] | None
-    shape: tuple[int, ...] | None
-    alias: str | None = None
+    shape: tuple[int, ...] | None  # shape of the value; None when it is no number or array
+    alias: str | None = None  # path of an output that shows these components, or of what led here
 
     @classmethod
     def of(cls, handle: Handle) -> Place:

@@ -40,24 +40,13 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Needs:
-    """The values that one computed value reads.
+    """The values that one computed value reads."""
 
-    Attributes
-    ----------
-    mask : int
-        Kinds of values of its own block.
-    inputs : tuple of int
-        Inputs of its block.
-    entries : tuple of int
-        Cache entries of its block.
-    assumed : bool
-        Whether this is the cautious assumption "everything", because nothing was declared and
-        the calculation could not be traced.
-    """
-
-    mask: int
-    inputs: tuple[int, ...]
-    entries: tuple[int, ...]
+    mask: int  # kinds of values of its own block
+    inputs: tuple[int, ...]  # inputs of its block
+    entries: tuple[int, ...]  # cache entries of its block
+    # Whether this is the cautious assumption "everything", because nothing was declared and the
+    # calculation could not be traced.
     assumed: bool = False
 
 

@@ -392,13 +392,7 @@ class ExportedInputPort(InputPort):
 
 
 class ExportedOutputPort(OutputPort):
-    """An output port of a diagram: a port of one of its blocks under another name.
-
-    Attributes
-    ----------
-    source : OutputPort
-        The port inside of the diagram.
-    """
+    """An output port of a diagram: a port of one of its blocks under another name."""
 
     def __init__(self, system: System, name: str, index: int, source: OutputPort) -> None:
         super().__init__(
@@ -410,7 +404,7 @@ class ExportedOutputPort(OutputPort):
             element_names=source.element_names,
             doc=source.doc,
         )
-        self.source = source
+        self.source = source  # the port inside of the diagram
 
     @property
     def origin(self) -> LeafOutputPort:

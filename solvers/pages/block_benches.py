@@ -36,23 +36,12 @@ class Axis:
 
 @dataclass
 class Reading:
-    """A component of a signal, which may be read with other inputs than those that are set.
+    """A component of a signal, which may be read with other inputs than those that are set."""
 
-    Attributes
-    ----------
-    signal : str
-        Path in the model.
-    component : int
-        Which of its components.
-    factor : float
-        By which it is multiplied.
-    instead : list
-        ``[axis, constant, factor]``: inputs that have ``constant + factor * value`` instead.
-    """
-
-    signal: str
-    component: int = 0
-    factor: float = 1.0
+    signal: str  # path in the model
+    component: int = 0  # which of its components
+    factor: float = 1.0  # by which it is multiplied
+    # ``[axis, constant, factor]``: inputs that have ``constant + factor * value`` instead.
     instead: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -79,46 +68,22 @@ class Chart:
 
 @dataclass
 class View:
-    """Charts that are seen together, and the axes that belong to them.
+    """Charts that are seen together, and the axes that belong to them."""
 
-    Attributes
-    ----------
-    name : str
-        What is swept.
-    axes : list of int
-        Which axes.
-    charts : list of Chart
-        The charts.
-    """
-
-    name: str
-    axes: list[int]
+    name: str  # what is swept
+    axes: list[int]  # which axes
     charts: list[Chart]
 
 
 @dataclass
 class Bench:
-    """A system without states, in a context of its own.
+    """A system without states, in a context of its own."""
 
-    Attributes
-    ----------
-    system : System
-        What is traced.
-    context : Context
-        Its values; every input has one.
-    axes : list of Axis
-        What can be swept.
-    views : list of View
-        What is shown.
-    prefix : str
-        What paths of its parameters have before those of the block itself.
-    """
-
-    system: System
-    context: Context
-    axes: list[Axis]
-    views: list[View]
-    prefix: str = ""
+    system: System  # what is traced
+    context: Context  # its values; every input has one
+    axes: list[Axis]  # what can be swept
+    views: list[View]  # what is shown
+    prefix: str = ""  # what paths of its parameters have before those of the block itself
 
     @property
     def signals(self) -> list[str]:

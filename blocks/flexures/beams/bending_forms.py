@@ -8,14 +8,9 @@ from flexure.diagrams.values.arrays import Array
 
 
 class Form(NamedTuple):
-    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*).
+    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S (by u*)."""
 
-    Attributes
-    ----------
-    arc, curl : float or Symbol
-        Its entries on the diagonal.
-    """
-
+    # arc, curl: its entries on the diagonal.
     arc: Array
     curl: Array
 

@@ -52,18 +52,10 @@ class DeformationRates(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Loads along the measures of a deformation, such as the slopes of an energy.
+    """Loads along the measures of a deformation, such as the slopes of an energy."""
 
-    Attributes
-    ----------
-    angles : array, shape (3,)
-        Torques about the axes of the three angles in N m.
-    position : array, shape (3,)
-        Force along the axes of B in N.
-    """
-
-    angles: Array
-    position: Array
+    angles: Array  # torques about the axes of the three angles in N m, shape (3,)
+    position: Array  # force along the axes of B in N, shape (3,)
 
 
 @dataclass(frozen=True)

@@ -265,10 +265,6 @@ def read_xml(source: str | Path, extra: str) -> Element:
         Name of a file, or the text itself: what contains ``<`` is no name.
     extra : str
         The extra that installs the parser.
-
-    Returns
-    -------
-    Element
     """
     if not isinstance(source, (str, Path)):
         raise DeclarationError(

@@ -9,25 +9,15 @@ from flexure.diagrams.values.arrays import Array
 
 
 class Placement(NamedTuple):
-    """Where a body B is, and how it can move in the body P that is next to it inboard.
+    """Where a body B is, and how it can move in the body P that is next to it inboard."""
 
-    Attributes
-    ----------
-    R_WB, p_WB : array, shapes (3, 3) and (3,)
-        Pose of B in the world.
-    p_PB_W : array, shape (3,)
-        Position of Bo from Po, expressed in the world.
-    H_PB_W : array, shape (6, nv)
-        Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v.
-    X_PB : RigidTransform
-        Pose of B in P.
-    """
-
+    # R_WB, p_WB: pose of B in the world, shapes (3, 3) and (3,).
     R_WB: Array
     p_WB: Array
-    p_PB_W: Array
+    p_PB_W: Array  # position of Bo from Po, expressed in the world, shape (3,)
+    # Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v, shape (6, nv).
     H_PB_W: Array
-    X_PB: RigidTransform
+    X_PB: RigidTransform  # pose of B in P
 
 
 class BodyMotion(NamedTuple):

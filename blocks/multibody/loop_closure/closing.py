@@ -59,24 +59,14 @@ class Closure:
 
 
 class Equations(NamedTuple):
-    """All equations of the constraints in a context.
+    """All equations of the constraints in a context."""
 
-    Attributes
-    ----------
-    errors : ndarray
-        The values φ of the equations between positions.
-    rates : ndarray
-        The rates φ̇ of these, and the values w of equations between velocities alone.
-    J : ndarray
-        The derivatives of these by the velocities; zeros for equations that do not hold now.
-    of_positions : ndarray of bool
-        Which rows of these belong to equations between positions.
-    """
-
-    errors: FloatArray
+    errors: FloatArray  # the values φ of the equations between positions
+    # The rates φ̇ of these, and the values w of equations between velocities alone.
     rates: FloatArray
+    # The derivatives of these by the velocities; zeros for equations that do not hold now.
     J: FloatArray
-    of_positions: npt.NDArray[np.bool_]
+    of_positions: npt.NDArray[np.bool_]  # which rows of these belong to equations between positions
 
 
 def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
@@ -182,10 +172,6 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         What may move.
     tolerance : float
         Largest error that is left.
-
-    Returns
-    -------
-    Closure
 
     Raises
     ------

@@ -66,17 +66,11 @@ class Push(NamedTuple):
     """The effect of forces on the joints that they reach, by numbers of outboard bodies.
 
     Two pushes f and g have the product f · M⁻¹ g, the sum of ``f.efforts · g.rates``.
-
-    Attributes
-    ----------
-    efforts : dict of int to array
-        What arrives along the velocities of each joint, if joints inboard of it stand still.
-    rates : dict of int to array
-        The rates of these velocities then.
     """
 
+    # What arrives along the velocities of each joint, if joints inboard of it stand still.
     efforts: dict[int, Array]
-    rates: dict[int, Array]
+    rates: dict[int, Array]  # the rates of these velocities then
 
     def along(self, rates: Mapping[int, Array]) -> Array:
         """Return the sum of products of the efforts with rates of a push."""
@@ -138,10 +132,6 @@ class Articulation:
             Spatial forces on bodies about Bo, expressed in the bodies, by numbers of bodies.
         tau : mapping of int to array
             Generalized forces along the velocities of joints, by numbers of outboard bodies.
-
-        Returns
-        -------
-        Push
         """
         Z = {number: -F for number, F in forces.items()}
         push = Push({}, {})
@@ -229,10 +219,6 @@ def articulate(
         Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg.
     spin : array, shape (3,), optional
         Constant angular velocity of the world about its origin, if it has any.
-
-    Returns
-    -------
-    Articulation
 
     Raises
     ------

@@ -63,10 +63,6 @@ def joined(own: MassProperties, carried: Sequence[Array]) -> MassProperties:
         Those of the body itself; its mass may be zero.
     carried : sequence of array, shape (10,)
         About the same point, expressed in the same frame; at least one.
-
-    Returns
-    -------
-    MassProperties
     """
     added: Array = sum(carried[1:], carried[0])
     mass = own.mass + added[0]

@@ -182,18 +182,11 @@ class Mobilizer:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Bodies and the mobilizers that connect them to the world, as trees.
+    """Bodies and the mobilizers that connect them to the world, as trees."""
 
-    Attributes
-    ----------
-    bodies : tuple of Body
-        All bodies by their numbers, the world first.
-    mobilizers : tuple of Mobilizer
-        One for each body but the world, in the order of their coordinates: along one branch after
-        the other, so that inboard bodies come first and the coordinates of a tree are contiguous.
-    """
-
-    bodies: tuple[Body, ...]
+    bodies: tuple[Body, ...]  # all bodies by their numbers, the world first
+    # One for each body but the world, in the order of their coordinates: along one branch after the
+    # other, so that inboard bodies come first and the coordinates of a tree are contiguous.
     mobilizers: tuple[Mobilizer, ...]
 
     @cached_property
@@ -244,10 +237,6 @@ def make_topology(bodies: Sequence[Body], joints: Sequence[Joint]) -> Topology:
         All bodies by their numbers, the world first.
     joints : sequence of Joint
         Joints between them, in any order and direction.
-
-    Returns
-    -------
-    Topology
 
     Raises
     ------

@@ -33,36 +33,28 @@ class Node:
     ----------
     layer, place : int
         Column, and position in it from the top.
-    width, height : float
-        Size; zero for a wire.
-    align : float
-        Horizontal position in the column, from 0 (left) to 1 (right).
-    margin : int
-        Free space above and below; the sum of the margins of neighbors keeps to the grid.
-    offsets : dict
-        Height of each row below the top of the node.
-    turns_left, turns_right : list of Node
-        Blocks of the same column to which a wire that leads back turns at its left or right end.
-    above : list of Node
-        Blocks of the same column that have to stay above the wire.
-    lefts, rights : list of Strand
-        Pieces of wire to the columns at the left and at the right.
-    x, y : float and int
-        Upper left corner.
     """
 
     layer: int
+    # width, height: size; zero for a wire.
     width: float = 0.0
     height: int = 0
-    align: float = 0.5
+    align: float = 0.5  # horizontal position in the column, from 0 (left) to 1 (right)
+    # Free space above and below; the sum of the margins of neighbors keeps to the grid.
     margin: int = GRID // 2
+    # Height of each row below the top of the node.
     offsets: dict[Row, int] = field(default_factory=dict)
+    # turns_left, turns_right: blocks of the same column to which a wire that leads back turns at
+    # its left or right end.
     turns_left: list[Node] = field(default_factory=list)
     turns_right: list[Node] = field(default_factory=list)
+    # Blocks of the same column that have to stay above the wire.
     above: list[Node] = field(default_factory=list)
+    # lefts, rights: pieces of wire to the columns at the left and at the right.
     lefts: list[Strand] = field(default_factory=list)
     rights: list[Strand] = field(default_factory=list)
     place: int = 0
+    # x, y: upper left corner.
     x: float = 0.0
     y: int = 0
 

@@ -59,10 +59,6 @@ def skip_where(condition: Any, value: Any, calc: Callable[[], Any]) -> Any:
     calc : callable
         ``calc()`` computes the result.
 
-    Returns
-    -------
-    float, Symbol or array
-
     Examples
     --------
     >>> skip_where(True, 0.0, lambda: 1.0 / 0.0)

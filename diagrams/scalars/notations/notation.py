@@ -204,21 +204,11 @@ class Phrase(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How an operation is written.
+    """How an operation is written."""
 
-    Attributes
-    ----------
-    template : str
-        A text with a place for each operand.
-    level : Level
-        How tightly that binds.
-    operands : tuple of Level
-        How tightly each operand has to bind, to need no parentheses.
-    """
-
-    template: str
-    level: Level
-    operands: tuple[Level, ...]
+    template: str  # a text with a place for each operand
+    level: Level  # how tightly that binds
+    operands: tuple[Level, ...]  # how tightly each operand has to bind, to need no parentheses
 
 
 def comparison(sign: str) -> Form:

@@ -34,29 +34,16 @@ _NOT_ZERO = 1e-3  # of the norm: rounding moves even four poles at zero by less
 
 @dataclass(frozen=True)
 class Solid:
-    """A body with mass.
+    """A body with mass."""
 
-    Attributes
-    ----------
-    mass : float
-        In kg.
-    size : ndarray, shape (3,)
-        Edges in m of the uniform box that has these moments of inertia per mass, ascending.
-    reach : float
-        Distance in m to the farthest of its joints or its center of mass, from the origin.
-    paths : tuple of str
-        Paths of mass, center of mass and unit inertia.
-    tree : LeafContext
-        The context of its tree.
-    name : str
-        Its name.
-    """
-
-    mass: float
+    mass: float  # in kg
+    # Edges in m of the uniform box that has these moments of inertia per mass, ascending, shape
+    # (3,).
     size: FloatArray
+    # Distance in m to the farthest of its joints or its center of mass, from the origin.
     reach: float
-    paths: tuple[str, str, str]
-    tree: LeafContext
+    paths: tuple[str, str, str]  # paths of mass, center of mass and unit inertia
+    tree: LeafContext  # the context of its tree
     name: str
 
 

@@ -57,18 +57,10 @@ _LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The value that a callback returns to end the run inside of a step, or at its end.
+    """The value that a callback returns to end the run inside of a step, or at its end."""
 
-    Parameters
-    ----------
-    t : float
-        Where the run ends, within the step, in seconds.
-    x : ndarray, shape (n,)
-        The state there.
-    """
-
-    t: float
-    x: Array
+    t: float  # where the run ends, within the step, in seconds
+    x: Array  # the state there, shape (n,)
 
 
 class TakenStep:

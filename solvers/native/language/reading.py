@@ -82,20 +82,14 @@ class Reading:
         The function.
     statics : dict
         Values of its static parameters.
-
-    Attributes
-    ----------
-    scope : dict
-        What names mean where the kernel is written.
-    locals : dict
-        What the target knows of the local names so far.
     """
 
     def __init__(self, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
         self.kernel = kernel
         self.statics = statics
+        # What names mean where the kernel is written.
         self.scope: dict[str, Any] = kernel.__globals__
-        self.locals: dict[str, Any] = {}
+        self.locals: dict[str, Any] = {}  # what the target knows of the local names so far
 
     def _refuse(self, node: ast.AST) -> Any:
         line = getattr(node, "lineno", 0)

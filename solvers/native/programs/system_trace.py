@@ -40,24 +40,13 @@ EventKey = tuple[int, int]
 
 @dataclass
 class Update:
-    """A traced update.
+    """A traced update."""
 
-    Attributes
-    ----------
-    expressions : list
-        What it computes.
-    targets : list of int
-        Where each of them goes, in a vector of all states and then all discrete values.
-    line : Line or None
-        Discrete values that it passes on as a whole.
-    passed : range
-        The targets that need not be computed for that reason.
-    """
-
-    expressions: list[Any]
+    expressions: list[Any]  # what it computes
+    # Where each of them goes, in a vector of all states and then all discrete values.
     targets: list[int]
-    line: Line | None = None
-    passed: range = range(0)
+    line: Line | None = None  # discrete values that it passes on as a whole
+    passed: range = range(0)  # the targets that need not be computed for that reason
 
     @property
     def computed(self) -> Update:

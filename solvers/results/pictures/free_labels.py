@@ -57,10 +57,6 @@ def place_labels(
     outside : bool
         Whether texts without a free place near their points go to a legend beside the axes;
         otherwise they are where they cover the least.
-
-    Returns
-    -------
-    list of matplotlib.text.Annotation
     """
     (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
     labels = [la for la in labels if left <= la.at[0] <= right and low <= la.at[1] <= high]

@@ -113,10 +113,6 @@ def spectrum(
     num_samples : int, optional
         Their number. When omitted, a power of two that is at least 4096, and twice the number
         of steps of the run.
-
-    Returns
-    -------
-    Spectrum
     """
     from scipy.signal import get_window, welch
 

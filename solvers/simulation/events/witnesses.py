@@ -55,20 +55,11 @@ _SLOPE_STEP = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The earliest trigger inside of a step.
+    """The earliest trigger inside of a step."""
 
-    Attributes
-    ----------
-    time : float
-        When.
-    entries : list of Entry
-        The events that trigger then.
-    before, values : ndarray
-        All witness functions at the last look before that time, and at that time.
-    """
-
-    time: float
-    entries: list[Entry]
+    time: float  # when
+    entries: list[Entry]  # the events that trigger then
+    # before, values: all witness functions at the last look before that time, and at that time.
     before: FloatArray
     values: FloatArray
 
