@@ -14,7 +14,7 @@ from flexure.diagrams.checks.errors import FlexureError
 from flexure.diagrams.contexts.context import Context
 from flexure.diagrams.contexts.value_places import Place
 from flexure.diagrams.values.arrays import FloatArray, as_number, check_bounds
-from flexure.solvers.live_runs.partners import Partner
+from flexure.solvers.live_runs.connections.partners import Partner
 
 #: Where components are among all that are read.
 Indices = npt.NDArray[np.intp]

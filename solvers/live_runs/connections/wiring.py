@@ -16,8 +16,8 @@ from flexure.diagrams.contexts.value_places import Place, Way, can_be_set, find_
 from flexure.diagrams.systems.ports import InputPort, OutputPort
 from flexure.diagrams.systems.system import System
 from flexure.diagrams.values.arrays import FloatArray
-from flexure.solvers.live_runs.channels import Entry, Indices
-from flexure.solvers.live_runs.software import Software
+from flexure.solvers.live_runs.connections.channels import Entry, Indices
+from flexure.solvers.live_runs.connections.software import Software
 from flexure.solvers.tracing.readings import Reading
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
